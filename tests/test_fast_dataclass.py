@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from passhat.fast_dataclass import dataclass
+from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass, replace
+from passhat.stats.estimate import Estimate, Interval
 
 Decorator = Callable[..., Any]
 
@@ -135,3 +137,13 @@ def test_what_is_not_a_frozen_value_is_made_by_the_standard_library():
     assert changed == Open(x=2)
     assert Ordered(1) < Ordered(2)
     assert Child(x=1.0, z=2) != Child(x=1.0)
+
+
+def test_replace_makes_what_the_standard_one_makes():
+    one = Estimate(value=0.5, interval=Interval(0.2, 0.7), method="m", confidence=0.9, tasks=3)
+    changes = {"interval": None, "value": 0.25}
+    assert replace(one, **changes) == dataclasses.replace(one, **changes)
+    with pytest.raises(ArgumentError, match="low <= high"):
+        replace(Interval(0.2, 0.7), low=0.8)
+    with pytest.raises(TypeError, match="heigth"):
+        replace(Interval(0.2, 0.7), heigth=0.8)

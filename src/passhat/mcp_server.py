@@ -209,7 +209,7 @@ class PasshatTools:
             inside = self._inside(run)
             return read_with_transcripts(inside) if transcripts else (read_trials(inside), None)
         from passhat.history import History
-        from passhat.history.lookups import all_transcripts
+        from passhat.history.transcripts import all_transcripts
 
         with History.open(self.store, read_only=True) as history:
             found = history.find_run(run)

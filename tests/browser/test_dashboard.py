@@ -128,7 +128,7 @@ def test_runs_are_chosen_and_compared(serve_site, store, visit):
     for box in page.get_by_role("checkbox").all()[2:]:
         box.uncheck()
     page.get_by_role("button", name="Compare", exact=True).click()
-    assert "task by task" in page.locator("svg title").first.text_content()
+    assert "passes more often than" in page.locator("svg title").first.text_content()
     page.get_by_role("combobox", name="Answer").select_option("better")
     shown = page.locator("tr[data-row]:visible").all()
     assert {row.get_attribute("data-label") for row in shown} <= {"better"}

@@ -90,7 +90,7 @@ def test_the_slider_moves_number_gauge_table_and_curve_together(report, open_pag
     before = page.locator("[data-value]").inner_text()
     slider = page.get_by_role("slider")
     slider.fill("0")
-    assert page.locator("[data-name]").inner_text() == "one try (pass^1)"
+    assert page.locator("[data-name]").inner_text() == "one try (reliability@1)"
     assert page.locator("[data-value]").inner_text() != before
     assert page.locator("tr.at th").all_inner_texts() == ["pass^1"]
     assert page.locator("[data-figure=decay] svg > path:last-child").get_attribute("d")

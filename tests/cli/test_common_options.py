@@ -34,3 +34,33 @@ def flags(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_the_common_options_or_a_reason(name, option):
     assert (option in flags(name)) is ((name, option) not in WITHOUT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["simulate", "--rate", "2"], "--rate must lie strictly between 0 and 1, got 2.0"),
+        (["rank", "one.csv"], "RESULTS must hold at least two systems to rank, got 'one'"),
+        (["report", "notes.csv"], "notes.csv: not a file that passhat can read. It has the col"),
+        (
+            ["init", "--mcp", "nosuchprog"],
+            'server "tools" cannot be started: there is no program "nosuchprog": install it, or',
+        ),
+    ],
+)
+def test_an_error_names_what_was_typed(call, here, arguments, message):
+    (here / "one.csv").write_text("task,passed\na,1\na,0\n")
+    (here / "notes.csv").write_text("hello,world\n1,2\n")
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert message in done.stderr
+
+
+def test_repeating_a_command_lists_no_task_as_missing(call):
+    done = call("repeat", "--runs", "3", "--", "true")
+    assert "not listed" not in done.stdout
+
+
+def test_a_plan_says_in_sentences_what_runs_without_a_failure_show(call):
+    shown = " ".join(call("plan", "--tasks", "10", "--runs", "5").stdout.split())
+    assert "A task that passes 29 of 29 runs is shown to pass at least 90 % of the time" in shown

@@ -111,9 +111,9 @@ def test_explain_shows_the_log_and_the_picture(gate, good):
         "--explain",
     )  # fmt: skip
     assert "for PASS" in watched.stdout
-    assert "Evidence for pass^1 >= 0.6" in watched.stdout
+    assert "pass^1 >= 0.6: PASS after" in watched.stdout
     fixed = gate(good, "-r", "pass^1 >= 0.6", "--explain")
-    assert "Bounds for pass^1 >= 0.6" in fixed.stdout
+    assert "pass^1 >= 0.6: PASS" in fixed.stdout
     assert "30/30" in fixed.stdout
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from passhat.cli.view import _store
-from passhat.history import History, lookups
+from passhat.history import History, lookups, transcripts
 
 LOG = Path(__file__).parents[1] / "samples" / "inspect" / "flaky_5x5_two_scorers_1error.eval"
 MODEL, TASK = "mockllm/model", "flaky_task/t4"
@@ -96,8 +96,8 @@ def test_history_keeps_what_a_log_says_unless_it_is_told_not_to(call, here):
     assert "transcripts" not in call("history", "add", str(LOG), "--no-transcripts").stderr
     with History.open(here / ".passhat" / "history.db", read_only=True) as history:
         bare, full = history.runs()
-        assert lookups.all_transcripts(history, bare) == {}
-        assert len(lookups.all_transcripts(history, full)) == 25
+        assert transcripts.all_transcripts(history, bare) == {}
+        assert len(transcripts.all_transcripts(history, full)) == 25
         said = history.transcript(full, MODEL, TASK, 5)
     assert json.loads(said)["answer"] == "wrong"
 

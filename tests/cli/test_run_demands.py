@@ -203,3 +203,13 @@ def test_a_budget_that_ends_a_run_before_every_task_is_not_a_verdict(suite, call
     assert done.exit_code == 3, done.output
     assert "resume with a higher limit: passhat resume" in " ".join(done.stdout.split())
     assert "--max-calls N" in done.stdout
+
+
+def test_a_gate_that_ran_out_of_runs_says_how_to_allow_more(suite, call):
+    suite(SHAKY.replace("runs: 40", "runs: 3") + GATE)
+    kept = call("run", "--until-settled")
+    assert kept.exit_code == 4
+    assert "Allow more runs: passhat resume" in kept.stdout
+    assert "--runs 6" in kept.stdout
+    lost = call("run", "--until-settled", "--no-store")
+    assert "Run again with --runs 6 or more." in lost.stdout

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from passhat.dashboard.serving import make_access
+from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.records import Outcome, Trial
 
@@ -41,6 +43,41 @@ def test_a_token_that_was_made_up_for_one_browser_opens_nothing_to_a_proxy(site)
     assert site.ask("/", headers={"x-passhat-proxy": TOKEN})[0] == 401
 
 
+@pytest.fixture
+def named(site):
+    """A site whose proxy must say whom it has authenticated."""
+    site.access.person_header = "X-Forwarded-User"
+    return site
+
+
+def test_the_person_whom_the_proxy_names_is_shown(named):
+    headers = {"x-passhat-proxy": TOKEN, "x-forwarded-user": "ann <b>"}
+    status, _, text = named.ask("/", headers=headers)
+    assert status == 200
+    assert "data-person>ann &lt;b&gt;<" in text
+    assert "data-person" not in named.get("/")[2]  # of no other request
+
+
+@pytest.mark.parametrize("name", [None, "", "  "])
+def test_a_proxy_that_names_nobody_is_refused(named, name):
+    headers = {"x-passhat-proxy": TOKEN} | ({} if name is None else {"x-forwarded-user": name})
+    status, _, text = named.ask("/", headers=headers)
+    assert (status, "does not say who you are" in text) == (401, True)
+
+
+def test_a_name_without_the_token_of_the_proxy_opens_nothing(named):
+    assert named.ask("/", headers={"x-forwarded-user": "ann"})[0] == 401
+
+
+def test_a_header_for_names_needs_a_token(tmp_path):
+    with pytest.raises(InputError, match="PASSHAT_TOKEN"):
+        make_access("127.0.0.1", exposed=False, token=None, person_header="X-Forwarded-User")
+    with pytest.raises(ArgumentError, match="name of a header"):
+        make_access("127.0.0.1", exposed=False, token=TOKEN, person_header="no header\r\n")
+    access = make_access("127.0.0.1", exposed=False, token=TOKEN, person_header="X-User")
+    assert access.person_header == "X-User"
+
+
 def test_nothing_can_be_changed_through_the_proxy(site):
     status, headers, _ = site.ask("/", method="POST", headers={"x-passhat-proxy": TOKEN})
     assert (status, headers["allow"]) == (405, "GET, HEAD")
@@ -63,6 +100,7 @@ http {{
       proxy_set_header Host 127.0.0.1:{behind};
       proxy_set_header Origin "";
       proxy_set_header X-Passhat-Proxy {token};
+      proxy_set_header X-Forwarded-User $remote_user;
     }}
   }}
 }}
@@ -83,6 +121,7 @@ def team(serve_site, new_database, tmp_path):
         pytest.skip("no nginx here (Debian: apt-get install nginx-light)")
     site = serve_site(_read_only(_filled(new_database())))
     site.access.token, site.access.reusable = TOKEN, True
+    site.access.person_header = "X-Forwarded-User"
     port = free_port()
     config = NGINX.format(folder=tmp_path, port=port, behind=site.port, token=TOKEN)
     if os.geteuid() == 0:  # its workers would be somebody who cannot read this folder
@@ -137,11 +176,14 @@ def test_a_real_proxy_lets_in_whom_it_knows_and_a_role_that_only_reads_is_enough
     for page in ("/", "/runs", "/search?q=team"):
         status, text = team(page, headers=ANN)
         assert (status, "the team&#39;s suite" in text) == (200, True)
+        assert "data-person>ann<" in text
 
 
 def test_a_header_that_a_browser_sends_does_not_get_past_a_real_proxy(team):
     assert team("/", headers={"x-passhat-proxy": TOKEN})[0] == 401
-    assert team("/", headers={**ANN, "x-passhat-proxy": "forged"})[0] == 200  # it is replaced
+    forged = {"x-passhat-proxy": "forged", "x-forwarded-user": "root"}
+    status, text = team("/", headers={**ANN, **forged})  # both are replaced
+    assert (status, "data-person>ann<" in text) == (200, True)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])

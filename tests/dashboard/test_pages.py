@@ -9,12 +9,14 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.headline_k import headline_number
 from passhat.analysis.reports.measure import measure
 from passhat.history import Checkout, History
-from passhat.history.lookups import all_transcripts, page_of_trials, search_tasks
+from passhat.history.lookups import page_of_trials, search_tasks
+from passhat.history.transcripts import all_transcripts
 from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
+from passhat.reporters.headline import overview
 from passhat.reporters.numbers import points, span
-from passhat.reporters.wording import headline_k, overview
+from passhat.reporters.wording import headline_k
 
 
 def words(text):

@@ -48,7 +48,7 @@ def test_a_folder_a_pattern_and_a_list_read_the_same_files(tmp_path):
     assert {table.systems for table in tables} == {("agent0", "agent1", "agent2")}
     assert [len(table.sources) for table in tables] == [1, 1, 3]
     unknown, broken = tables[0].sources[0].notes
-    assert unknown == "1 file that no reader knows, left out: notes.json"
+    assert unknown == "1 file that passhat cannot read, left out: notes.json"
     assert broken.startswith("left out: tsconfig.json: line 1: not valid JSON")
     assert [table.sources[0].name for table in tables] == [
         f"{tmp_path} (3 files)",
@@ -103,7 +103,7 @@ def test_a_table_of_other_columns_is_left_out_of_a_folder_that_has_better_ones(t
     trials = read_trials(tmp_path, mapping=mapping)
     assert len(trials) == 2
     assert trials.sources[0].notes == (
-        "1 file that no reader knows or without the columns, left out: other.csv",
+        "1 file that passhat cannot read or without the columns, left out: other.csv",
     )
     named = r'other.csv: has no column "Frage" for `task`; it has colour, size'
     with pytest.raises(ReadError, match=named):
@@ -128,7 +128,7 @@ def test_what_is_not_there_is_said(tmp_path):
         ReadError, match=r"nothing.csv: no such file or folder, and nothing matches"
     ):
         read_trials(tmp_path / "nothing.csv")
-    with pytest.raises(ReadError, match=r"holds no result file that a reader knows"):
+    with pytest.raises(ReadError, match=r"holds no result file that passhat can read"):
         read_trials(tmp_path)
     with pytest.raises(ReadError, match=r"input: holds no trial"):
         read_trials(b"task,passed\n")

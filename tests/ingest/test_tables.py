@@ -109,7 +109,7 @@ def test_a_chosen_column_that_is_not_there_suggests_the_near_one():
 
 
 def test_a_file_nobody_knows_says_what_it_has_and_how_to_map_it():
-    message = r"no reader knows this file\. It has the columns x, y\. Name the"
+    message = r"not a file that passhat can read\. It has the columns x, y\. Name the"
     with pytest.raises(ReadError, match=message):
         read_trials(csv("x,y", "1,2"))
     with pytest.raises(ReadError, match="input: is empty"):
@@ -122,7 +122,7 @@ def test_a_file_nobody_knows_says_what_it_has_and_how_to_map_it():
 )
 def test_a_binary_file_is_said_to_be_one(data):
     for mapping in (ColumnMap(), ColumnMap(task="task")):
-        with pytest.raises(ReadError, match=r"input: is a binary file that no reader knows$"):
+        with pytest.raises(ReadError, match=r"input: is a binary file that passhat cannot read$"):
             read_trials(data, mapping=mapping)
 
 

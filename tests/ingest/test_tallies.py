@@ -38,7 +38,7 @@ def engine(request, monkeypatch):
     if request.param == "duckdb":
         pytest.importorskip("duckdb", reason="DuckDB is not installed: polars stands in")
     else:
-        monkeypatch.setattr(query_engines, "_has_duckdb", lambda: False)
+        monkeypatch.setattr(query_engines, "has_duckdb", lambda: False)
 
 
 def write(rows, path):

@@ -1,5 +1,6 @@
 """Datasets: a run in many Parquet files, counted as one table."""
 
+import json
 import os
 import socket
 import subprocess
@@ -11,7 +12,7 @@ from bench.ray_cluster import python_with_ray
 
 from passhat.history import History
 from passhat.ingest import read_tallies, read_trials, tallies
-from passhat.journeys.history_files import export_dataset
+from passhat.journeys.exporting import export_dataset
 from passhat.records import Outcome, Trial
 
 
@@ -27,6 +28,11 @@ def exported(tmp_path):
     with History.open(tmp_path / "history.db") as history:
         run = history.start_run("my suite/1")
         history.add_trials(run, trials)
+        said = {
+            (one.system, one.task, one.trial): json.dumps({"answer": f"trial {i} says"})
+            for i, one in enumerate(trials)
+        }
+        history.add_transcripts(run, said)
         files = export_dataset(history, run, tmp_path / "dataset", rows=100)
         yield trials, files, tmp_path / "dataset"
 
@@ -64,20 +70,46 @@ def test_a_small_dataset_is_read_as_rows_with_the_same_counts(exported):
 
 
 REMOTE = """
-import sys
+import json, sys
+from pathlib import Path
 import fsspec
 from passhat.history import History
-from passhat.journeys.history_files import export_dataset
+from passhat.ingest import read_tallies, read_trials, read_with_transcripts, tallies
+from passhat.journeys.exporting import export_dataset
+from passhat.journeys.searching import search_transcripts
 
-files, base = fsspec.core.url_to_fs(sys.argv[2])
-with History.open(sys.argv[1], read_only=True) as history:
+store, url = sys.argv[1:]
+files, base = fsspec.core.url_to_fs(url)
+with History.open(store, read_only=True) as history:
     run = history.find_run("latest")
-    for _ in range(2):  # the second time it replaces what the first wrote
-        written = export_dataset(history, run, sys.argv[2], rows=100)
-assert sorted(files.find(base)) == sorted(files._strip_protocol(name) for name in written)
-import io
-import pyarrow.parquet as parquet
-print(len(written), sum(parquet.read_table(io.BytesIO(files.cat(n))).num_rows for n in written))
+    for rows in (70, 100):  # the second time it replaces what the first wrote
+        written = export_dataset(history, run, url, rows=rows, transcripts=True)
+        trials = read_trials(url)  # a copy is made again where files have changed
+        assert len(trials.sources[0].name.split()) > 1, trials.sources
+    local = history.trials(run)
+shards = [name.replace("/suite=", "/_transcripts/suite=") for name in written]
+assert sorted(files.find(base)) == sorted(map(files._strip_protocol, written + shards))
+assert trials.sources[0].name == f"{url} ({len(written)} files)", trials.sources[0].name
+assert list(map(str, trials)) == list(map(str, local))
+
+trials, said = read_with_transcripts(url)
+assert len(said) == 840 and said["s0", "t0", 0] == json.dumps({"answer": "trial 0 says"})
+one = read_with_transcripts(written[-1])
+assert len(one[0]) == len(one[1]) == 40
+
+tallies.BIG_ROWS = 1
+counted = read_tallies(url)
+for tally in counted:
+    assert tally.passed.tolist() == local.tally(tally.system).passed.tolist()
+assert counted[0].sources[0].name == url, counted[0].sources
+
+found = search_transcripts("TRIAL 17 says", dataset=url)
+assert len(found.matches) == 1 and found.read == 840
+try:
+    read_trials(url + "/nothing-here")
+except Exception as error:
+    print(type(error).__name__, str(error).count(url))
+print(len(written), len(trials))
 """
 
 
@@ -115,11 +147,13 @@ def s3():
 
 @pytest.mark.skipif(python_with_ray() is None, reason="no fsspec and S3 server here: make ray")
 @pytest.mark.parametrize("scheme", ["memory", "file", "s3"])
-def test_a_run_is_exported_to_any_address_that_fsspec_knows(exported, tmp_path, scheme, request):
+def test_a_run_is_exported_to_and_read_from_any_address_that_fsspec_knows(
+    exported, tmp_path, scheme, request
+):
     place = {"memory": "memory://d", "file": f"file://{tmp_path}/d", "s3": "s3://evals/d"}[scheme]
     environment = request.getfixturevalue("s3") if scheme == "s3" else os.environ
     done = subprocess.run(
         [str(python_with_ray()), "-c", REMOTE, str(tmp_path / "history.db"), place],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.stdout.split(), done.stderr) == (["9", "840"], "")
+    assert (done.stdout.split(), done.stderr) == (["ReadError", "1", "9", "840"], "")

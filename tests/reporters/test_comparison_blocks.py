@@ -9,8 +9,11 @@ from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.rank import rank
 from passhat.analysis.planning.simulate import simulate
+from passhat.journeys import compare_results
+from passhat.journeys.results import renamed
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
+from passhat.reporters.terminal_style import Ink
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
 
@@ -159,3 +162,29 @@ def test_more_runs_than_anyone_would_make_are_not_advised():
     # One pass more in 2,000 runs: shown only by a multiple of them.
     said = render_terminal(compare(_pair([(1001, 2000)] * 2, [(1000, 2000)] * 2)))
     assert not re.search(r"about [\d,]+ more runs in all", said)
+
+
+def test_a_flip_that_chance_explains_is_counted_and_not_listed():
+    flipped = compare(_pair([(3, 4)] * 5 + [(2, 4)] * 20, [(1, 4)] * 5 + [(2, 4)] * 20))
+    shown = " ".join(render_terminal(flipped).split())
+    assert "is shown better on 0 and worse on 0. 5 tasks flipped to mostly passing" in shown
+    assert "1.000" not in shown
+
+
+def test_names_with_one_beginning_are_told_apart_by_their_ends():
+    pair = _pair([(3, 4)] * 8, [(1, 4)] * 8)
+    first, second = (
+        renamed(pair.where(system=name), f"agent-with-tools ({name})") for name in ("new", "old")
+    )
+    header = render_terminal(compare(first, second), Ink(width=80)).split("\n  in %")[1]
+    assert "(new)" in header.split("\n")[0]
+    assert "(old)" in header.split("\n")[0]
+
+
+def test_inputs_that_were_read_the_same_way_share_one_line(tmp_path):
+    for name in ("new", "old"):
+        (tmp_path / f"{name}.csv").write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
+    results = [str(tmp_path / f"{name}.csv") for name in ("new", "old")]
+    shown = " ".join(render_terminal(compare_results(results)).split())
+    assert shown.count("Read as") == 1
+    assert "old.csv: CSV table" in shown

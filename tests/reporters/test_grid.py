@@ -28,6 +28,8 @@ from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.demonstration import demonstrate
 from passhat.errors import ArgumentError
+from passhat.records import Outcome
+from passhat.records.transcript_search import Excerpt, TranscriptMatch, TranscriptMatches
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.run_list import RunList
@@ -37,6 +39,16 @@ from passhat.reporters.terminal_style import Ink
 
 TWO = simulate(tasks=12, runs=8, rate={"new <b>": 0.85, "old": 0.6}, seed=3)
 ONE = TWO.where(system="old")
+MATCHES = TranscriptMatches(
+    wanted="refund",
+    matches=(
+        TranscriptMatch(
+            run="dc7d2445", system="old", task="task-01", trial=3, outcome=Outcome.FAILED,
+            excerpt=Excerpt(where="user", text="a <b>refund</b>, please"),
+        ),
+    ),
+    read=12,
+)  # fmt: skip
 ROW = {
     "run": "dc7d2445", "suite": "refunds", "status": "finished", "started": "2026-11-15T09:14:00",
     "commit": "1f2e3d4c5b6a", "branch": "main", "dirty": True, "tags": ["baseline"], "systems": 1,
@@ -74,13 +86,14 @@ def answers():
         ),
         "demo": demonstrate(),
         "run list": RunList((ROW,)),
+        "transcript matches": MATCHES,
         "trials": TWO,
     }
 
 
 KINDS = (
     "report", "comparison", "ranking", "plan", "gate plan", "verdicts", "profile", "trend", "run",
-    "demo", "run list", "trials",
+    "demo", "run list", "transcript matches", "trials",
 )  # fmt: skip
 """The kinds of `answers`; the others have a test file of their own."""
 CELLS = [(kind, name) for kind in KINDS for name in formats_for(kind) if name not in ("png", "pdf")]

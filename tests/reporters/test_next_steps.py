@@ -94,3 +94,10 @@ def test_where_nothing_was_kept_the_advice_is_words():
     assert [str(one) for one in next_steps(system, None)] == [
         "Keep it so: gate it on pass^5 >= 0.9."
     ]
+
+
+@pytest.mark.parametrize("by_task", [_suite("F" * 3, 3), _suite("F" * 8), {"a": "FFE"}])
+def test_where_nothing_passed_the_failures_come_before_more_runs(by_task):
+    steps = _told(by_task)
+    assert not any("more times" in step or "more each" in step for step in steps)
+    assert any("failures" in step or "read what one of them did" in step for step in steps)

@@ -6,8 +6,9 @@ from passhat import render_html, render_markdown, render_terminal
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
+from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.noise_words import luck
 from passhat.reporters.numbers import percent
@@ -47,11 +48,11 @@ def _system(by_task, **options):
     ],
 )
 def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
-    assert wording.verdict(_system(by_task)).startswith(start)
+    assert headline.verdict(_system(by_task)).startswith(start)
 
 
 def test_the_verdict_without_a_number_gives_the_reason():
-    said = wording.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
+    said = headline.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
     assert said == (
         "bot has no pass^3: pass^3 needs 3 runs of a task; "
         "the most any has is 2. One attempt succeeds 75 % of the time."
@@ -60,13 +61,13 @@ def test_the_verdict_without_a_number_gives_the_reason():
 
 def test_several_systems_without_the_number_are_told_why_and_what_is_known_of_them():
     few = {"t0": "PP", "t1": "PF"}
-    said = wording.overview(_report(ks=[3], a=few, b={"t0": "FF", "t1": "PF"}))
+    said = headline.overview(_report(ks=[3], a=few, b={"t0": "FF", "t1": "PF"}))
     assert said == (
         "There is no pass^3 to compare: a and b have 2 runs of every task, so no pass^3. "
         "One attempt succeeds 75 % of the time for a and 25 % of the time for b."
     )
     many = dict.fromkeys("abcd", few) | {"e": {"t0": "FF", "t1": "FF"}}
-    said = wording.overview(_report(ks=[3], **many))
+    said = headline.overview(_report(ks=[3], **many))
     assert said.endswith("One attempt succeeds 0 to 75 % of the time.")
 
 
@@ -90,7 +91,7 @@ def test_the_headline_leaves_no_task_out_where_a_k_is_known_for_all(by_task, ks,
 
 
 def test_a_headline_that_must_leave_tasks_out_says_so():
-    said = wording.verdict(_system({"a": "FF", "b": "PPPPP", "c": "PPPPP"}, ks=[3]))
+    said = headline.verdict(_system({"a": "FF", "b": "PPPPP", "c": "PPPPP"}, ks=[3]))
     assert "(this suite, 1 of its tasks left out: " in said
 
 
@@ -105,14 +106,14 @@ def test_numbers_that_leave_tasks_out_are_starred_and_the_star_is_explained():
 
 
 def test_a_mean_over_tasks_of_unequal_runs_is_not_called_a_share_of_attempts():
-    assert "a task succeeds 50 % of the time on average" in wording.verdict(
+    assert "a task succeeds 50 % of the time on average" in headline.verdict(
         _system({"a": "P", "b": "FFF"})
     )
-    assert "it succeeds 50 % of the time" in wording.verdict(_system({"a": "P", "b": "F"}))
+    assert "it succeeds 50 % of the time" in headline.verdict(_system({"a": "P", "b": "F"}))
 
 
 def test_a_streak_that_never_came_is_not_called_only_0_percent():
-    said = wording.verdict(_system({"a": "PF", "b": "FP"}))
+    said = headline.verdict(_system({"a": "PF", "b": "FP"}))
     assert "but in these runs never 2 times in a row" in said
 
 
@@ -177,7 +178,7 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     ],
 )
 def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(tasks, said):
-    assert said in wording.verdict(_system(tasks))
+    assert said in headline.verdict(_system(tasks))
 
 
 def test_errors_are_stated_with_both_numbers():
@@ -236,11 +237,11 @@ DOWN = {"t0": "E", "t1": "E"}
     ],
 )
 def test_several_systems_are_judged_as_one_is(systems, start):
-    assert wording.overview(_report(**systems)).startswith(start)
+    assert headline.overview(_report(**systems)).startswith(start)
 
 
 def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
-    said = wording.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
+    said = headline.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
     assert "neither is ahead at 2 in a row, as b (100 %) and a (67 %) cannot be told apart" in said
     assert said.endswith("(for this suite).")
 
@@ -248,7 +249,7 @@ def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
 def test_one_system_with_fewer_runs_takes_no_number_from_the_others():
     once = dict.fromkeys(STEADY, "P")
     report = _report(a=STEADY, b=SHAKY, c=once)
-    said = wording.overview(report)
+    said = headline.overview(report)
     assert said.startswith(
         "1 of 2 systems with a pass^5 can be depended on every time: a does best at 5 in a row"
     )
@@ -268,7 +269,7 @@ def test_pass_1_is_shown_beside_the_k_that_was_asked_for():
 
 def test_a_system_whose_trials_all_errored_is_named_and_not_judged():
     report = _report(a=SHAKY, b=SHAKY, c=DOWN)
-    said = wording.overview(report)
+    said = headline.overview(report)
     assert said.startswith("Neither of the two systems with a pass^5 can be depended on")
     assert said.endswith("No run of c finished: all 2 trials errored and count as failures.")
 
@@ -287,7 +288,7 @@ def test_what_only_errored_is_not_called_unreliable(errors):
     columns = {"outcome": ["errored"] * 3, "error": ["server w did not start"] * 3}
     trials = Trials.from_columns(system=["bot"] * 3, task=[*"abc"], **columns)
     system = measure(trials, errors=errors).system()
-    assert wording.verdict(system) == ALL_ERRORED[errors]
+    assert headline.verdict(system) == ALL_ERRORED[errors]
     assert wording.beyond(system) is None
     assert system.unsettled == ()
     assert "every trial errored" in wording.labels(system)
@@ -313,15 +314,15 @@ def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, show
 
 
 def test_nobody_is_called_best_among_systems_that_share_no_task():
-    said = wording.overview(_report(a=STEADY, b={"other": "F" * 60}))
+    said = headline.overview(_report(a=STEADY, b={"other": "F" * 60}))
     assert said.endswith("the systems share no task with 5 runs, so none is called the leader.")
 
 
 def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
-    said = wording.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
+    said = headline.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
     assert "a does best at 5 in a row on the 20 tasks with 5 runs of each, 100 % (for" in said
     once = {f"t{i}": "P" for i in range(9)}
-    said = wording.overview(_report(a=once, b=once | {"other": "P"}))
+    said = headline.overview(_report(a=once, b=once | {"other": "P"}))
     assert "neither is ahead at one attempt (pass^1) on the 9 tasks they share, as" in said
 
 
@@ -338,12 +339,12 @@ def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are(
     ],
 )
 def test_a_system_is_called_best_only_where_it_can_be_told_from_all_others(systems, end):
-    assert end in wording.overview(_report(**systems))
+    assert end in headline.overview(_report(**systems))
 
 
 def test_a_system_with_enough_runs_of_some_tasks_is_said_to_lack_them_of_the_others():
     mixed = STEADY | {"t0": "P", "t1": "PP"}
-    said = wording.overview(_report(a=STEADY, b=SHAKY, c=mixed, d=mixed, e=SHAKY))
+    said = headline.overview(_report(a=STEADY, b=SHAKY, c=mixed, d=mixed, e=SHAKY))
     assert said.endswith("c and d have fewer than 5 runs of 2 of 20 tasks, so no pass^5.")
 
 
@@ -405,3 +406,31 @@ def test_what_costs_nothing_has_no_sentence_about_its_cost():
 
     assert told(0.0) is None
     assert told(0.5).startswith("A success costs 0.667")
+
+
+@pytest.mark.parametrize("passed", [0, 1, 2, 12, 36, 39, 40])
+@pytest.mark.parametrize("runs", [2, 12, 40])
+def test_no_verdict_says_more_than_its_interval(passed, runs):
+    """One rule for 1 of 2 runs and for 36 of 40: where the interval lies to the line."""
+    if passed > runs:
+        pytest.skip("more passes than runs")
+    system = _system({"a": "P" * passed + "F" * (runs - passed)})
+    bounds = system.pass_hat(headline.headline_k(system)).this_suite.interval
+    said = headline.verdict(system)
+    assert said.startswith("You can depend") == (bounds.low >= headline.DEPENDABLE)
+    assert said.startswith("You cannot depend") == (bounds.high < headline.DEPENDABLE)
+
+
+def test_the_rule_of_the_verdict_is_in_the_glossary_and_in_the_full_report():
+    meaning = GLOSSARY["dependable"]
+    assert percent(headline.DEPENDABLE) in meaning
+    report = _report(bot={"a": "PPPPP", "b": "PPPPF"})
+    full = " ".join(render_terminal(report, verbose=True).split())
+    assert meaning in full
+
+
+def test_the_first_screen_has_one_name_for_one_number():
+    report = _report(bot={"a": "PPPPPE", "b": "PPPPPF"})
+    screen = render_terminal(report, verbose=False)
+    assert "reliability@5 would be" in " ".join(screen.split())
+    assert "pass^" not in screen

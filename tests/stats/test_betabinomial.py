@@ -7,6 +7,7 @@ from scipy import optimize, special
 from passhat.errors import ArgumentError
 from passhat.stats.betabinomial import (
     BetaPrior,
+    Likelihood,
     _GammaSums,
     _trigamma,
     chance_above,
@@ -149,3 +150,10 @@ def test_bad_input_is_refused_by_name():
 
 def test_the_share_above_is_the_tail_of_the_beta():
     assert BetaPrior(a=1.0, b=1.0).share_above(0.3) == pytest.approx(0.7)
+
+
+@given(suites, st.floats(-6, 6), st.floats(-4, 9))
+def test_plain_numbers_give_the_likelihood_that_arrays_give(pairs, mean, size):
+    likelihood = Likelihood(count_cells(*np.transpose(pairs)))
+    plain, arrays = likelihood.at_one(mean, size), likelihood.at(0, mean, size)
+    assert plain == pytest.approx([float(one) for one in arrays], rel=1e-9, abs=1e-9)

@@ -54,3 +54,13 @@ def test_sums_by_length_are_those_of_the_tasks_with_so_many_runs(pairs, size):
     for some, place in cells.blocks(size):
         summed[place : place + some.lengths.size] += some.by_length(some.c)
     assert summed.tolist() == expected
+
+
+@given(suites)
+def test_both_ways_are_the_suite_and_its_mirror_over_the_same_cells(pairs):
+    cells = count_cells(*np.transpose(pairs))
+    both = cells.both_ways()
+    for row, one in zip(both.tasks, (cells, cells.mirrored()), strict=True):
+        held = {(n, c): t for n, c, t in zip(both.n, both.c, row, strict=True) if t}
+        assert held == {(n, c): t for n, c, t in zip(one.n, one.c, one.tasks, strict=True)}
+    assert len({*zip(both.n, both.c, strict=True)}) == both.n.size

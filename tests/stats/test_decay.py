@@ -18,6 +18,7 @@ from passhat.stats.decay import (
     _run_covariance,
     _task_covariance,
     decay_curve,
+    decay_curves,
     decay_summary,
     largest_t,
 )
@@ -365,3 +366,15 @@ def test_it_holds_at_low_levels_too_where_the_chance_is_not_convex(level, correl
     largest = np.abs(normal).max(axis=1) / np.sqrt(rng.chisquare(freedom, draws) / freedom)
     held = (largest <= largest_t(np.full(points - 1, correlation), freedom, level)).mean()
     assert held >= level - 3 * np.sqrt(level * (1 - level) / draws)
+
+
+@pytest.mark.parametrize("scope", ["this suite", "tasks like these"])
+def test_both_curves_at_once_are_the_curves_of_each_metric(scope):
+    n, c = [8] * 7, [8, 8, 7, 5, 3, 0, 1]
+    for metric, curve in zip(("pass^k", "pass@k"), decay_curves(n, c, scope=scope), strict=True):
+        alone = decay_curve(n, c, metric=metric, scope=scope)
+        assert curve.pointwise_confidence == alone.pointwise_confidence
+        for one, other in zip(curve.points, alone.points, strict=True):
+            assert one.value == pytest.approx(other.value)
+            assert one.interval.low == pytest.approx(other.interval.low, abs=1e-9)
+            assert one.interval.high == pytest.approx(other.interval.high, abs=1e-9)

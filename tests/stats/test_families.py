@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from passhat.errors import ArgumentError
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile, lower_ratio_tail
 from passhat.stats.estimate import Unavailable
-from passhat.stats.families import family_components, shares_to_weights
+from passhat.stats.families import family_components, family_shares, shares_to_weights
 from passhat.stats.paired import paired_difference
 from passhat.stats.ranking import rank_systems
 from passhat.stats.score_mean import score_estimate
@@ -156,3 +156,56 @@ def test_the_variance_between_families_is_found():
 def test_bad_families_and_weights_are_refused_by_name(options, message):
     with pytest.raises(ArgumentError, match=message):
         suite_estimate([5, 5], [4, 2], **options)
+
+
+def nested_mean_squares(table):
+    """Searle, Casella and McCulloch (1992): mean squares of families, tasks and runs, one by one.
+
+    `table` has an axis for families, one for tasks inside them and one for runs.
+    """
+    families, tasks, runs = table.shape
+    task_means, family_means = table.mean(axis=2), table.mean(axis=(1, 2))
+    within = sum((x - task_means[f, t]) ** 2 for (f, t, _), x in np.ndenumerate(table))
+    inner = sum((m - family_means[f]) ** 2 for (f, _), m in np.ndenumerate(task_means))
+    outer = sum((m - table.mean()) ** 2 for m in family_means)
+    return (
+        tasks * runs * outer / (families - 1),
+        runs * inner / (families * (tasks - 1)),
+        within / (families * tasks * (runs - 1)),
+    )
+
+
+def test_the_shares_of_families_tasks_and_runs_are_those_of_the_nested_analysis_of_variance():
+    rng = np.random.default_rng(3)
+    rates = rng.beta(2, 2, 10)[:, None] * rng.beta(8, 2, (10, 4))
+    table = (rng.random((10, 4, 5)) < rates[..., None]).astype(float)
+    outer, inner, within = nested_mean_squares(table)
+    parts = np.array([(outer - inner) / 20, (inner - within) / 5, within])
+    found = family_shares(
+        np.full(40, 5), table.sum(axis=2).ravel(), family=np.repeat(np.arange(10), 4)
+    )
+    told = [found.family.value, found.task.value, found.run.value]
+    assert told == pytest.approx(np.maximum(parts, 0) / np.maximum(parts, 0).sum())
+    assert sum(told) == pytest.approx(1)
+    for share in (found.family, found.task, found.run):
+        assert share.value in share.interval
+
+
+def test_the_share_of_families_has_no_interval_where_they_are_few():
+    found = family_shares([5] * 10, [5, 5, 4, 4, 2, 1, 0, 3, 5, 2], family=list("aabbccddee"))
+    assert found.family.interval is None
+    assert found.family.notes == ("no interval: 5 families are too few",)
+
+
+def test_the_interval_of_the_share_of_families_holds_it_nine_times_in_ten():
+    """A jackknife of ten to twenty families is rough: short of 95 %, far from nothing."""
+    rng = np.random.default_rng(8)
+    held = 0
+    for _ in range(60):
+        shift = np.repeat(rng.normal(0, 0.15, 20), 5)
+        rates = np.clip(0.5 + shift + rng.normal(0, 0.1, 100), 0, 1)
+        found = family_shares(
+            np.full(100, 6), rng.binomial(6, rates), family=np.repeat(np.arange(20), 5)
+        )
+        held += 0.15**2 / 0.25 in found.family.interval
+    assert held >= 50

@@ -1,16 +1,22 @@
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from passhat.stats.cells import count_cells
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
 from passhat.stats.mean_intervals import (
+    SuiteCurve,
     SuiteSize,
+    bounds_both_ways,
+    default_bounds,
     guarded_wilson,
     student_quantile,
     wilson_suite_bounds,
 )
 from passhat.stats.proportions import proportion_interval, wilson_bounds
+from passhat.stats.suite_law import suite_bounds
 
 
 @given(st.floats(0.001, 0.999), st.floats(1, 1e4), st.floats(1, 5))
@@ -80,3 +86,32 @@ def test_student_quantiles_are_scipys():
     np.testing.assert_allclose(
         student_quantile(freedom, 0.9), stats.t.ppf(0.95, freedom), rtol=1e-9
     )
+
+
+small = st.lists(
+    st.integers(6, 20).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+    min_size=2,
+    max_size=30,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small, st.floats(0.5, 0.99), st.floats(0.5, 0.99))
+def test_both_ways_at_once_give_the_bounds_of_each_way(pairs, one, other):
+    cells = count_cells(*np.transpose(pairs))
+    low, high = bounds_both_ways(cells, (1, 2, 6), THIS_SUITE, (one, other))
+    for side, way, level in ((0, cells, one), (1, cells.mirrored(), other)):
+        found = suite_bounds(way, (1, 2, 6), level)
+        assert low[side] == pytest.approx(found[0], abs=1e-9)
+        assert high[side] == pytest.approx(found[1], abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small, st.sampled_from((THIS_SUITE, TASKS_LIKE_THESE)), st.booleans())
+def test_a_curve_has_the_bounds_that_each_k_has_alone(pairs, scope, mirrored):
+    cells = count_cells(*np.transpose(pairs))
+    low, high = SuiteCurve(cells, (2, 3, 6), mirrored=mirrored).bounds(scope, 0.95)
+    for place, k in enumerate((2, 3, 6)):
+        alone = default_bounds(cells.mirrored() if mirrored else cells, k, scope, 0.95)
+        assert low[place] == pytest.approx(float(alone[0]), abs=1e-9)
+        assert high[place] == pytest.approx(float(alone[1]), abs=1e-9)

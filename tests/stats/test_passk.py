@@ -17,6 +17,8 @@ from passhat.stats.passk import (
     pass_hat_k_of_rate,
     plug_in_pass_hat_k,
     pooled_pass_hat_k,
+    share_of_passing_subsets,
+    shares_of_passing_subsets,
     task_values,
     window_pass_hat_k,
 )
@@ -218,3 +220,14 @@ def test_each_task_has_its_own_value_in_its_place_or_none_for_want_of_runs(
     runs, passes = np.array(tasks, dtype=np.int64).reshape(-1, 2).T
     expected = [formula(n, c, k) if n >= k else np.nan for n, c in tasks]
     np.testing.assert_allclose(task_values(runs, passes, k, metric=metric), expected)
+
+
+@given(
+    st.lists(st.integers(12, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))),
+    st.sets(st.integers(1, 12), min_size=1),
+)
+def test_the_shares_of_several_k_are_those_of_each(pairs, ks):
+    n, c = np.transpose([(12, 5), *pairs])
+    together = shares_of_passing_subsets(n, c, sorted(ks))
+    for k, row in zip(sorted(ks), together, strict=True):
+        assert row == pytest.approx(share_of_passing_subsets(n, c, k), rel=1e-12, abs=1e-300)

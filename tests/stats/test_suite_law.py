@@ -78,3 +78,18 @@ def test_what_is_remembered_of_a_suite_depends_on_the_further_arguments():
     cells = count_cells([5, 5], [1, 2])
     assert [times(cells, 2), times(cells, 3), times(cells, 2)] == [4, 6, 4]
     assert asked == [2, 3]
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_law_of_a_suite_does_not_depend_on_the_suites_beside_it(k):
+    rng = np.random.default_rng(4)
+    n, c = np.full(11, 10.0), np.arange(11.0)
+    # A wide law, a tight one, and one of a few tasks: each asks for another window.
+    tasks = np.stack((rng.integers(0, 40, 11), np.eye(11)[9] * 60, np.eye(11)[5] * 2)).astype(float)
+    together = sum_of_tasks(Cells(n=n, c=c, tasks=tasks), k, lattice_steps(n, k))
+    for row in range(3):
+        alone = sum_of_tasks(Cells(n=n, c=c, tasks=tasks[row]), k, lattice_steps(n, k))
+        points = alone.chances.size
+        assert together.chances[row, :points] == pytest.approx(alone.chances, abs=1e-12)
+        assert together.positions[row, :points] == pytest.approx(alone.positions)
+        assert not together.chances[row, points:].any()

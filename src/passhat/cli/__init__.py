@@ -181,11 +181,7 @@ def main() -> None:
 
 
 # What people do with a file of each kind, where they name no command.
-_FOR_ENDING = {
-    ".yml": "run",
-    ".yaml": "run",
-    ".db": "history --store",
-}
+_FOR_ENDING = {".yml": "run", ".yaml": "run", ".db": "history --store"}
 _ENDINGS = (*_FOR_ENDING, ".csv", ".eval", ".json", ".jsonl", ".parquet", ".tsv", ".xml", ".gz")
 _OTHER_WORDS = {
     "test": "run",

@@ -23,8 +23,8 @@ _CASSETTE_OPTIONS = {
 }
 """The ways to use cassettes are one argument in Python, and an option each in a shell."""
 
-_RUNS = {"left": "the first RUN", "right": "the second RUN"}
-"""The two runs of `passhat diff` stand behind its task, without an option."""
+_WITHOUT_OPTION = {"left": "the first RUN", "right": "the second RUN", "trials": "RESULTS"}
+"""What a command takes without an option: the two runs of `passhat diff`, and the results."""
 
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
@@ -48,7 +48,11 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     if "format_name" in options:
         options["format"] = options["format_name"]
     if isinstance(error, ArgumentError):
-        named = _RUNS | options | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
+        named = (
+            _WITHOUT_OPTION
+            | options
+            | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
+        )
         if error.argument in named:
             text = error.worded(named[error.argument])
     return with_options(text, columns | options)
@@ -94,4 +98,6 @@ def _options(command: click.Command) -> Iterator[tuple[str, str]]:
             yield from _options(below)
     for param in command.params:
         if isinstance(param, click.Option) and param.name is not None:
-            yield param.name, max(param.opts, key=len)
+            flag = max(param.opts, key=len)
+            yield param.name, flag
+            yield flag.lstrip("-").replace("-", "_"), flag  # `rate` in Python, `rates` in click

@@ -53,6 +53,7 @@ def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> No
       passhat history
       passhat history tag latest baseline
       passhat history add results.csv --commit 1f2e3d4 --branch main
+      passhat history search "out of stock" --outcome failed
       passhat history --sql "SELECT suite, count(*) FROM runs GROUP BY suite"
     """
     from passhat.history import DEFAULT_PATH
@@ -144,27 +145,83 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
 @history.command()
 @click.argument("run")
 @click.argument("file")
+@click.option("--transcripts", is_flag=True, help="Export to a folder what was said, too.")
 @_of_store
-def export(path: Path | str, run: str, file: str) -> None:
+def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file, or to a folder.
 
     A folder becomes a dataset of Parquet files, `FILE/suite=NAME/run=KEY/part-00000.parquet`, that
     `passhat report` and any engine read as one table. It may be in an object store: s3://, gs://
-    or any other address that fsspec knows.
+    or any other address that fsspec knows. Transcripts go to `FILE/_transcripts`;
+    `passhat report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT
+    FILE` searches them.
     """
     from passhat.ingest import write_trials
-    from passhat.journeys.history_files import export_dataset, is_url
+    from passhat.ingest.remote import is_url
+    from passhat.journeys.exporting import export_dataset
 
+    dataset = is_url(file) or not Path(file).suffix
+    if transcripts and not dataset:
+        raise click.BadParameter("transcripts are exported to a folder", param_hint="--transcripts")
     with _open(path, read_only=True) as store:
         found = _run_named(store, run)
-        if is_url(file) or not Path(file).suffix:
-            parts = export_dataset(store, found, file)
+        if dataset:
+            parts = export_dataset(store, found, file, transcripts=transcripts)
             where = parts[0].rpartition("/")[0] if parts else file
             click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
             return
         trials = store.trials(found)
     write_trials(trials, Path(file))
     click.echo(f"wrote {file}", err=True)
+
+
+@history.command()
+@click.argument("text")
+@click.argument("dataset", required=False)
+@click.option("--run", help="Look at this run only.")
+@click.option("--only", metavar="AGENT", help="Look at this agent only.")
+@click.option("--task", help="Look at this task only.")
+@click.option(
+    "--outcome",
+    type=click.Choice(["passed", "failed", "errored"]),
+    help="Look at trials that ended so only.",
+)
+@click.option(
+    "--limit", type=WholeNumber(min=1), default=20, show_default=True, help="At most so many."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_of_store
+def search(
+    path: Path | str,
+    text: str,
+    dataset: str | None,
+    run: str | None,
+    only: str | None,
+    task: str | None,
+    outcome: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Find the trials in which TEXT was said, by anybody, in any case.
+
+    Looks at messages, calls of tools, answers, errors and what graders said. Of a store the newest
+    run comes first. DATASET is a folder or an address that `passhat history export RUN DATASET
+    --transcripts` wrote, and takes the place of the store.
+
+    \b
+      passhat history search "out of stock" --outcome failed
+      passhat history search refund --run baseline --task cancel-order
+      passhat history search refund s3://evals/trials
+    """
+    from passhat.journeys.searching import SearchedTrials, search_transcripts
+    from passhat.records.trial import Outcome
+    from passhat.reporters.grid import render_json, render_terminal
+
+    ended = None if outcome is None else Outcome[outcome.upper()]
+    trials = SearchedTrials(run=run, system=only, task=task, outcome=ended)
+    found = search_transcripts(text, store=path, dataset=dataset, trials=trials, limit=limit)
+    shown = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
+    click.echo(shown, nl=False, color=True)
 
 
 @history.command()

@@ -263,10 +263,7 @@ def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], C
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_output(**values: Any) -> Any:
-            asked = {
-                "json": values.pop("as_json"),
-                "markdown": values.pop("as_markdown"),
-            }
+            asked = {"json": values.pop("as_json"), "markdown": values.pop("as_markdown")}
             chosen = [name for name, wanted in asked.items() if wanted]
             chosen += [name] if (name := values.pop("as_format")) else []
             if len(set(chosen)) > 1:

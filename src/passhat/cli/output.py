@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from passhat.fast_dataclass import dataclass
+from passhat.messages import plural
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.grid import ENDINGS, format_of_file
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
+    from passhat.ingest.dataset_failures import SomeFailures
     from passhat.records import Transcripts, Trials
     from passhat.reporters.terminal_style import Ink
 
@@ -145,15 +147,29 @@ def fitted_transcripts(
     from passhat.analysis.explaining.explain import explain
     from passhat.journeys.results import choose_systems
     from passhat.records.task_names import first_number
+
+    options = _fitted(report, transcripts, trials, output)
+    if trials is not None:
+        options["first_trial"] = first_number(trials.trial.tolist())
+        shown = choose_systems(trials, [system.name for system in report.systems])
+        options["explanation"] = explain(shown, transcripts)
+    return options
+
+
+def fitted_failures(report: Report, some: SomeFailures, output: Output) -> dict[str, Any]:
+    """What a page shows of the failures of a table too big to be read, as options of `render`."""
+    count = plural(len(some.said), "transcript")
+    output.say(f"The page shows {count}: the first failures of each task.")
+    return {**_fitted(report, some.said, None, output), "first_trial": some.first_trial}
+
+
+def _fitted(
+    report: Report, transcripts: Transcripts, trials: Trials | None, output: Output
+) -> dict[str, Any]:
     from passhat.reporters.page_transcripts import fit_transcripts
 
     fitted = fit_transcripts(report, transcripts, trials=trials)
     for note in (fitted.left_out_note, fitted.cut_note):
         if note:
             output.say(note)
-    options: dict[str, Any] = {"transcripts": fitted}
-    if trials is not None:
-        options["first_trial"] = first_number(trials.trial.tolist())
-        shown = choose_systems(trials, [system.name for system in report.systems])
-        options["explanation"] = explain(shown, transcripts)
-    return options
+    return {"transcripts": fitted}

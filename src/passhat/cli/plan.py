@@ -23,7 +23,8 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @click.option("--only", metavar="AGENT", help="Plan from this agent's trials.")
 @click.option("--tasks", type=_COUNT, help="How many tasks.  [default: those there are, or 20]")
 @click.option("--runs", type=_COUNT, help="Runs of each.  [default: those there are, or enough]")
-@click.option("--half-width", type=Share(), default=0.05, help="Wanted: mean ± this.")
+@click.option("--half-width", type=Share(), default=0.05, help="Wanted: mean (pass^K) ± this.")
+@click.option("--assurance", type=Share(), default=0.8, help="Share of reports as narrow.")
 @click.option("--difference", type=Share(), help="Wanted: to tell two agents apart by this.")
 @click.option("--power", type=Share(), default=0.8, help="Chance to see it.")
 @click.option("--rate", type=Share(), help="Expected pass rate, before any run.")
@@ -45,6 +46,7 @@ def plan(
     tasks: int | None,
     runs: int | None,
     half_width: float,
+    assurance: float,
     difference: float | None,
     power: float,
     rate: float | None,
@@ -71,8 +73,6 @@ def plan(
     """
     from passhat.journeys import plan_gates, plan_results
 
-    if analysing.ks:
-        output.say("a plan is for the mean score: --k plays no part (--gate 'pass^3 >= 0.8' does)")
     results = reading.results() if reading.paths else None
     if gates:
         found = plan_gates(
@@ -107,6 +107,8 @@ def plan(
             seconds_per_run=seconds_per_run,
             at_once=at_once,
         ),
+        k=analysing.ks[-1] if analysing.ks else 1,
+        assurance=assurance,
         confidence=analysing.confidence,
         errors=analysing.errors,
     )

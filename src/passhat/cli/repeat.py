@@ -38,11 +38,7 @@ from passhat.cli.run_output import show_run
     help="Seconds that one run may take.",
 )
 @click.option(
-    "--concurrency",
-    type=WholeNumber(min=1),
-    default=1,
-    show_default=True,
-    help="Runs at a time.",
+    "--concurrency", type=WholeNumber(min=1), default=1, show_default=True, help="Runs at a time."
 )
 @click.option("--store", type=StoreType(), help="Keep the runs in this store.")
 @output_options("run", verbose=True)

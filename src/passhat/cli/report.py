@@ -17,11 +17,18 @@ from passhat.cli.options import (
     output_options,
     parse_bars,
 )
-from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page, writes_page
+from passhat.cli.output import (
+    Output,
+    fitted_failures,
+    fitted_transcripts,
+    ink_for,
+    wants_page,
+    writes_page,
+)
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
-    from passhat.records import Tally, Trials
+    from passhat.records import Tally, Transcripts, Trials
 
 
 def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -86,14 +93,19 @@ def report(
     """
     from passhat.journeys import report_results
 
+    results = reading.results()
     subjects: Trials | list[Tally]
-    if wants_page(transcripts or reading.names_transcripts, output):
-        subjects, said = reading.results().with_transcripts()
+    said: Transcripts = {}
+    some = None
+    if not wants_page(transcripts or reading.names_transcripts, output):
+        subjects = results.subjects(only)
+    elif counted := results.counts_with_failures():
+        subjects, some = counted
     else:
-        subjects, said = reading.results().subjects(only), {}
+        subjects, said = results.with_transcripts()
     answer = report_results(
         subjects,
-        only=only if said else (),
+        only=only if said or some else (),
         ks=analysing.ks,
         confidence=analysing.confidence,
         errors=analysing.errors,
@@ -109,7 +121,9 @@ def report(
         output.write(answer.matrix())
         return
     page: dict[str, Any] = {}
-    if said and not isinstance(subjects, list):
+    if some is not None:
+        page = fitted_failures(answer, some, output)
+    elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     if writes_page(output) and len(answer.systems) == 1:
         page["change"] = change_of_named_run(reading.results(), answer.systems[0].name)

@@ -89,9 +89,7 @@ def _demanding() -> list[Callable[[Command], Command]]:
             help="A gate besides those of the suite, such as 'pass^3 >= 0.8'.",
         ),
         click.option(
-            "--until-settled",
-            is_flag=True,
-            help="Stop as soon as every gate has its verdict.",
+            "--until-settled", is_flag=True, help="Stop as soon as every gate has its verdict."
         ),
         click.option(
             "--coverage-threshold",

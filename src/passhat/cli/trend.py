@@ -20,12 +20,7 @@ from passhat.journeys.trend_runs import LAST
 
 @click.command(cls=SectionedCommand)
 @click.argument("suite", required=False)
-@click.option(
-    "--store",
-    type=StoreType(),
-    default=Path(STORE),
-    help="The history store to read.",
-)
+@click.option("--store", type=StoreType(), default=Path(STORE), help="The history store to read.")
 @click.option("--branch", help="Runs of this branch only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="This agent only.")
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 @click.option(
     "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."
 )
+@click.option(
+    "--person-header",
+    metavar="NAME",
+    help="The header in which a proxy that knows the token says who asks; else refused.",
+)
 @click.option("--no-transcripts", is_flag=True, help="Leave what logs say unread: faster to open.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, transcripts=True, stores=False)
@@ -34,6 +39,7 @@ def view(
     port: int,
     expose: bool,
     token: str | None,
+    person_header: str | None,
     no_transcripts: bool,
     no_browser: bool,
 ) -> None:
@@ -50,7 +56,8 @@ def view(
     """
     with ExitStack() as stack:
         store, title = _store(reading, stack, transcripts=not no_transcripts)
-        _serve(store, title, host=host, port=port, expose=expose, token=token, quiet=no_browser)
+        how = {"host": host, "port": port, "exposed": expose, "token": token}
+        _serve(store, title, quiet=no_browser, person_header=person_header, **how)
 
 
 def _store(
@@ -88,16 +95,7 @@ def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
     )
 
 
-def _serve(
-    store: Path | str,
-    title: str,
-    *,
-    host: str,
-    port: int,
-    expose: bool,
-    token: str | None,
-    quiet: bool,
-) -> None:
+def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
     try:
         from passhat.dashboard.serving import serve
         from passhat.journeys.report_cache import ReportCache
@@ -111,5 +109,4 @@ def _serve(
         if not quiet:
             click.launch(address)
 
-    serve(ReportCache(store, title=title), host=host, port=port, exposed=expose, token=token,
-          started=started)  # fmt: skip
+    serve(ReportCache(store, title=title), started=started, **how)

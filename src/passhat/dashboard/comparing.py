@@ -13,8 +13,7 @@ from passhat.journeys.analyses import rank_results
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import StoredSide, compare_stored
 from passhat.records import Tally
-from passhat.reporters.safe_text import shorten
-from passhat.reporters.wording import LONGEST_NAME
+from passhat.reporters.safe_text import LONGEST_NAME, shorten
 from passhat.stats.estimate import Unavailable
 
 MOST_SIDES = 12

@@ -11,6 +11,7 @@ import hmac
 import ipaddress
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,6 +24,9 @@ ENTRANCE = "/enter"
 PROXY = "x-passhat-proxy"
 """The header by which a reverse proxy that has authenticated the person proves what it is: it
 holds the token that the user chose."""
+PERSON: ContextVar[str] = ContextVar("person", default="")
+"""Who asks, as the proxy says; shown on the pages of that request."""
+LONGEST_PERSON = 200
 LARGEST_FORM = 4096
 SHORTEST_CHOSEN_TOKEN = 20
 
@@ -43,13 +47,15 @@ HEADERS = {
 class Access:
     """A token that opens the door once, and the cookie that keeps it open for one browser.
 
-    A token that the user chose, to let others in, may be used again.
+    A token that the user chose, to let others in, may be used again. `person_header` is the header
+    in which the proxy must say whom it has authenticated; "" where it need not.
     """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     session: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     reusable: bool = False
     spent: bool = False
+    person_header: str = ""
 
     def enter(self, token: str) -> bool:
         """Whether this token opens the door; a one-time token is spent by it."""
@@ -146,12 +152,25 @@ class Guard:
         if scope["path"] == ENTRANCE and scope["type"] == "http":
             return await self._entrance(Request(scope, receive))
         cookies = cookie_parser(headers.get("cookie", ""))
-        known = self.access.knows(cookies.get(self.address.cookie, ""))
-        if not known and not self.access.trusts(headers.getlist(PROXY)):
-            return self.door(None, "This page is for the person who started it.")
+        PERSON.set("")
+        if not self.access.knows(cookies.get(self.address.cookie, "")):
+            if not self.access.trusts(headers.getlist(PROXY)):
+                return self.door(None, "This page is for the person who started it.")
+            if not self._names_a_person(headers):
+                return self.door(None, "The proxy does not say who you are.")
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
             return PlainTextResponse("Nothing here can be changed.\n", 405, {"allow": "GET, HEAD"})
         return None
+
+    def _names_a_person(self, headers: Headers) -> bool:
+        """Whether the proxy says whom it let in, where it must; read from no other request."""
+        if not self.access.person_header:
+            return True
+        named = headers.getlist(self.access.person_header)
+        if len(named) != 1 or not named[0].strip():
+            return False
+        PERSON.set(named[0].strip()[:LONGEST_PERSON])
+        return True
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")

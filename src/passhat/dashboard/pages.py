@@ -81,7 +81,7 @@ class Pages:
     def runs(self, request: Request) -> Response:
         """All runs, or those of a suite, a branch, a status, or with a tag."""
         asked = {name: request.query_params.get(name) or None for name in FILTERS}
-        wanted = lookups.RunFilter(**asked, tagged="tagged" in request.query_params)
+        wanted = lookups.RunFilter(**asked, tagged=bool(request.query_params.get("tagged")))
         number = page_number(request.query_params.get("page"))
         with self.reports.open() as history:
             count = lookups.count_runs(history, wanted)

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
+from passhat.dashboard.guard import PERSON
 from passhat.errors import PasshatError
 from passhat.history.lookups import run_label
 from passhat.messages import plural
@@ -41,7 +42,8 @@ def door(token: str | None, message: str) -> Response:
 
 def render(template: str, **values: Any) -> str:
     """A template as text."""
-    given = {"style": _style(), "script": _script(), "theme": _asset("theme.js"), **values}
+    always = {"style": _style(), "script": _script(), "theme": _asset("theme.js")}
+    given = {**always, "person": PERSON.get(), **values}
     return _templates().get_template(template).render(given)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
 from contextlib import closing
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 # Whoever watches a live page keeps a connection open; leaving does not wait for them.
 GRACE_SECONDS = 1
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,80}")
+
 
 def serve(
     reports: ReportCache,
@@ -41,10 +44,11 @@ def serve(
     port: int = 0,
     exposed: bool = False,
     token: str | None = None,
+    person_header: str | None = None,
     started: Callable[[str], None] = print,
 ) -> None:
-    """Serve until interrupted; `started` is told the address to open."""
-    access = make_access(host, exposed=exposed, token=token)
+    """Serve until interrupted; `started` gets the address to open."""
+    access = make_access(host, exposed=exposed, token=token, person_header=person_header)
     with closing(listen(host, port)) as listener:
         address = address_of(listener, host)
         server = make_server(reports, access=access, address=address)
@@ -55,8 +59,20 @@ def serve(
             return
 
 
-def make_access(host: str, *, exposed: bool, token: str | None) -> Access:
-    """Loopback needs nothing; any other interface a flag and a token that the user chose."""
+def make_access(
+    host: str, *, exposed: bool, token: str | None, person_header: str | None = None
+) -> Access:
+    """Loopback needs nothing; any other interface a flag and a token that the user chose.
+
+    A header that names people is believed only beside that token: without one it is refused.
+    """
+    if person_header is not None and token is None:
+        raise InputError(
+            f"person_header {person_header}: is believed of a proxy that knows the token alone; "
+            "choose one in PASSHAT_TOKEN"
+        )
+    if person_header is not None and not _HEADER_NAME.fullmatch(person_header):
+        raise ArgumentError("person_header", "must be the name of a header", person_header)
     if not is_loopback(host) and not (exposed and token):
         raise InputError(
             f"host {host}: others could reach this; to let them, give `expose=True` and a token of "
@@ -67,7 +83,7 @@ def make_access(host: str, *, exposed: bool, token: str | None) -> Access:
     if len(token) < SHORTEST_CHOSEN_TOKEN:
         rule = f"must have at least {SHORTEST_CHOSEN_TOKEN} characters"
         raise ArgumentError("token", rule, f"{len(token)} characters")
-    return Access(token=token, reusable=True)
+    return Access(token=token, reusable=True, person_header=person_header or "")
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -304,12 +304,7 @@ def _kept_apart(places: Sequence[float], lowest: float) -> list[float]:
 
 
 def _text(
-    series: Sequence[Series],
-    title: str,
-    y: Scale,
-    x: Scale,
-    x_label: str,
-    guides: Sequence[Guide],
+    series: Sequence[Series], title: str, y: Scale, x: Scale, x_label: str, guides: Sequence[Guide]
 ) -> str:
     rows = [[" "] * TEXT_WIDTH for _ in range(TEXT_HEIGHT)]
     column = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1)

@@ -61,7 +61,7 @@ def matrix(
     width = max(width, WIDTH) + room.more
     places, cell = _places(shares, groups, room.width, width - 16)
     notes = _notes(groups, int((width - 48) / _LETTER))
-    height = TOP + ROW * len(names) + 30 + _LINE * len(notes)
+    height = TOP + ROW * len(names) + 30 + _LINE * len(notes) + 6 * bool(notes)
     body = label(x_label, room.width, 14) + "".join(
         element(
             "g",
@@ -114,7 +114,11 @@ def _notes(groups: Sequence[ColumnGroup], most: int) -> list[tuple[str, str]]:
     return [
         (_letter(i) if first else "", line)
         for i, group in enumerate(groups)
-        for first, line in zip(chain([True], repeat(False)), wrap(group.name, most), strict=False)
+        for first, line in zip(
+            chain([True], repeat(False)),
+            wrap(group.name.replace(" %", "\N{NO-BREAK SPACE}%"), most),
+            strict=False,
+        )
     ]
 
 

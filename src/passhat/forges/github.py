@@ -37,10 +37,7 @@ class GitHub:
 
     @property
     def api(self) -> Api:
-        headers = {
-            "Accept": "application/vnd.github+json",
-            "X-GitHub-Api-Version": "2022-11-28",
-        }
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
         authorised = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         return Api(url=self.api_url, headers=headers | authorised)
 

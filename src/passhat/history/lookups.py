@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.history.database import ALL
-from passhat.history.trial_rows import split_texts, unpack
-from passhat.records.transcript import Transcripts
+from passhat.history.trial_rows import split_texts
 from passhat.records.trial import FEATURES, Outcome, Trial
 
 if TYPE_CHECKING:
@@ -176,6 +175,14 @@ def page_of_runs(
     return [history.run_by_id(run_id) for (run_id,) in rows]
 
 
+def each_run(history: History, *, batch: int = 50) -> Iterator[Run]:
+    """Every run, newest first, a few at a time."""
+    offset = 0
+    while runs := page_of_runs(history, offset=offset, limit=batch):
+        yield from runs
+        offset += len(runs)
+
+
 def page_of_trials(
     history: History, run: Run, system: str, task: str, *, offset: int = 0, limit: int = 100
 ) -> list[KeptTrial]:
@@ -212,17 +219,6 @@ def first_trial(history: History, run: Run) -> int:
         "SELECT NOT EXISTS (SELECT 1 FROM trials WHERE run = ? AND trial = 0)", (run.id,)
     ).fetchone()
     return int(row[0]) if row else 0
-
-
-def all_transcripts(history: History, run: Run) -> Transcripts:
-    """Everything that was said in a run, by system, task and trial."""
-    rows = history.database.execute(
-        "SELECT s.text, t.text, k.trial, k.body FROM transcripts k "
-        "JOIN names s ON s.id = k.system JOIN names t ON t.id = k.task WHERE k.run = ? "
-        "ORDER BY k.system, k.task, k.trial",
-        (run.id,),
-    )
-    return {(system, task, trial): unpack(body) for system, task, trial, body in rows}
 
 
 def task_moments(

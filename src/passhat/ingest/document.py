@@ -27,6 +27,7 @@ LINES_SUFFIXES = (".jsonl", ".ndjson")
 
 # Read from their end, piece by piece: their bytes may stay where they are.
 _FROM_THE_END = (ZIP_MAGIC, PARQUET_MAGIC)
+_INK = re.compile(rb"\S")
 _PLACE = re.compile(r"\(byte (\d+)\)")
 # Control characters that no text has; tabs, ends of lines and colours of a terminal it may have.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -166,7 +167,8 @@ def _read_once(
         return content[:4], hashlib.sha256(content).hexdigest(), content
     try:
         limits.check_size(name, path.stat().st_size)
-        with path.open("rb") as stream:
+        # Unbuffered: a buffer's read() would hold the whole file twice.
+        with path.open("rb", buffering=0) as stream:
             head = stream.read(4)
             if head.startswith(_FROM_THE_END):
                 return head, _hash(head, stream), b""
@@ -205,9 +207,10 @@ def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgsp
     if start.startswith(b"[") and not lines:
         return "array", _first_of_array(name, data)
     if start.startswith(b"{"):
-        line, _, rest = data.lstrip().partition(b"\n")
-        entry = _object(line)
-        if entry is not None and (lines or rest.strip()):
+        begin = data.index(b"{")
+        end = data.find(b"\n", begin) % (len(data) + 1)  # no line ends: all of it
+        entry = _object(data[begin:end])
+        if entry is not None and (lines or _INK.search(data, end)):
             return "lines", entry
         return "json", decode(name, data, dict[str, msgspec.Raw]) if entry is None else entry
     return ("binary" if _is_binary(data[:4096]) else "text"), {}

@@ -16,6 +16,8 @@ from passhat.ingest.document import COMPRESSED_SUFFIXES, Document
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS
+from passhat.ingest.remote import is_url, local_copy
+from passhat.ingest.transcript_shards import FOLDER as TRANSCRIPTS
 from passhat.messages import few_paths, short_path
 from passhat.records.frames import refuse_frame
 
@@ -30,9 +32,9 @@ RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parq
 
 
 def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
-    """One input or several, as a list."""
+    """One input or several, as a list; what is behind an address is copied to this machine."""
     if isinstance(given, (str, bytes, os.PathLike)):
-        return [given]
+        return [local_copy(given) if is_url(given) else given]
     rule = "must be paths, patterns or bytes"
     refuse_frame("source", rule, given)
     if not isinstance(given, Iterable):
@@ -44,7 +46,7 @@ def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
         if not isinstance(one, (str, bytes, os.PathLike)):
             refuse_frame("source", rule, one)
             raise ArgumentError("source", rule, one)
-    return several
+    return [local_copy(one) if is_url(one) else one for one in several]
 
 
 def open_input(
@@ -111,12 +113,12 @@ def _open_folder(
 def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
     if not skipped:
         kinds = ", ".join(RESULT_SUFFIXES)
-        return ReadError(f"{folder}: holds no result file that a reader knows ({kinds})")
+        return ReadError(f"{folder}: holds no result file that passhat can read ({kinds})")
     first = next(iter(skipped.values()))
     if len(skipped) == 1:
         return first
     return ReadError(
-        f"{folder}: holds no result file that a reader knows; looked at {few_paths(skipped)}. "
+        f"{folder}: holds no result file that passhat can read; looked at {few_paths(skipped)}. "
         f"{first}"
     )
 
@@ -166,7 +168,8 @@ def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
                 continue
             try:
                 if entry.is_dir():
-                    folders += [] if entry.is_symlink() else [entry.name]
+                    followed = not entry.is_symlink() and entry.name != TRANSCRIPTS
+                    folders += [entry.name] if followed else []
                 elif _looks_like_results(entry.name) and entry.is_file():
                     files.append(entry.name)
             except OSError:  # a link that leads to itself

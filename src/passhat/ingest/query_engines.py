@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import glob
 import importlib.util
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -59,9 +60,18 @@ class Engine(Protocol):
     def fingerprints(self, most: int) -> NDArray[np.uint64]: ...
 
 
+def dataset_files(folder: Path) -> list[Path]:
+    """The files of a dataset; names that begin with `_` or `.` are not data, as for any engine."""
+    found = []
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        found += [Path(here, name) for name in sorted(names) if not name.startswith(("_", "."))]
+    return found
+
+
 def open_engine(path: Path, shape: Shape, separator: str = ",") -> Engine:
     """The engine that reads this kind of file the fastest, of those installed."""
-    if shape != "csv" and _has_duckdb():
+    if shape != "csv" and has_duckdb():
         return _DuckDb(path, shape)
     return _Polars(path, shape, separator)
 
@@ -75,7 +85,7 @@ class _Polars:
         scans = {
             "csv": lambda: polars.scan_csv(path, separator=separator, glob=False),
             "lines": lambda: polars.scan_ndjson(glob.escape(str(path))),
-            "parquet": lambda: polars.scan_parquet(path, glob=path.is_dir()),
+            "parquet": lambda: polars.scan_parquet(_parts(path), glob=False),
         }
         try:
             self._frame = scans[shape]()
@@ -133,9 +143,9 @@ class _DuckDb:
 
         self._name, self._error, self._shape = str(path), duckdb.Error, shape
         # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
-        self._file = glob.escape(self._name) + ("/**/*.parquet" if path.is_dir() else "")
+        self._files = [glob.escape(str(part)) for part in _parts(path)]
         self._connection = duckdb_database().cursor()
-        quoted = "'" + self._file.replace("'", "''") + "'"
+        quoted = "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in self._files) + "]"
         try:
             how = self._parquet_options() if shape == "parquet" else "format = 'newline_delimited'"
             read = "read_parquet" if shape == "parquet" else "read_json"
@@ -151,7 +161,7 @@ class _DuckDb:
             "SELECT count(DISTINCT columns) FROM (SELECT list(name || ':' || coalesce(type, '') "
             "|| ':' || coalesce(logical_type, converted_type, '')) AS columns "
             "FROM parquet_schema(?) GROUP BY file_name)",
-            [self._file],
+            [self._files],
         ).fetchone()
         differ = schemas is None or schemas[0] > 1
         return f"union_by_name = {'true' if differ else 'false'}, hive_partitioning = false"
@@ -191,7 +201,7 @@ class _DuckDb:
             "stats_min_value, stats_max_value, stats_null_count"
         )
         query = f"SELECT {told} FROM parquet_metadata(?)"  # noqa: S608 # constant
-        return list(self._connection.execute(query, [self._file]).fetchall())
+        return list(self._connection.execute(query, [self._files]).fetchall())
 
     def fingerprint(self, column: str) -> str:
         return f"BIT_XOR(HASH(CAST({column} AS BIGINT)))"
@@ -206,6 +216,10 @@ class _DuckDb:
         if any(word in kind for word in self._NUMBERS) and "[" not in kind and "(" not in kind[:7]:
             return "number"
         return self._KINDS.get(kind, "other")
+
+
+def _parts(path: Path) -> list[Path]:
+    return dataset_files(path) if path.is_dir() else [path]
 
 
 @functools.cache
@@ -224,10 +238,11 @@ def duckdb_database() -> Any:
 
 def has_engine() -> bool:
     """Whether any of them is installed."""
-    return _has_duckdb() or importlib.util.find_spec("polars") is not None
+    return has_duckdb() or importlib.util.find_spec("polars") is not None
 
 
-def _has_duckdb() -> bool:
+def has_duckdb() -> bool:
+    """Whether DuckDB is installed."""
     return importlib.util.find_spec("duckdb") is not None
 
 

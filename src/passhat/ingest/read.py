@@ -16,6 +16,7 @@ from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
+from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
@@ -85,6 +86,7 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
     raise unknown_file(document)
 
 
+@called_by_address()
 def _read(
     source: Input | Sequence[Input],
     format_name: str | None,
@@ -119,7 +121,8 @@ def _read(
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
     tables = [part.trials for part in parts if part.trials is not None]
     trials = _number(Trials.concat(tables, duplicates=None), parts)
-    trials = replace(trials, sources=describe_sources(parts, inputs, unknown, mapping))
+    sources = describe_sources(parts, inputs, unknown, mapping)
+    trials = replace(trials, sources=sources_by_address(sources))
     said = [text for part in parts for text in part.said]
     if twice := trials.duplicates():
         if duplicates == "error":

@@ -12,16 +12,25 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
 from passhat.ingest.parquet import parquet_columns, parquet_names
 from passhat.messages import few, plural, short, short_value
-from passhat.records.column_names import USUAL, find_columns, has_column
+from passhat.records.column_names import (
+    TRANSCRIPTS,
+    USUAL,
+    find_columns,
+    has_column,
+    usual_name,
+)
 from passhat.records.outcome_words import outcome_of
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
 
 _VERDICTS = ("passed", "score")
+
+_BIG = 2**22
+"""JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
 
 Row = dict[str, Any]
 
@@ -33,7 +42,7 @@ class Sheet:
     `separator` is what parts the cells, where they are written as text.
     """
 
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any] | _Undecoded]
     numbers: Sequence[int]
     separator: str | None = None
 
@@ -47,9 +56,28 @@ class Sheet:
     def cells(self, column: str) -> Sequence[Any]:
         """The cells of a column, or at a dotted path into nested objects; None where absent."""
         if column in self.columns:
-            return self.columns[column]
+            return _decoded(self.columns[column])
         first, *rest = column.split(".")
-        return [_inside(cell, rest) for cell in self.columns.get(first, [None] * len(self))]
+        cells = _decoded(self.columns.get(first, [None] * len(self)))
+        return [_inside(cell, rest) for cell in cells]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Undecoded:
+    """A column of a big file: its cells are decoded if they are asked for, and not kept.
+
+    Those of JSON are known by where they stand; a CSV is read again.
+    """
+
+    document: Document
+    column: str
+    cells: Sequence[msgspec.Raw | None] | None = None
+
+    def decoded(self) -> list[Any]:
+        if self.cells is None:
+            return list(cells_one_by_one(self.document, self.column))
+        name = self.document.name
+        return [None if raw is None else decode(name, raw, object) for raw in self.cells]
 
 
 def column_names(document: Document) -> list[str]:
@@ -98,6 +126,8 @@ def sheet_of(document: Document) -> Sheet:
     if document.kind == "parquet":
         columns = parquet_columns(document)
         return Sheet(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
+    if len(document.data) > _BIG and _has_rows(document):
+        return _raw_sheet(document)
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
         return _sheet_of_rows([row for _, row in numbered], [line for line, _ in numbered])
@@ -105,16 +135,89 @@ def sheet_of(document: Document) -> Sheet:
     return _sheet_of_rows(rows, range(len(rows)))
 
 
-def raw_rows(document: Document) -> Iterator[Mapping[str, msgspec.Raw]]:
-    """The rows of a JSON array or of JSON Lines one at a time, their cells not decoded yet."""
+def row_names(document: Document) -> list[str]:
+    """The names of all columns: in JSON, those of every row."""
+    if not _has_rows(document):
+        return column_names(document)
+    shared = document.first if document.kind == "json" else ()
+    inner = (name for row in _raw_rows(document) for name in row)
+    return list(dict.fromkeys((*shared, *inner)))
+
+
+def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
+    """The cells of a column, each read when it is asked for.
+
+    All transcripts of a log together take as much memory again as the log.
+    """
+    if document.kind == "text":
+        lines = csv_lines(document)
+        names = [name.strip() for name in next(lines, (1, []))[1]]
+        yield from (cells[names.index(column)] for _, cells in lines)
+    elif _has_rows(document):
+        for row in _raw_rows(document):
+            first, *rest = [column] if column in row else column.split(".")
+            raw = row.get(first)
+            yield None if raw is None else _inside(decode(document.name, raw, object), rest)
+    else:
+        yield from sheet_of(document).cells(column)
+
+
+def _has_rows(document: Document) -> bool:
+    """Whether it is JSON with a list of rows, and not one row."""
+    if document.kind == "json":
+        return _inner_list(document) is not None
+    return document.kind in ("lines", "array")
+
+
+def _raw_rows(document: Document) -> Iterator[Mapping[str, msgspec.Raw]]:
+    """The rows of JSON one at a time, their cells not decoded yet; none where it is one object."""
     shape = dict[str, msgspec.Raw]
     if document.kind == "array":
         yield from document.entries(shape)
-        return
+    elif document.kind == "json":
+        found = _inner_list(document)
+        yield from document.entries(shape, found[0]) if found else ()
+    else:
+        yield from (row for _, row in _raw_lines(document))
+
+
+def _raw_lines(document: Document) -> Iterator[tuple[int, Mapping[str, msgspec.Raw]]]:
+    """The lines of JSON Lines with their numbers, without the one that says what passhat wrote."""
     header = f'"{SCHEMA}"'.encode()
-    for _, row in document.lines(shape):
+    for number, row in document.lines(dict[str, msgspec.Raw]):
         if bytes(row.get("schema", b"")) != header:
-            yield row
+            yield number, row
+
+
+def _raw_sheet(document: Document) -> Sheet:
+    """A sheet whose columns are decoded one by one: most of a log is words, seldom asked for."""
+    numbers: Sequence[int]
+    if document.kind == "lines":
+        numbered = list(_raw_lines(document))
+        rows, numbers = [row for _, row in numbered], [number for number, _ in numbered]
+    else:
+        shared = _shared(document) if document.kind == "json" else {}
+        rows = [{**shared, **row} for row in _raw_rows(document)]
+        numbers = range(len(rows))
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {
+        name: _Undecoded(document=document, column=name, cells=[row.get(name) for row in rows])
+        for name in names
+    }
+    return Sheet(columns=columns, numbers=numbers)
+
+
+def _shared(document: Document) -> dict[str, msgspec.Raw]:
+    """What an object says of all rows in its list."""
+    return {
+        key: raw
+        for key, raw in document.first.items()
+        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
+    }
+
+
+def _decoded(cells: Sequence[Any] | _Undecoded) -> Sequence[Any]:
+    return cells.decoded() if isinstance(cells, _Undecoded) else cells
 
 
 def _inside(cell: Any, path: Sequence[str]) -> Any:
@@ -129,13 +232,23 @@ def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
 
 
 def _csv_sheet(document: Document) -> Sheet:
-    (_, header), *lines = list(csv_lines(document)) or [(1, [])]
-    names = [name.strip() for name in header]
+    lines = csv_lines(document)
+    names = [name.strip() for name in next(lines, (1, []))[1]]
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
-    columns = zip(*(cells for _, cells in lines), strict=True) if lines else ([] for _ in names)
-    numbers = [number for number, _ in lines]
-    by_name = dict(zip(names, columns, strict=True))
+    big = len(document.data) > _BIG
+    words = {name for name in names if big and usual_name(name) in TRANSCRIPTS}
+    kept = [place for place, name in enumerate(names) if name not in words]
+    rows = [
+        (number, [cells[place] for place in kept] if words else cells) for number, cells in lines
+    ]
+    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
+    by_name: dict[str, Any] = dict(zip((names[place] for place in kept), columns, strict=True))
+    by_name = {
+        name: _Undecoded(document=document, column=name) if name in words else by_name[name]
+        for name in names
+    }
+    numbers = [number for number, _ in rows]
     return Sheet(columns=by_name, numbers=numbers, separator=_separator(document))
 
 
@@ -152,7 +265,8 @@ def separator_of(header: bytes) -> str:
 
 
 def _separator(document: Document) -> str:
-    return separator_of(document.data.partition(b"\n")[0])
+    end = document.data.find(b"\n")  # to part it there would copy the whole file
+    return separator_of(document.data[:end] if end >= 0 else document.data)
 
 
 def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:
@@ -185,8 +299,8 @@ def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
     """
     found = []
     for key, raw in document.first.items():
-        text = bytes(raw).lstrip()
-        if text.startswith(b"[") and text[1:64].lstrip().startswith(b"{"):
+        text = bytes(memoryview(raw)[:64]).lstrip()
+        if text.startswith(b"[") and text[1:].lstrip().startswith(b"{"):
             found.append(key)
     if len(found) != 1:
         return None

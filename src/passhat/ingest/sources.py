@@ -140,7 +140,7 @@ def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap
             reason = str(error).removeprefix(path).lstrip(":, ")
             reasons.setdefault(reason, []).append(_inside(path, given))
     if unknown:
-        what = "that no reader knows" + (" or without the columns" if mapping.chosen() else "")
+        what = "that passhat cannot read" + (" or without the columns" if mapping.chosen() else "")
         yield f"{plural(len(unknown), 'file')} {what}, left out: {listed(unknown, MOST_NAMES)}"
     told = list(reasons.items())
     for reason, names in told[:MOST_REASONS]:

@@ -15,23 +15,29 @@ from numpy.typing import NDArray
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
+from passhat.ingest.counted_duplicates import check_counted_duplicates
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
     plan_query,
-    quoted,
     render_query,
     understand_groups,
-    whole_trials,
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.query_engines import VIEW, Engine, Shape, has_engine, open_engine
+from passhat.ingest.query_engines import (
+    Engine,
+    Shape,
+    dataset_files,
+    has_engine,
+    open_engine,
+)
 from passhat.ingest.read import read_trials, recognise
+from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.ingest.saved_counts import count_saved
-from passhat.messages import listed, plural
+from passhat.messages import plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import outcomes_of, seen
@@ -66,6 +72,7 @@ def read_tallies(
     return [trials.tally(system) for system in trials.systems]
 
 
+@called_by_address()
 def count_big(
     source: Input | Sequence[Input],
     *,
@@ -83,7 +90,8 @@ def count_big(
     if format not in (None, "table") or duplicates == "last":
         return None
     table = _find_big(source, mapping)
-    return None if table is None else _stream(table, mapping, duplicates)
+    counted = None if table is None else _stream(table, mapping, duplicates)
+    return counted and [replace(one, sources=sources_by_address(one.sources)) for one in counted]
 
 
 class _BigTable:
@@ -119,8 +127,8 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
 
 def _find_dataset(path: Path) -> _BigTable | None:
     """A folder of Parquet files and nothing else, at any depth: one table in parts."""
-    names = [name for _, _, files in os.walk(path) for name in files if not name.startswith(".")]
-    if not names or not all(name.endswith(".parquet") for name in names) or not has_engine():
+    files = dataset_files(path)
+    if not files or not all(f.suffix == ".parquet" for f in files) or not has_engine():
         return None
     table = _BigTable(path, "parquet")
     return table if table.engine.rows >= BIG_ROWS else None
@@ -153,7 +161,7 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     names = _names(plan, groups, mapping)
     counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
     if duplicates == "error" and "trial" in plan.found:
-        _check_duplicates(engine, plan, groups, names)
+        check_counted_duplicates(engine, plan, groups, names)
     scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
     tallies = _tallies(counts, plan.features, scored=scored)
     source = _source(engine, table.shape, plan, groups, mapping)
@@ -269,47 +277,6 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
         f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
         f"The column holds {seen(groups['o'])}; say what passes with `pass_if`"
     )
-
-
-def _check_duplicates(
-    engine: Engine, plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
-) -> None:
-    if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
-        return
-    # Gaps, or names for numbers: only looking at every trial can tell.
-    keys = [quoted(plan.found[name]) for name in ("system", "task", "trial") if name in plan.found]
-    listing = ", ".join(keys)
-    twice = engine.query(
-        f"SELECT {listing}, COUNT(*) AS n FROM {VIEW} GROUP BY {listing} "  # noqa: S608 # as above
-        f"HAVING COUNT(*) > 1 ORDER BY {listing} LIMIT 6"
-    )
-    if not twice["n"]:
-        return
-    shown = [" / ".join(map(str, key)) for key in zip(*list(twice.values())[:-1], strict=True)]
-    raise ReadError(
-        f"{plan.path}: trials occur more than once: {listed(shown, 5)}. Pass "
-        "`duplicates='keep'` if they are different runs"
-    )
-
-
-def _numbered_on(
-    engine: Engine, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
-) -> bool:
-    """Whether every task has the trials 0..n-1 or 1..n, by their fingerprint."""
-    if None in groups["fingerprint"]:
-        return False
-    systems, tasks = names
-    keys = systems.codes.astype(np.int64) * len(tasks.names) + tasks.codes
-    distinct, place = np.unique(keys, return_inverse=True)
-    runs = np.bincount(place, weights=groups["n"]).astype(np.int64)
-    if (most := int(runs.max(initial=0))) > BIG_ROWS:
-        return False
-    found = np.zeros(distinct.size, dtype=np.uint64)
-    # A fingerprint is a sum modulo 2**64, and may come with a sign.
-    engine.join.at(found, place, np.array([p % 2**64 for p in groups["fingerprint"]], np.uint64))
-    expected = engine.fingerprints(most + 1)
-    from_one = engine.part(expected[runs + 1], expected[1])
-    return bool(((found == expected[runs]) | (found == from_one)).all())
 
 
 def _tallies(counts: _Counts, features: Sequence[str], *, scored: bool) -> list[Tally]:

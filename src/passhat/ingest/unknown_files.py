@@ -107,7 +107,9 @@ def unknown_file(document: Document) -> ReadError:
         fault = tables.lacking(document.name, names, ColumnMap())
         if fault is not None:
             return fault
-    return UnknownFile(f"{document.name}: no reader knows this file. {_way_out(document, names)}")
+    return UnknownFile(
+        f"{document.name}: not a file that passhat can read. {_way_out(document, names)}"
+    )
 
 
 def _way_out(document: Document, names: list[str]) -> str:
@@ -133,7 +135,7 @@ def _summary(document: Document, names: list[str]) -> str | None:
 def _nature(document: Document, names: list[str]) -> str | None:
     """What a file is that cannot be a result file, whatever its columns are called."""
     if document.kind == "binary":
-        return "is a binary file that no reader knows"
+        return "is a binary file that passhat cannot read"
     if document.kind == "zip":
         return "is a ZIP archive without an Inspect log; unpack it"
     if document.kind == "xml":

@@ -6,7 +6,7 @@ import contextlib
 import csv
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
     if target.suffix not in FORMATS:
         raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))
     if target.suffix == ".parquet":
-        _write_parquet(trials, target)
+        write_parquet(trials, target)
     elif target.suffix == ".jsonl":
         target.write_bytes(render_jsonl(trials))
     else:
@@ -64,17 +64,27 @@ def render_csv(trials: Trials, *, separator: str = ",") -> str:
     return text.getvalue()
 
 
-def _write_parquet(trials: Trials, target: Path) -> None:
-    """By polars or pyarrow, either of which reads it back."""
+def write_parquet(
+    trials: Trials, target: Path, more: Mapping[str, Sequence[int | None]] | None = None
+) -> None:
+    """By polars or pyarrow, either of which reads it back; `more` are columns beside the usual."""
+    more = more or {}
     with contextlib.suppress(MissingExtra):
-        trials.to_polars().write_parquet(target, metadata={"schema": SCHEMA})
+        frame = trials.to_polars()
+        import polars
+
+        columns = [polars.Series(name, cells, polars.Int64) for name, cells in more.items()]
+        frame.with_columns(columns).write_parquet(target, metadata={"schema": SCHEMA})
         return
     try:
         table = trials.to_arrow()
     except MissingExtra as error:  # who writes a file has not asked for a data frame
         raise MissingExtra("writing Parquet", error.extra) from error
+    import pyarrow
     from pyarrow import parquet
 
+    for name, cells in more.items():
+        table = table.append_column(name, pyarrow.array(cells, pyarrow.int64()))
     parquet.write_table(table.replace_schema_metadata({"schema": SCHEMA}), target)
 
 

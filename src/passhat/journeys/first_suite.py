@@ -205,10 +205,7 @@ def _tool_task(tool: ToolSpec) -> FirstTask:
     return FirstTask(
         name=tool.name,
         prompt=f"Call the tool {tool.name}.",
-        expect=(
-            {"called": tool.name},
-            {"target": "tool_calls[0].error", "exact": None},
-        ),
+        expect=({"called": tool.name}, {"target": "tool_calls[0].error", "exact": None}),
         script=({"calls": [call], "answer": "done"},),
     )
 

@@ -126,11 +126,7 @@ class _Baselines:
         }
 
     def days(
-        self,
-        gates: Sequence[Gate],
-        systems: Sequence[str],
-        judged: Run | None,
-        errors: ErrorPolicy,
+        self, gates: Sequence[Gate], systems: Sequence[str], judged: Run | None, errors: ErrorPolicy
     ) -> dict[str, Days]:
         """How far runs lie apart, for every baseline that is a run of the history."""
         own = self.results

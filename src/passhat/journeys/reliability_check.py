@@ -173,11 +173,7 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
 
 
 def assert_reliable(
-    function: Callable[..., Any],
-    require: str = "pass^3 >= 0.8",
-    *,
-    runs: int = RUNS,
-    **terms: Any,
+    function: Callable[..., Any], require: str = "pass^3 >= 0.8", *, runs: int = RUNS, **terms: Any
 ) -> Verdicts:
     """Call a function many times and raise AssertionError unless the gate passes.
 

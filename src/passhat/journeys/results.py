@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from passhat.history import History
     from passhat.history.references import NamedRun
     from passhat.ingest import ColumnMap, Limits
+    from passhat.ingest.dataset_failures import SomeFailures
     from passhat.records import Duplicates, Source, Tally, Transcripts, Trials
 
 LATEST = "latest"
@@ -105,6 +106,25 @@ class Results:
             said = {key: text for _, texts in found for key, text in texts.items()}
             whole = Trials.concat([trials for trials, _ in found], duplicates=self.duplicates)
         return self._without_rounds(whole), said
+
+    def counts_with_failures(self) -> tuple[list[Tally], SomeFailures] | None:
+        """Counts of one huge dataset or stored run, and what was said in some of its failures.
+
+        None where trials are few enough to be read, or a table has its transcripts in its rows.
+        """
+        from passhat.ingest.dataset_failures import SomeFailures, failures_of_dataset
+
+        if self.names or (tallies := self._counts()) is None:
+            return None
+        if not self.is_stored(self.paths[0]):
+            some = failures_of_dataset(self.paths[0])
+            return None if some is None else (tallies, some)
+        from passhat.history.lookups import first_trial
+        from passhat.history.transcripts import failures_of_run
+
+        with self.open_stored() as (history, found):
+            first, said = first_trial(history, found.run), failures_of_run(history, found.run)
+        return tallies, SomeFailures(said=said, first_trial=first)
 
     def each(self) -> list[Results]:
         """The same for each path by itself, with its own name."""
@@ -204,7 +224,7 @@ class Results:
             yield history, look_up(history, run)
 
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
-        from passhat.history.lookups import all_transcripts
+        from passhat.history.transcripts import all_transcripts
 
         with self.open_stored() as (history, found):
             trials = history.trials(self.noted(found).run)

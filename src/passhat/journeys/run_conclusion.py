@@ -60,13 +60,7 @@ def conclude(
     opened.keep_notes(doubts)
     answer = RunAnswer(
         report=replace(
-            report,
-            notes=(
-                *report.notes,
-                *notes,
-                *doubts,
-                *_covered(result, coverage_threshold),
-            ),
+            report, notes=(*report.notes, *notes, *doubts, *_covered(result, coverage_threshold))
         ),
         trials=trials,
         verdicts=verdicts,

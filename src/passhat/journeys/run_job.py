@@ -81,10 +81,7 @@ class RunJob:
     def rule(self, baselines: Mapping[str, Trials] | None = None) -> StoppingRule | None:
         """What ends the run when every gate is settled; None where the number of runs is fixed."""
         return stopping_rule(
-            self.suite,
-            self.gates,
-            until_settled=self.request.until_settled,
-            baselines=baselines,
+            self.suite, self.gates, until_settled=self.request.until_settled, baselines=baselines
         )
 
     @property
@@ -132,11 +129,7 @@ def conduct(
     with (
         open_source(job.suite, source, job.request, sequential=job.sequential) as cassettes,
         open_run_store(
-            job.suite,
-            job.request,
-            store=job.store,
-            resumed=job.resumed,
-            replays=not source.asks,
+            job.suite, job.request, store=job.store, resumed=job.resumed, replays=not source.asks
         ) as opened,
     ):
         # Before anything is paid for: a baseline that is not there is an error of the request.

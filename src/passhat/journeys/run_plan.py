@@ -54,10 +54,7 @@ class RunPlan(TypedDict):
 
 
 def plan_run(
-    suite: Suite | str | Path | None = None,
-    *,
-    store: str | Path | None = None,
-    **request: Any,
+    suite: Suite | str | Path | None = None, *, store: str | Path | None = None, **request: Any
 ) -> RunPlan:
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     path, loaded = load(suite)

@@ -100,9 +100,7 @@ def run_suite(
     )
     return conduct(
         replace(
-            prepare(loaded, request, store=store, resume=resume),
-            executor=executor,
-            workers=workers,
+            prepare(loaded, request, store=store, resume=resume), executor=executor, workers=workers
         ),
         transcripts=transcripts,
         on_event=on_event,
@@ -245,12 +243,7 @@ def _suite(
     whole = environment_redactor(os.environ).clean(shlex.join(command))
     name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
     system = CommandSystem(
-        name=name,
-        argv=command,
-        cwd=Path.cwd(),
-        inherit_env=True,
-        outcome=outcome,
-        timeout=timeout,
+        name=name, argv=command, cwd=Path.cwd(), inherit_env=True, outcome=outcome, timeout=timeout
     )
     pairing = Pairing(system=system, task=Task(name=TASK), runs=runs, label=name)
     return Suite(name=name, pairings=(pairing,), concurrency=concurrency)

@@ -153,7 +153,7 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
 def explain_run(history: History, run: Run) -> Explanation:
     """Why do runs of a stored run fail?"""
     from passhat.analysis.explaining.explain import explain
-    from passhat.history.lookups import all_transcripts
+    from passhat.history.transcripts import all_transcripts
 
     return explain(history.trials(run), all_transcripts(history, run))
 

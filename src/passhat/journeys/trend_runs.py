@@ -63,12 +63,7 @@ def flaky_tasks(
 
 
 def read_moments(
-    history: History,
-    *,
-    suite: str,
-    branch: str | None,
-    last: int,
-    only: Collection[str] = (),
+    history: History, *, suite: str, branch: str | None, last: int, only: Collection[str] = ()
 ) -> list[Moment]:
     """The newest `last` runs of one suite that have trials, oldest first."""
     runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passhat.fast_dataclass import dataclass
-from passhat.messages import plural
+from passhat.messages import listed, plural
 from passhat.records.source import how_read
 from passhat.reporters.blocks import Block, Chip, Paragraph
 
@@ -107,14 +107,14 @@ _LABEL = "Read as"
 
 
 def reading_lines(provenance: Provenance | None) -> list[str]:
-    """One line for each input that was read from a file or a frame, with its name if several."""
+    """How files and frames were read; one line for all inputs that were read the same way."""
     sources = [] if provenance is None else [one for one in provenance.sources if one.read_as]
+    named: dict[str, list[str]] = {}
+    for source in sources:
+        named.setdefault(how_read(source).removeprefix("read as: "), []).append(source.name)
     several = len(sources) > 1
-    told = [how_read(source).removeprefix("read as: ") for source in sources]
-    lines = [
-        f"{source.name}: {line}" if several else line
-        for source, line in zip(sources, told, strict=True)
-    ]
+    lines = [f"{listed(names, _MOST_LINES)}: {how}" if several else how
+             for how, names in named.items()]  # fmt: skip
     if len(lines) > _MOST_LINES:
         rest = plural(len(lines) - _MOST_LINES, "more input")
         return [*lines[:_MOST_LINES], f"and {rest}: --format json says how each was read"]
@@ -122,6 +122,5 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
 
 
 def _reading_paragraphs(provenance: Provenance | None) -> list[Paragraph]:
-    """The same as blocks, the label on the first."""
-    lines = reading_lines(provenance)
-    return [Paragraph(_LABEL if i == 0 else "", f"{line}.") for i, line in enumerate(lines)]
+    """The same as blocks."""
+    return [Paragraph(_LABEL, f"{line}.") for line in reading_lines(provenance)]

@@ -101,7 +101,8 @@ class Table:
     """Rows under a header; the first column is text and to the left, the others to the right.
 
     `scale` is the range of the column of bars, if there is one, with its two ends as text. Where a
-    name would have to be cut on a terminal, bars give way, then the columns in `spare`, in order.
+    name would have to be cut on a terminal, bars give way, then the columns in `spare`, in order;
+    then a first column of sentences, `wrapped`, continues on further lines.
     """
 
     header: tuple[str, ...]
@@ -110,6 +111,7 @@ class Table:
     spare: tuple[int, ...] = ()
     scale: tuple[float, float] = (0.0, 1.0)
     ends: tuple[str, str] = ("0", "100")
+    wrapped: bool = False
 
     @property
     def cells(self) -> list[tuple[Cell, ...]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
+from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
+
+Shape = TypeVar("Shape")
 
 
 class IntervalObject(TypedDict):
@@ -96,11 +99,33 @@ def plain(value: Any) -> Any:
         return number_object(value)
     if isinstance(value, Interval):
         return interval_object(value)
+    if isinstance(value, Later):
+        return plain(value.look())
+    if isinstance(value, Metric):
+        return metric_object(value)
+    if isinstance(value, Provenance):
+        return provenance_object(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
     return value
+
+
+def shaped(value: Any, shape: type[Shape], **others: Any) -> Shape:
+    """The attributes of a value that a JSON type names, as plain data, in the order of the type.
+
+    `others` are the keys that are not attributes. What cannot be known keeps its reason.
+    """
+    if isinstance(value, Unavailable):
+        return cast(Shape, number_object(value))
+    found = {
+        name: others[name] if name in others else plain(getattr(value, name))
+        for name in shape.__annotations__
+    }
+    return cast(Shape, found)
 
 
 def number_object(number: Number | float) -> NumberObject:
@@ -156,12 +181,7 @@ def provenance_object(provenance: Provenance) -> ProvenanceObject:
     return {
         "input_sha256": provenance.input_sha256,
         "sources": [
-            {
-                "name": source.name,
-                "format": source.format,
-                "sha256": source.sha256,
-                "read_as": dict(source.read_as),
-            }
+            shaped(source, SourceObject, read_as=dict(source.read_as))
             for source in provenance.sources
         ],
         "versions": dict(provenance.versions),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from passhat.reporters.headline import DEPENDABLE
+from passhat.reporters.numbers import percent
 from passhat.stats.labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
 
 GLOSSARY: Mapping[str, str] = {
@@ -14,7 +16,15 @@ GLOSSARY: Mapping[str, str] = {
     "suite": "the tasks, how often to run each, and what to demand of the results",
     "pass@k": "the chance that at least one of k attempts at a task succeeds",
     "pass^k": 'the chance that all k attempts at a task succeed (say "pass hat k")',
-    "reliability@k": "pass^k averaged over the tasks of the suite: the same number as pass^k",
+    "reliability@k": (
+        "pass^k averaged over the tasks of the suite. The first screen of a report calls it so; "
+        "gates, trends and tables of every k call the same number pass^k"
+    ),
+    "dependable": (
+        f"k successes in a row at least {percent(DEPENDABLE)} of the time. A report says that you "
+        "can depend on an agent where the whole interval for this suite lies above that, that you "
+        "cannot where all of it lies below, and otherwise that it is too early to say"
+    ),
     "this suite": "an interval for these very tasks, run again and again",
     "tasks like these": "a wider interval, for other tasks of the same kind",
     "confidence": "how often such intervals contain the true value, 95 % unless you say otherwise",

@@ -65,6 +65,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "run": ("RunAnswer", "blocks data rows figures cases"),
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
+    "transcript matches": ("TranscriptMatches", "blocks data rows"),
     "trials": ("Trials", "blocks rows"),
     "validation": ("SuiteCheck", "blocks rows cases"),
 }

@@ -14,9 +14,9 @@ from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.blocks import NextStep
+from passhat.reporters.headline import DEPENDABLE, is_dependable
 from passhat.reporters.numbers import interval_of
-from passhat.reporters.safe_text import safe_text, shorten_apart
-from passhat.reporters.standings import DEPENDABLE, LONGEST_NAME, is_dependable
+from passhat.reporters.safe_text import LONGEST_NAME, safe_text, shorten_apart
 from passhat.stats.estimate import Estimate
 
 
@@ -30,6 +30,9 @@ def next_steps(
     """
     if all_errored(system):
         return [NextStep("Find out why every trial errored before you run it again.")]
+    if not system.tasks.passed.any():
+        first = NextStep("No run passed: read what one of them did before you run more.")
+        return _failures(system, results) or [first]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [
         _settle(one, system, more_runs) for one in system.unsettled if one.what not in other_bars

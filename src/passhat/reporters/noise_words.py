@@ -6,11 +6,7 @@ from typing import TypedDict
 
 from passhat.analysis.reports.parts import VarianceSplit
 from passhat.messages import plural
-from passhat.reporters.data import (
-    IntervalObject,
-    UnavailableObject,
-    interval_object,
-)
+from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
 from passhat.reporters.numbers import interval_of, percent, percent_range
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.width_sources import NoiseSources, Purchase, Unit
@@ -39,17 +35,8 @@ def noise_object(
     """The two sources as plain data."""
     if isinstance(noise, Unavailable):
         return {"value": None, "reason": noise.reason}
-    return {
-        "from_runs": noise.from_runs,
-        "from_tasks": noise.from_tasks,
-        "from_runs_interval": interval_object(noise.interval),
-        "unit": noise.unit,
-        "twice_the_runs": noise.twice_the_runs,
-        "twice_the_tasks": noise.twice_the_tasks,
-        "break_even": noise.break_even,
-        "buy": noise.buy,
-        "sentence": noise_sentence(noise, systems=systems),
-    }
+    bounds, sentence = interval_object(noise.interval), noise_sentence(noise, systems=systems)
+    return shaped(noise, NoiseObject, from_runs_interval=bounds, sentence=sentence)
 
 
 def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:
@@ -119,6 +106,28 @@ def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
         return luck(variance)
     bounds = icc.interval
     return f"{luck(variance)} ICC {icc.value:.2f} [{bounds.low:.2f}, {bounds.high:.2f}]."
+
+
+def family_split(variance: VarianceSplit | Unavailable) -> str | None:
+    """How much of the variation is between families, between their tasks, and luck."""
+    found = variance.families if isinstance(variance, VarianceSplit) else None
+    if found is None:
+        return None
+    if isinstance(found, Unavailable):
+        return f"No split of the variation by family: {found.reason}."
+    parts = zip(
+        (found.family, found.task, found.run),
+        (f"between the {found.families} families", "between tasks of a family", "luck of a run"),
+        strict=True,
+    )
+    told = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
+    notes = "" if found.family.interval is not None else f" ({'; '.join(found.family.notes)})"
+    return f"Of the variation of a run: {told}{notes}."
+
+
+def _bracketed(share: Estimate) -> str:
+    bounds = share.interval
+    return "" if bounds is None else f" [{percent(bounds.low)} to {percent(bounds.high)}]"
 
 
 def _luck_meaning(bounds: Interval) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from zlib import crc32
 
 ELLIPSIS = "…"
+LONGEST_NAME = 60
+"""Columns of a name from data in a sentence or a table."""
 
 # Latin letters and the marks that passhat draws with are one column wide: no table is needed.
 _FIRST_COMBINING = 0x300
@@ -66,6 +68,11 @@ def shorten(text: str, width: int) -> str:
     if display_width(shown) <= width:
         return shown
     return _fitting(shown, width - 1).rstrip(_JOINERS) + ELLIPSIS
+
+
+def short(name: str) -> str:
+    """A name from data, safe and of bounded width; its end is as telling as its beginning."""
+    return shorten_apart([name], LONGEST_NAME)[0]
 
 
 def shorten_apart(names: Sequence[str], width: int) -> list[str]:

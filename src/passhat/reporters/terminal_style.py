@@ -7,14 +7,7 @@ from passhat.reporters.text_bars import ASCII, UNICODE, Pen
 
 # The eight named colours follow the reader's theme, light or dark; yellow and the bright ones
 # vanish on a white background and are not used.
-_CODES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "magenta": "35",
-    "cyan": "36",
-}
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "magenta": "35", "cyan": "36"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -273,10 +273,7 @@ def _floors(answer: RunAnswer) -> Iterator[ReportedCase]:
     for floor in answer.floors:
         mark = None if floor.passed else _below(answer, floor)
         yield ReportedCase(
-            name=floor.label,
-            classname="passhat.tool-selection floors",
-            said=floor.line,
-            mark=mark,
+            name=floor.label, classname="passhat.tool-selection floors", said=floor.line, mark=mark
         )
 
 

@@ -209,11 +209,7 @@ def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
         if text:
             kind: Kind = "agent" if title == "Answer" else "other"
             yield Card(
-                kind=kind,
-                title=title,
-                number=messages + 1,
-                text=safe_passage(text),
-                is_error=broke,
+                kind=kind, title=title, number=messages + 1, text=safe_passage(text), is_error=broke
             )
 
 

@@ -12,16 +12,7 @@ from passhat.reporters.safe_text import safe_text
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 # What the runner keeps of a trial; anything else is shown as it is.
-_KNOWN = {
-    "stop_reason",
-    "messages",
-    "answer",
-    "stderr",
-    "exit_code",
-    "checks",
-    "faults",
-    "error",
-}
+_KNOWN = {"stop_reason", "messages", "answer", "stderr", "exit_code", "checks", "faults", "error"}
 
 
 def readable(kept: str) -> str:

@@ -1,4 +1,4 @@
-"""The sentences of a report: every reporter says the same thing in the same words."""
+"""The sentences of a report below its headline: every format says the same in the same words."""
 
 from __future__ import annotations
 
@@ -8,30 +8,16 @@ from itertools import groupby
 
 import numpy as np
 
-from passhat.analysis.reports.disturbances import disturbance_sentence
-from passhat.analysis.reports.headline_k import all_errored, is_judged
+from passhat.analysis.reports.headline_k import all_errored
 from passhat.analysis.reports.headline_k import common_k as common_k
 from passhat.analysis.reports.headline_k import headline_k as headline_k
 from passhat.analysis.reports.headline_k import is_partial as is_partial
 from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
-from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import listed, plural
-from passhat.reporters.blocks import Chip
-from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
-from passhat.reporters.safe_text import shorten_apart
-from passhat.reporters.standings import (
-    DEPENDABLE,
-    ahead,
-    is_dependable,
-    is_refuted,
-    judgement_of_all,
-    none_finished,
-    once,
-    unjudged,
-)
-from passhat.reporters.standings import LONGEST_NAME as LONGEST_NAME
+from passhat.reporters.numbers import amount, percent, percent_range, span, value_of
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 CORRELATION = "correlation with passing (within task)"
@@ -74,97 +60,6 @@ def partial_note(system: SystemReport) -> str | None:
     return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
 
 
-def verdict(system: SystemReport, *, k: int | None = None) -> str:
-    """The answer in one sentence; before it, what makes the runs less than independent.
-
-    `k` asks for another streak than that of the headline.
-    """
-    disturbed = disturbance_sentence(system.disturbances)
-    answer = _answer(system, headline_k(system) if k is None else k)
-    return answer if disturbed is None else f"{disturbed} {answer}"
-
-
-def _answer(system: SystemReport, k: int) -> str:
-    if all_errored(system):
-        return none_finished([system])
-    name = short(system.name)
-    one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
-    if streak.value is None:
-        return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
-    if k == 1:
-        return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
-    if one is None or one.value is None:
-        often = f"{_rate(streak)} of the time"
-        told = f"{k} times in a row it succeeds {often}"
-        return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
-    succeeds = _once(system, one)
-    if one.value == 0:
-        then = f"let alone {k} times in a row"
-    elif streak.value == one.value:
-        then = f"and just as often {k} times in a row"
-    elif is_dependable(streak):
-        then = f"and {k} times in a row {_rate(streak)}"
-    elif streak.value == 0:
-        then = f"but in these runs never {k} times in a row"
-    else:
-        then = f"but {k} times in a row only {_rate(streak)}"
-    return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
-
-
-def opening(report: Report) -> str:
-    """The sentence that a report opens with, on one system or on several."""
-    return overview(report) if len(report.systems) > 1 else verdict(report.systems[0])
-
-
-def overview(report: Report, *, k: int | None = None) -> str:
-    """The answer about several systems in one sentence, at the k of the headline or another."""
-    leaders = report.leaders if k is None else report.leaders_at(k)
-    k = common_k(report.systems) if k is None else k
-    judged = [one for one in report.systems if is_judged(one, k)]
-    if not judged:
-        if all(all_errored(one) for one in report.systems):
-            return none_finished(report.systems)
-        why = " ".join(unjudged(report.systems, k))
-        return f"There is no pass^{k} to compare: {why} {once(report.systems)}"
-    if len(judged) == 1:
-        answer = verdict(judged[0])
-    else:
-        streaks = [one.pass_hat(k) for one in judged]
-        said = judgement_of_all(streaks, of=len(report.systems), k=k)
-        answer = f"{said}: {ahead(leaders)}."
-    return " ".join([answer, *unjudged(report.systems, k)])
-
-
-def verdict_title(report: Report) -> str:
-    """The verdict in a few words, for the title of a page or a window."""
-    if len(report.systems) > 1:
-        k = common_k(report.systems)
-        can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
-        return f"{can} of {len(report.systems)} systems dependable"
-    return f"{chip(report.systems[0]).words}: {short(report.systems[0].name)}"
-
-
-def chip(system: SystemReport, *, k: int | None = None) -> Chip:
-    """The verdict on a system in two or three words, at the k of the headline or another."""
-    if all_errored(system):
-        return Chip("No run finished", "none")
-    streak = system.pass_hat(headline_k(system) if k is None else k)
-    if is_dependable(streak):
-        return Chip("Dependable", "good")
-    return Chip("Not dependable", "bad") if is_refuted(streak) else Chip("Not settled yet", "open")
-
-
-def overview_chip(report: Report, *, k: int | None = None) -> Chip:
-    """The verdict on several systems: how many can be depended on, and who is ahead."""
-    at = common_k(report.systems) if k is None else k
-    judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
-    if can := sum(is_dependable(streak) for streak in judged):
-        return Chip(f"{can} of {len(report.systems)} dependable", "good")
-    if judged and all(is_refuted(streak) for streak in judged):
-        return Chip("None dependable", "bad")
-    return Chip("Not settled yet", "open") if judged else Chip("Nothing to compare", "none")
-
-
 def design(system: SystemReport) -> str:
     """How much was run."""
     shape = system.design
@@ -182,8 +77,11 @@ def common_design(systems: Sequence[SystemReport]) -> str | None:
     return designs.pop() if len(designs) == 1 else None
 
 
-def errors(system: SystemReport) -> str | None:
-    """Errors apart from failures, with both numbers; None where nothing errored."""
+def errors(system: SystemReport, *, name: str = "pass^") -> str | None:
+    """Errors apart from failures, with both numbers; None where nothing errored.
+
+    `name` is what the screen calls pass^k.
+    """
     split = system.errors
     if not split.count:
         return None
@@ -198,7 +96,7 @@ def errors(system: SystemReport) -> str | None:
         return f"{text}."
     way = "left out" if split.policy == "fail" else "counted as failures"
     would, is_now = percent(other.value, digits=1), percent(now.value, digits=1)
-    return f"{text}; {way}, pass^{k} would be {would} instead of {is_now}."
+    return f"{text}; {way}, {name}{k} would be {would} instead of {is_now}."
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:
@@ -333,11 +231,6 @@ def exclusions(every: Iterable[Exclusion]) -> Iterator[str]:
         yield exclusion(first)
 
 
-def short(name: str) -> str:
-    """A name from data, safe and of bounded width; its end is as telling as its beginning."""
-    return shorten_apart([name], LONGEST_NAME)[0]
-
-
 def _money(number: Estimate) -> str:
     bounds = number.interval
     between = "" if bounds is None else f" [{amount(bounds.low)}, {amount(bounds.high)}]"
@@ -359,35 +252,3 @@ def _with_bounds(number: Estimate | Unavailable) -> str:
 
 def _reach(means: Collection[float]) -> str:
     return percent_range(Interval(min(means), max(means)))
-
-
-def _judgement(name: str, streak: Metric) -> str:
-    bounds = interval_of(streak.this_suite)
-    if bounds is None:
-        return f"There are too few runs to say whether you can depend on {name}"
-    if bounds.low >= DEPENDABLE:
-        return f"You can depend on {name}"
-    if bounds.high < DEPENDABLE:
-        return f"You cannot depend on {name} every time"
-    return f"Too early to say whether you can depend on {name} every time"
-
-
-def _once(system: SystemReport, one: Metric) -> str:
-    """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
-    if one.value == 0:
-        return "it never succeeded"
-    if system.design.equal_runs:
-        return f"it succeeds {_rate(one)} of the time"
-    return f"a task succeeds {_rate(one)} of the time on average"
-
-
-def _rate(metric: Metric) -> str:
-    return "never" if metric.value is None else percent(metric.value)
-
-
-def _bounds(metric: Metric) -> str:
-    number = metric.this_suite
-    if not isinstance(number, Estimate) or number.interval is None:
-        return ""
-    cut = f", {number.excluded_tasks:,} of its tasks left out" if number.excluded_tasks else ""
-    return f" (this suite{cut}: {percent_range(number.interval)})"

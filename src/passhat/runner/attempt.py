@@ -7,11 +7,11 @@ import mimetypes
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from passhat.errors import RunError, ServerError, ServerNeverStarted
+from passhat.fast_dataclass import replace
 from passhat.records import (
     Answer,
     Budget,
@@ -246,16 +246,17 @@ class Attempts:
                 return
 
     def _grader(self, request: AttemptRequest, memories: Memories, result: Result) -> Grader:
-        means = replace(
-            self._grading,
-            ask=self._resources.ask(request, memories),
-            clean=self._resources.redactor.clean,
-            transcript=result.spoken,
-        )
+        ask = self._resources.ask(request, memories)
 
         async def grader(task: Task, seen: Observation) -> Grade:
-            asked = replace(means, asked=_asked(task, result.conversation))
-            return await grade(task.expect, seen, pass_score=task.pass_score, grading=asked)
+            means = replace(
+                self._grading,
+                ask=ask,
+                clean=self._resources.redactor.clean,
+                transcript=result.spoken,
+                asked=_asked(task, result.conversation),
+            )
+            return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
 
         return grader
 
@@ -294,6 +295,8 @@ def attached(path: Path) -> Attachment:
 
 def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
     """The row without secrets: error messages, names of tools and tags may hold some."""
+    if row.error is None and not row.tools and not row.tags:
+        return row
     return replace(
         row,
         error=None if row.error is None else clean(row.error),

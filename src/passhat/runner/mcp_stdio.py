@@ -21,6 +21,7 @@ from passhat.runner.processes import (
     start_group,
     unbroken,
 )
+from passhat.runner.programs import lacks_program
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -108,9 +109,8 @@ class StdioPipe:
         try:
             self._process = await start_group(argv, env=env, cwd=self._cwd())
         except (OSError, ValueError) as error:
-            raise ServerError(
-                f'server "{server.name}" cannot be started: {" ".join(argv)!r}: {error}'
-            ) from error
+            why = lacks_program(server, self._directory) or f"{' '.join(argv)!r}: {error}"
+            raise ServerError(f'server "{server.name}" cannot be started: {why}') from error
         return self._process
 
     def _cwd(self) -> Path:

@@ -70,11 +70,13 @@ class Schedule:
         self._idle += 1
         try:
             while not self._over:
+                # read before the rule is asked: a pause that ends meanwhile is not an error
+                pause: float = getattr(self._rule, "pause_seconds", 0.0)
                 if not self._ready:
                     self._refill()
                 if self._ready:
                     return self._ready.popleft()
-                await self._evidence()
+                await self._evidence(pause)
             return None
         finally:
             self._idle -= 1
@@ -91,16 +93,16 @@ class Schedule:
         if len(batch) > 1:
             self._wake()
 
-    async def _evidence(self) -> None:
-        """Wait until another trial has ended, or the run."""
+    async def _evidence(self, pause: float) -> None:
+        """Wait until another trial has ended, or the run, or the pause for an outage."""
         if self._over:
             return
-        # a rule may also pause, until an outage has passed
-        pause: float = getattr(self._rule, "pause_seconds", 0.0)
         if self._idle == len(self._workers) and not pause:
             raise RunError("the stopping rule waits for evidence, and no trial is under way")
+        # not wait_for, which in 3.11 loses a cancellation that comes with what it waits for
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), pause or None)
+            async with asyncio.timeout(pause or None):
+                await self._changed.wait()
 
     def _wake(self) -> None:
         self._changed.set()

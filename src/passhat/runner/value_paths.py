@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 PART = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
@@ -19,11 +20,12 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
-def path_parts(path: str) -> list[str | int] | None:
+@lru_cache(maxsize=256)
+def path_parts(path: str) -> tuple[str | int, ...] | None:
     """The names and places that a path goes through; None where it is no path.
 
     >>> path_parts("choices[0].message"), path_parts("a..b")
-    (['choices', 0, 'message'], None)
+    (('choices', 0, 'message'), None)
     """
     parts: list[str | int] = []
     end = 0
@@ -33,7 +35,7 @@ def path_parts(path: str) -> list[str | int] | None:
         name, index, double, single = match.groups()
         parts.append(name or double or single or "" if index is None else int(index))
         end = match.end()
-    return parts if end == len(path) and parts else None
+    return tuple(parts) if end == len(path) and parts else None
 
 
 def value_at(value: Any, path: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from typing import Any
@@ -37,6 +38,8 @@ _DIGITS = 34.0
 # Runs of a task up to which logarithms are summed; so many take as long as one ln Gamma.
 _MOST_LOGS = 256
 _LOGS_PER_GAMMA = 16
+# So many logarithms take Python as long as a few calls of numpy do.
+_FEW_LOGS = 32
 # Values of ln Gamma saved, below which interpolating saves no time.
 _WORTH_INTERPOLATING = 20_000
 
@@ -124,7 +127,7 @@ def _climb(likelihood: Likelihood, start: Floats) -> Floats:
     bends = np.stack(found)
     for _ in range(_STEPS):
         rows = np.flatnonzero(active)
-        step = np.stack(_step(damping[rows], *bends[:, rows]))
+        step = np.stack(_step(damping[rows], list(bends[:, rows])))
         trial = np.stack(likelihood.clipped(*(point[:, rows] + step)))
         value, *found = likelihood.at(rows, *trial)
         better = value >= best[rows]
@@ -140,14 +143,14 @@ def _climb(likelihood: Likelihood, start: Floats) -> Floats:
 
 
 def _climb_one(likelihood: Likelihood, mean: float, size: float) -> tuple[float, float]:
-    """The same for a single suite, without the bookkeeping of many."""
+    """The same for a single suite, in plain numbers and without the bookkeeping of many."""
     mean, size = likelihood.clipped(mean, size)
     damping = 1e-3
-    best, *bends = likelihood.at(0, mean, size)
+    best, *bends = likelihood.at_one(mean, size)
     for _ in range(_STEPS):
-        step = _step(damping, *bends)
+        step = _step(damping, bends, hypot=math.hypot, largest=max)
         trial = likelihood.clipped(mean + step[0], size + step[1])
-        value, *found = likelihood.at(0, *trial)
+        value, *found = likelihood.at_one(*trial)
         moved = max(abs(trial[0] - mean), abs(trial[1] - size))
         if value >= best:
             (mean, size), best, bends = trial, value, found
@@ -201,6 +204,15 @@ class Likelihood:
         found = _turned(a, b, turns_a, turns_b, turns_s)
         return _penalised(a, b, value_a + value_b - value_s, found)
 
+    def at_one(self, mean: float, size: float) -> tuple[Any, ...]:
+        """The same at one point for the first suite, in plain numbers."""
+        precision, odds = math.exp(size), math.exp(mean)
+        a, b = precision * odds / (1 + odds), precision / (1 + odds)
+        sums = self.passes.at_one(a), self.failures.at_one(b), self.runs.at_one(precision)
+        (value_a, *turns_a), (value_b, *turns_b), (value_s, *turns_s) = sums
+        found = _turned(a, b, turns_a, turns_b, turns_s)
+        return _penalised(a, b, value_a + value_b - value_s, found, log=math.log)
+
 
 class _GammaSums:
     """Sums of weight * ln(Gamma(x + count) / Gamma(x)) over the counts of every suite.
@@ -241,6 +253,19 @@ class _GammaSums:
             np.vecdot(weights, term(shifted)) - whole * term(np.asarray(x))
             for term in (special.gammaln, special.digamma, _trigamma)
         )
+        return value, slope, bend
+
+    def at_one(self, x: float) -> tuple[float, float, float]:
+        """That of the first suite, in plain numbers where it has few logarithms."""
+        if not self._logs or self._counts.size > _FEW_LOGS:
+            value, slope, bend = self.at(x, 0)
+            return float(value), float(slope), float(bend)
+        value = slope = bend = 0.0
+        for count, weight in enumerate(self.weights[0].tolist()):
+            inverse = 1 / (x + count)
+            value -= weight * math.log(inverse)
+            slope += weight * inverse
+            bend -= weight * inverse * inverse
         return value, slope, bend
 
     def values(self, x: Floats) -> Floats:
@@ -338,13 +363,15 @@ def _turned(
     return by_mean, by_size, mean_mean, mean_size, size_size
 
 
-def _penalised(a: Any, b: Any, value: Any, found: tuple[Any, ...]) -> tuple[Any, ...]:
+def _penalised(
+    a: Any, b: Any, value: Any, found: tuple[Any, ...], *, log: Any = np.log
+) -> tuple[Any, ...]:
     """Add ln sqrt(mean (1 - mean)) + ln(1 - correlation): worth half a task, gone as T grows."""
     by_mean, by_size, mean_mean, mean_size, size_size = found
     s = a + b
     mean, loose = a / s, s / (1 + s)
     return (
-        value + 0.5 * (np.log(mean) + np.log(b / s)) + np.log(loose),
+        value + 0.5 * (log(mean) + log(b / s)) + log(loose),
         by_mean + 0.5 - mean,
         by_size + 1 - loose,
         mean_mean - mean * (1 - mean),
@@ -354,13 +381,14 @@ def _penalised(a: Any, b: Any, value: Any, found: tuple[Any, ...]) -> tuple[Any,
 
 
 def _step(
-    damping: Any, by_mean: Any, by_size: Any, mean_mean: Any, mean_size: Any, size_size: Any
+    damping: Any, bends: Sequence[Any], *, hypot: Any = np.hypot, largest: Any = np.maximum
 ) -> tuple[Any, Any]:
     """Newton's step on a curvature made negative definite, cut to a sane length."""
+    by_mean, by_size, mean_mean, mean_size, size_size = bends
     trace = -mean_mean - size_size
-    gap = np.hypot(mean_mean - size_size, 2 * mean_size)
+    gap = hypot(mean_mean - size_size, 2 * mean_size)
     least = (trace - gap) / 2
-    lift = np.maximum(0, 1e-9 - least) * 1.5 + damping * np.maximum(abs(trace), 1e-9)
+    lift = largest(0, 1e-9 - least) * 1.5 + damping * largest(abs(trace), 1e-9)
     first, last, off = lift - mean_mean, lift - size_size, -mean_size
     scale = first * last - off**2
     along, across = last * by_mean - off * by_size, first * by_size - off * by_mean
@@ -371,5 +399,7 @@ def _step(
 
 
 def _clipped(x: Any, low: float, high: float) -> Any:
-    """What np.clip does, five times as fast for a single number."""
+    """What np.clip does, many times as fast for a single number."""
+    if isinstance(x, float):
+        return min(max(x, low), high)
     return np.minimum(np.maximum(x, low), high)

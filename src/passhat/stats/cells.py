@@ -53,6 +53,20 @@ class Cells:
         """The same cells with failures for passes: pass@k of these is 1 - pass^k of those."""
         return Cells(n=self.n, c=self.n - self.c, tasks=self.tasks)
 
+    def both_ways(self) -> Cells:
+        """One suite as two over the same cells: as it is, and `mirrored`."""
+        counts = np.concatenate((self.c, self.n - self.c))
+        runs = np.concatenate((self.n, self.n))
+        order = np.lexsort((counts, runs))
+        n, c = runs[order], counts[order]
+        fresh = np.ones(n.size, dtype=bool)
+        fresh[1:] = (n[1:] != n[:-1]) | (c[1:] != c[:-1])
+        place = np.empty(n.size, dtype=np.intp)
+        place[order] = np.cumsum(fresh) - 1
+        tasks = np.zeros((2, int(fresh.sum())))
+        tasks[0, place[: self.n.size]] = tasks[1, place[self.n.size :]] = self.tasks
+        return Cells(n=n[fresh], c=c[fresh], tasks=tasks)
+
     def mean(self, values: Floats) -> Floats:
         """The mean over tasks of a value per cell."""
         return np.asarray((self.tasks * values).sum(axis=-1) / self.task_count)
@@ -95,18 +109,20 @@ class Cells:
 
 
 def remembered(find: Callable[[Cells, *More], Found]) -> Callable[[Cells, *More], Found]:
-    """`find`, keeping its latest answers about single suites: a report asks for each many times.
+    """`find`, keeping its latest answers about one suite or two: a report asks for each many times.
 
     What follows the cells must be hashable.
     """
 
     @lru_cache(maxsize=64)
     def again(n: bytes, c: bytes, tasks: bytes, *more: *More) -> Found:
-        cells = Cells(n=np.frombuffer(n), c=np.frombuffer(c), tasks=np.frombuffer(tasks))
-        return find(cells, *more)
+        runs, passes, held = (np.frombuffer(part) for part in (n, c, tasks))
+        suites = held if held.size == runs.size else held.reshape(-1, runs.size)
+        return find(Cells(n=runs, c=passes, tasks=suites), *more)
 
     def answer(cells: Cells, *more: *More) -> Found:
-        if cells.tasks.ndim == 1 and cells.n.size <= _REMEMBERED_CELLS:
+        few = cells.tasks.ndim == 1 or cells.tasks.shape[:-1] == (2,)
+        if few and cells.n.size <= _REMEMBERED_CELLS:
             return again(cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes(), *more)
         return find(cells, *more)
 

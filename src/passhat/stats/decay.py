@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import cast
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass
+from passhat.fast_dataclass import dataclass, replace
 from passhat.messages import repr_fields
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
@@ -29,7 +28,7 @@ from passhat.stats.passk import pass_hat_k
 from passhat.stats.passk_noise import Prior, cell_moments, expected_totals, run_covariances
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.run_sequences import SequenceDecay, describe_sequences
-from passhat.stats.suite_mean import METRICS, suite_estimates
+from passhat.stats.suite_mean import METRICS, estimates_both_ways, suite_estimates
 
 # A curve is read by eye: beyond ten runs in a row it is asked for by name.
 LONGEST_DEFAULT = 10
@@ -121,41 +120,81 @@ def decay_curve(
     >>> [round(value, 3) for value in curve.values]
     [0.733, 0.65, 0.583]
     """
+    asked = (one_of("metric", metric, METRICS),)
+    return _curves(n, c, asked, k=k, scope=scope, confidence=confidence)[0]
+
+
+def decay_curves(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    k: int | None = None,
+    scope: Scope = TASKS_LIKE_THESE,
+    confidence: float = CONFIDENCE,
+) -> list[DecayCurve | Unavailable]:
+    """`decay_curve` of pass^k and of pass@k, for little more than one of them takes.
+
+    >>> hats, ats = decay_curves([5] * 6, [5, 5, 5, 4, 3, 0], k=3)
+    >>> [round(value, 3) for value in ats.values]
+    [0.733, 0.817, 0.833]
+    """
+    return _curves(n, c, METRICS, k=k, scope=scope, confidence=confidence)
+
+
+def _curves(
+    n: ArrayLike,
+    c: ArrayLike,
+    metrics: Sequence[str],
+    *,
+    k: int | None,
+    scope: Scope,
+    confidence: float,
+) -> list[DecayCurve | Unavailable]:
     level = confidence_level(confidence)
     one_of("scope", scope, (THIS_SUITE, TASKS_LIKE_THESE))
-    rising = one_of("metric", metric, METRICS) == "pass@k"
     runs, passes = task_counts(n, c)
     if runs.size == 0:
-        return Unavailable("there is no task to draw a curve of")
+        return [Unavailable("there is no task to draw a curve of") for _ in metrics]
     longest = min(int(runs.min()), LONGEST_DEFAULT) if k is None else whole_number("k", k)
     kept = runs >= max(1, longest)
     if longest == 0 or not kept.any():
-        name = metric.replace("k", str(max(1, longest)))
-        return Unavailable(f"{name} needs that many runs of a task; none has them")
+        names = [metric.replace("k", str(max(1, longest))) for metric in metrics]
+        return [
+            Unavailable(f"{name} needs that many runs of a task; none has them") for name in names
+        ]
     if kept.sum() == 1:
-        return _one_task(runs, passes, kept, longest, confidence=level, rising=rising)
-    cells = count_cells(runs[kept], passes[kept])
-    pointwise = _joint_confidence(cells, longest, scope=scope, confidence=level, rising=rising)
-    points = suite_estimates(
-        runs[kept],
-        passes[kept],
-        metric=metric,
-        ks=range(1, longest + 1),
-        scopes=(scope,),
-        confidence=pointwise,
-    )
-    # Two tasks that have the runs always have an estimate.
-    found = [point for (point,) in points if isinstance(point, Estimate)]
-    return DecayCurve(
-        points=_monotone(found, confidence=level, rising=rising),
-        method=f"{metric} of a task, unbiased; max-t band",
-        confidence=level,
-        pointwise_confidence=pointwise,
-        scope=scope,
-        tasks=int(kept.sum()),
-        runs=int(runs[kept].sum()),
-        excluded_tasks=int((~kept).sum()),
-    )
+        return [
+            _one_task(runs, passes, kept, longest, confidence=level, rising=metric == "pass@k")
+            for metric in metrics
+        ]
+    counts = runs[kept], passes[kept]
+    levels = _joint_confidences(count_cells(*counts), metrics, longest, scope, level)
+    points = _points(*counts, levels, ks=range(1, longest + 1), scope=scope)
+    return [
+        DecayCurve(
+            points=_monotone(found, confidence=level, rising=metric == "pass@k"),
+            method=f"{metric} of a task, unbiased; max-t band",
+            confidence=level,
+            pointwise_confidence=levels[metric],
+            scope=scope,
+            tasks=int(kept.sum()),
+            runs=int(counts[0].sum()),
+            excluded_tasks=int((~kept).sum()),
+        )
+        for metric, found in zip(metrics, points, strict=True)
+    ]
+
+
+def _points(
+    runs: Counts, passes: Counts, levels: dict[str, float], *, ks: Sequence[int], scope: Scope
+) -> Sequence[list[Estimate]]:
+    """The estimates of each metric at its level; two tasks that have the runs always have one."""
+    if len(levels) == len(METRICS):
+        hats, ats = (levels[metric] for metric in METRICS)
+        return estimates_both_ways(runs, passes, ks=ks, scope=scope, levels=(hats, ats))
+    ((metric, level),) = levels.items()
+    found = suite_estimates(runs, passes, metric=metric, ks=ks, scopes=(scope,), confidence=level)
+    return [[point for (point,) in found if isinstance(point, Estimate)]]
 
 
 def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
@@ -220,23 +259,26 @@ def _one_task(
     )
 
 
-def _joint_confidence(
-    cells: Cells, longest: int, *, scope: Scope, confidence: float, rising: bool
-) -> float:
-    """The confidence of each point at which the whole curve is held with `confidence`."""
+def _joint_confidences(
+    cells: Cells, metrics: Sequence[str], longest: int, scope: Scope, confidence: float
+) -> dict[str, float]:
+    """The confidence of each point at which the whole curve of a metric holds with `confidence`."""
     if longest == 1:
-        return confidence
+        return dict.fromkeys(metrics, confidence)
     a, b = fit_cells(cells)
-    # pass@k of the passes varies as pass^k of the failures does.
-    cells, prior = (cells.mirrored(), (b, a)) if rising else (cells, (a, b))
-    freedom = int(cells.task_count) - 1
-    if scope == TASKS_LIKE_THESE:
-        moments = _task_covariance(cells, longest)
-    else:
-        moments = _run_covariance(cells, longest, prior)
-        freedom = max(freedom, int(cells.run_count - cells.task_count))
-    quantile = largest_t(_links(*moments), freedom, confidence)
-    return float(2 * special.stdtr(freedom, quantile) - 1)
+    found = {}
+    for metric in metrics:
+        # pass@k of the passes varies as pass^k of the failures does.
+        side, prior = (cells.mirrored(), (b, a)) if metric == "pass@k" else (cells, (a, b))
+        freedom = int(cells.task_count) - 1
+        if scope == TASKS_LIKE_THESE:
+            moments = _task_covariance(side, longest)
+        else:
+            moments = _run_covariance(side, longest, prior)
+            freedom = max(freedom, int(cells.run_count - cells.task_count))
+        quantile = largest_t(_links(*moments), freedom, confidence)
+        found[metric] = float(2 * special.stdtr(freedom, quantile) - 1)
+    return found
 
 
 def _task_covariance(cells: Cells, longest: int) -> tuple[Floats, Floats]:

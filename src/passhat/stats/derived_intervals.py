@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import groupby
 from math import hypot, sqrt
 
 import numpy as np
 
+from passhat.fast_dataclass import replace
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 

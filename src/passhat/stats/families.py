@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, repr_fields
 from passhat.stats import special
-from passhat.stats.arguments import Floats
+from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.cells import count_cells
-from passhat.stats.estimate import THIS_SUITE, Scope, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_mean import (
     FEWEST_FAMILIES,
@@ -63,6 +64,13 @@ class FamilyComponents:
     @property
     def total(self) -> float:
         return self.between_families + self.between_tasks + self.within_tasks
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """Those of families, of tasks inside them and of runs; they add up to 1."""
+        parts = self.between_families, self.between_tasks, self.within_tasks
+        family, task, run = (part / self.total for part in parts)
+        return family, task, run
 
     @property
     def family_share(self) -> float:
@@ -116,13 +124,113 @@ def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     return (f"{tasks}, as good as {alone.effective:.1f} equal ones",)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyShares:
+    """The shares of a single run's variance: of families, of tasks inside them, and of luck.
+
+    They add up to 1. `family` is the correlation of two runs of different tasks of one family;
+    `family` and `task` together are the ICC.
+    """
+
+    family: Estimate
+    task: Estimate
+    run: Estimate
+    families: int
+
+    __repr__ = repr_fields
+
+
+def family_shares(
+    n: ArrayLike,
+    total: ArrayLike,
+    squares: ArrayLike | None = None,
+    *,
+    family: Families,
+    confidence: float = CONFIDENCE,
+) -> FamilyShares | Unavailable:
+    """How much of the variance lies between families, between their tasks, and between runs.
+
+    Components of the nested analysis of variance (Searle, Casella and McCulloch 1992, chapter 3).
+    Intervals leave out one family at a time (the jackknife, with Student's t), from eight families
+    on; with fewer there is none, and a note says why.
+
+    >>> found = family_shares([4] * 4, [4, 3, 1, 0], family=["a", "a", "b", "b"])
+    >>> round(found.family.value, 2), found.family.interval is None
+    (0.68, True)
+    """
+    level = confidence_level(confidence)
+    whole = family_components(n, total, squares, family=family)
+    if isinstance(whole, Unavailable):
+        return whole
+    if whole.total <= 0:
+        return Unavailable("there is no variance to split: every run scored the same")
+    left_out = np.array(list(_leaving_one_out(n, total, squares, family)))
+    # Cut off at 0, a component that is often below it would look as if it were known exactly.
+    raw = family_components(n, total, squares, family=family, below_zero=True)
+    assert isinstance(raw, FamilyComponents)
+    shares = [_share_estimate(place, whole, raw, left_out, level) for place in range(3)]
+    return FamilyShares(family=shares[0], task=shares[1], run=shares[2], families=whole.families)
+
+
+def _leaving_one_out(
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None, family: Families
+) -> Iterator[tuple[float, float, float]]:
+    """The shares without each family in turn; nothing where there are too few of them."""
+    runs = np.atleast_1d(n)
+    group = grouping(family, None, runs.size)
+    if group is None or group.families < FEWEST_FAMILIES:
+        return
+    columns = [None if part is None else np.atleast_1d(part) for part in (runs, total, squares)]
+    for code in range(group.families):
+        kept = group.family != code
+        some, sums, more = (None if column is None else column[kept] for column in columns)
+        assert some is not None
+        assert sums is not None
+        found = family_components(some, sums, more, family=group.family[kept], below_zero=True)
+        if isinstance(found, FamilyComponents) and found.total > 0:
+            yield found.shares
+
+
+def _share_estimate(
+    place: int,
+    whole: FamilyComponents,
+    raw: FamilyComponents,
+    left_out: Floats,
+    confidence: float,
+) -> Estimate:
+    value, groups = whole.shares[place], len(left_out)
+    interval: Interval | None = None
+    notes: tuple[str, ...] = ()
+    if groups < FEWEST_FAMILIES:
+        notes = (f"no interval: {plural(whole.families, 'family', 'families')} are too few",)
+    else:
+        spread = left_out[:, place] - left_out[:, place].mean()
+        error = float(np.sqrt((groups - 1) / groups * (spread**2).sum()))
+        reach = float(special.stdtrit(groups - 1, (1 + confidence) / 2)) * error
+        low, high = (float(np.clip(raw.shares[place] + end, 0.0, 1.0)) for end in (-reach, reach))
+        interval = Interval(min(low, value), max(high, value))
+    return Estimate(
+        value=value,
+        interval=interval,
+        method="nested analysis of variance, jackknife over families",
+        confidence=confidence,
+        tasks=whole.tasks,
+        notes=notes,
+    )
+
+
 def family_components(
-    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None = None, *, family: Families
+    n: ArrayLike,
+    total: ArrayLike,
+    squares: ArrayLike | None = None,
+    *,
+    family: Families,
+    below_zero: bool = False,
 ) -> FamilyComponents | Unavailable:
     """Split the variance of the scores into families, tasks and runs (nested analysis of variance).
 
     The sums are those of `variance_components`; `family` labels each task. Task means count
-    equally; negative components are 0.
+    equally; negative components are 0, unless `below_zero` lets them be what they are.
 
     >>> split = family_components([4] * 4, [4, 3, 1, 0], family=["a", "a", "b", "b"])
     >>> split.families, round(split.family_share, 2)
@@ -142,6 +250,8 @@ def family_components(
     some = group.taken(kept)
     luck = plain.within * float((1 / runs[kept]).mean())
     inner, outer = _components(sums[kept] / runs[kept], some.family, luck)
+    if not below_zero:
+        inner, outer = max(0.0, inner), max(0.0, outer)
     return FamilyComponents(
         between_families=outer,
         between_tasks=inner,
@@ -221,7 +331,7 @@ def _shuffled_p(values: Floats, group: TaskGroups) -> float:
 
 
 def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, float]:
-    """The variances of tasks inside families and of families, from one mean a task."""
+    """The variances of tasks inside families and of families, from one mean a task; or below 0."""
     codes = np.asarray(family)
     sizes = np.bincount(codes).astype(np.float64)
     centres = np.bincount(codes, means) / sizes
@@ -229,4 +339,4 @@ def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, f
     square = float(((means - centres[codes]) ** 2).sum()) / max(tasks - families, 1)
     spread = float((sizes * (centres - means.mean()) ** 2).sum()) / max(families - 1, 1)
     typical = (tasks - float((sizes**2).sum()) / tasks) / max(families - 1, 1)
-    return max(0.0, square - luck), max(0.0, (spread - square) / typical)
+    return square - luck, (spread - square) / typical

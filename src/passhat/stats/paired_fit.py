@@ -28,7 +28,7 @@ _SAME = 1e-12
 # The share of a task that was not seen in a difference. With 1/2 the interval covers 0.98 where
 # one side breaks 5 to 10 % of the tasks (T 8 to 45); with 3/4 it covers 0.99, and eight tasks
 # of which seven favour one side and none the other would be left undecided.
-_UNSEEN = 0.5
+UNSEEN_OF_PAIRS = 0.5
 # Of tasks with a single run on a side, whose noise nothing else shows: as Clopper and Pearson.
 _UNSEEN_OF_SINGLE_RUNS = 1.0
 _SMALLEST = np.finfo(float).tiny
@@ -110,7 +110,7 @@ class SampledFit(Fit):
     sums: Floats
     sizes: Floats
     means: tuple[float, float]
-    unseen: float = _UNSEEN
+    unseen: float = UNSEEN_OF_PAIRS
 
     def interval(self, alpha: float) -> Interval:
         low = self._lower(self.sums, -self.means[1], alpha / 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, overload
@@ -110,6 +111,17 @@ def window_pass_hat_k(outcomes: ArrayLike, k: int) -> Estimate:
 def share_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
     """C(c, k) / C(n, k) for counts already checked (n >= k)."""
     return _share_of_subsets(n, c, k)
+
+
+def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int]) -> Floats:
+    """The same for several k, a row for each: one running product serves them all."""
+    most = max(ks)
+    if c.size * most > _BLOCK or _tabled(n, c, most):
+        return np.stack([_share_of_subsets(n, c, k) for k in ks])
+    j = np.arange(most)[:, None]
+    # Where runs have run out so have passes: 0 of 1 is as good as 0 of none.
+    ratios = np.maximum(c - j, 0) / np.maximum(n - j, 1)
+    return np.asarray(np.multiply.accumulate(ratios, axis=0)[np.array(ks) - 1])
 
 
 def task_values(runs: Counts, passes: Counts, k: int, *, metric: str = "pass^k") -> Floats:

@@ -17,7 +17,7 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, remembered
 from passhat.stats.dirichlet_mean import UNSEEN
-from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.passk import shares_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.roots import crossing_within
 from passhat.stats.sum_laws import (
@@ -59,8 +59,9 @@ class ShrunkLaw:
         self._before = np.cumsum(chances, axis=-1) - chances
         self._reached = self._before + np.exp(np.where(at_zero, -np.inf, scaled + self._from_here))
 
-    def quantile(self, tail: float) -> Floats:
+    def quantile(self, tail: Floats | float) -> Floats:
         """The x that lies above the law with the chance `tail`; 0 where nothing holds it up."""
+        tail = np.broadcast_to(tail, self._groups.shape)[..., None]
         last = self._reached.shape[-1] - 1
         place = np.minimum((self._reached < tail).sum(axis=-1), last)[..., None]
         before, from_here = (
@@ -69,14 +70,15 @@ class ShrunkLaw:
         with np.errstate(over="ignore"):
             power = (np.log(np.maximum(tail - before, _TINY)) - from_here) / self._size
             found = np.minimum(np.exp(power[..., 0]), 1.0)
-        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail)
+        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
         return np.where(nothing, 0.0, found)
 
 
-def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
+def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:
     """The intervals for the mean pass^k of these tasks, k along the last axis.
 
-    Every task has at least k runs, for every k.
+    Every task has at least k runs, for every k. `confidence` may differ from suite to suite: it
+    is broadcast against the result.
     """
     tail = (1 - confidence) / 2
     helpers = sorted({*ks, *(_helper(cells, k) for k in ks)} - {0})
@@ -89,19 +91,22 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
             lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
             low[..., place] = np.maximum(low[..., place], lower ** (k / j))
             high[..., place] = np.minimum(high[..., place], upper)
-    means = np.stack([cells.mean(share_of_passing_subsets(cells.n, cells.c, k)) for k in ks], -1)
+    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    means = cells.tasks @ values.T / cells.task_count[..., None]
     asked = [helpers.index(k) for k in ks]
     return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
 
 
-def _few_runs_quantile(values: Floats, tasks: Floats, weight: Floats, tail: float) -> Floats:
+def _few_runs_quantile(
+    values: Floats, tasks: Floats, weight: Floats, tail: Floats | float
+) -> Floats:
     """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
 
     G has the law Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not seen.
     The last axis runs over distinct values, the others over questions, each with its weight. By
     the saddle point: for a ratio rho of its two factors, all else follows in closed form.
     """
-    target = float(special.ndtri(1 - tail))
+    target = special.ndtri(1 - np.asarray(tail))
     some = np.vecdot(tasks, values) > 0
     missing, count = 1 - values, tasks.sum(axis=-1)
 
@@ -138,7 +143,7 @@ def _helper(cells: Cells, k: int) -> int:
     return fewest // 2 if fewest < 2 * k else 0
 
 
-def _own_bounds(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
     fewest, most = cells.n.min(), cells.n.max()
     kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in ks]
@@ -150,7 +155,7 @@ def _own_bounds(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     return low, high
 
 
-def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Some tasks have fewer than 2k runs: such have no law of their own, but one together.
 
     Tasks with more runs may join them, or be bounded by their laws, each part at the same level:
@@ -171,7 +176,7 @@ def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     return low, high
 
 
-def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Bounds of tasks with fewer than 2k runs, each k along the last axis.
 
     pass^k of each is known, its spread only for all together. With n = k runs a task's pass^k is
@@ -179,7 +184,7 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so the
     weights vary less: Gamma(n / (2k - n)) in the place of Gamma(1).
     """
-    values = np.stack([share_of_passing_subsets(cells.n, cells.c, k) for k in ks])
+    values = shares_of_passing_subsets(cells.n, cells.c, ks)
     tasks = cells.tasks[..., None, :]
     mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
     runs = np.minimum(cells.n, 2 * np.array(ks)[:, None] - 1)
@@ -194,7 +199,7 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
     return low, high
 
 
-def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: float) -> Bounds:
+def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
     low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
     for places, law in _laws_of_means(cells, tuple(ks)):

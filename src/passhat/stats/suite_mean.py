@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from math import comb
 
@@ -43,6 +44,7 @@ from passhat.stats.estimate import (
 from passhat.stats.families import grouped_bounds
 from passhat.stats.mean_intervals import (
     SuiteCurve,
+    bounds_both_ways,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
@@ -132,7 +134,8 @@ def suite_estimate(
     missing = _why_not(every, cells, asked)
     if missing is not None:
         return missing
-    counted = _counted(cells, asked)
+    # pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed.
+    counted = cells.mirrored() if asked.metric == "pass@k" else cells
     value = counted.mean(_value(counted, asked))
     return _estimate(every, cells, asked, answer_by(counted, asked), value)
 
@@ -183,6 +186,19 @@ def suite_estimates(
     return [tuple(found[scope, k] for scope in scopes) for k in ks]
 
 
+def estimates_both_ways(
+    n: ArrayLike, c: ArrayLike, *, ks: Sequence[int], scope: Scope, levels: tuple[float, float]
+) -> list[list[Estimate]]:
+    """pass^k and pass@k of tasks that all have the runs, each metric at a confidence of its own."""
+    every, found = count_cells(n, c), []
+    bounds = zip(*bounds_both_ways(every, ks, scope, levels), strict=True)
+    for metric, level, ends in zip(METRICS, levels, bounds, strict=True):
+        asked = [_Question(metric=metric, k=k, scope=scope, confidence=level) for k in ks]
+        answers = _answers(every, asked, {scope: ends})
+        found.append([one for one in answers if isinstance(one, Estimate)])
+    return found
+
+
 def few_tasks_note(tasks: int, scope: Scope) -> tuple[str, ...]:
     """The warning that goes with an interval for a population of which few tasks were seen."""
     if tasks >= FEW_TASKS or scope == THIS_SUITE:
@@ -201,17 +217,20 @@ def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None
     return None
 
 
-def _answers(every: Cells, asked: Sequence[_Question]) -> Iterator[Estimate | Unavailable]:
+def _answers(
+    every: Cells, asked: Sequence[_Question], known: dict[Scope, Bounds] | None = None
+) -> Iterator[Estimate | Unavailable]:
     """The default answers to questions that the same tasks have the runs for."""
     cells = every.having(asked[0].k)
     curve: SuiteCurve | None = None
-    found: dict[Scope, Bounds] = {}
+    found = known or {}
     for one in asked:
         missing = _why_not(every, cells, one)
         if missing is not None:
             yield missing
             continue
-        curve = curve or SuiteCurve(_counted(cells, one), sorted({q.k for q in asked}))
+        mirrored = one.metric == "pass@k"
+        curve = curve or SuiteCurve(cells, sorted({q.k for q in asked}), mirrored=mirrored)
         if one.scope not in found:
             found[one.scope] = curve.bounds(one.scope, one.confidence)
         place = curve.ks.index(one.k)
@@ -262,22 +281,14 @@ def _grouped(
             excluded_tasks=int((~kept).sum()),
             notes=answer.notes + few_tasks_note(int(kept.sum()), one.scope),
             families=some.families if some.repeats else None,
-            family_interval=(
-                None
-                if answer.family_bounds is None
-                else _interval_at(answer.family_bounds, place, mirrored=mirrored)
-            ),
+            family_interval=answer.family_bounds
+            and _interval_at(answer.family_bounds, place, mirrored=mirrored),
         )
 
 
 def _interval_at(bounds: Bounds, place: int, *, mirrored: bool) -> Interval:
     low, high = (float(end[place]) for end in bounds)
     return Interval(1 - high, 1 - low) if mirrored else Interval(low, high)
-
-
-def _counted(cells: Cells, asked: _Question) -> Cells:
-    """pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed."""
-    return cells.mirrored() if asked.metric == "pass@k" else cells
 
 
 def _estimate(
@@ -318,14 +329,9 @@ def _one_task(cells: Cells, asked: _Question) -> _Answer:
     return _Answer(interval=interval, method="one task: Wilson, ends to the power k")
 
 
-def _student(cells: Cells, asked: _Question) -> _Answer:
-    bounds = student_bounds(cells, asked.k, asked.scope, asked.confidence)
-    return _Answer(interval=_single(bounds), method="mean plus or minus t standard errors")
-
-
-def _normal(cells: Cells, asked: _Question) -> _Answer:
-    bounds = normal_bounds(cells, asked.k, asked.scope, asked.confidence)
-    return _Answer(interval=_single(bounds), method="mean plus or minus z standard errors (CLT)")
+def _around_mean(of: Callable[..., Bounds], method: str, cells: Cells, asked: _Question) -> _Answer:
+    bounds = of(cells, asked.k, asked.scope, asked.confidence)
+    return _Answer(interval=_single(bounds), method=f"mean plus or minus {method}")
 
 
 def _pooled_wilson(cells: Cells, asked: _Question) -> _Answer:
@@ -334,20 +340,17 @@ def _pooled_wilson(cells: Cells, asked: _Question) -> _Answer:
     return _Answer(interval=_single(bounds), method="Wilson on all runs pooled", notes=notes)
 
 
-def _task_bootstrap(cells: Cells, asked: _Question) -> _Answer:
+def _task_bootstrap(cells: Cells, asked: _Question, *, bca: bool = False) -> _Answer:
     generator, seed = random_generator(asked.rng)
-    values = _value(cells, asked)
+    values, level = _value(cells, asked), asked.confidence
     means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
-    interval = percentile_interval(means, asked.confidence)
-    return _resampled(asked, interval, f"task bootstrap, {asked.resamples} resamples", seed)
-
-
-def _bca(cells: Cells, asked: _Question) -> _Answer:
-    generator, seed = random_generator(asked.rng)
-    values = _value(cells, asked)
-    means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
-    interval = bca_interval(means, values, cells.tasks, asked.confidence)
-    return _resampled(asked, interval, f"BCa task bootstrap, {asked.resamples} resamples", seed)
+    interval = (
+        bca_interval(means, values, cells.tasks, level)
+        if bca
+        else percentile_interval(means, level)
+    )
+    name = f"{'BCa ' if bca else ''}task bootstrap, {asked.resamples} resamples"
+    return _resampled(asked, interval, name, seed)
 
 
 def _exact_bootstrap(cells: Cells, asked: _Question) -> _Answer:
@@ -386,12 +389,12 @@ def _single(bounds: Bounds) -> Interval:
 
 _METHODS: dict[str, Callable[[Cells, _Question], _Answer]] = {
     "default": _default,
-    "t": _student,
-    "z": _normal,
+    "t": partial(_around_mean, student_bounds, "t standard errors"),
+    "z": partial(_around_mean, normal_bounds, "z standard errors (CLT)"),
     "wilson-pooled": _pooled_wilson,
     "task-bootstrap": _task_bootstrap,
     "exact-bootstrap": _exact_bootstrap,
-    "bca": _bca,
+    "bca": partial(_task_bootstrap, bca=True),
     "hierarchical-bootstrap": _hierarchical_bootstrap,
 }
 SUITE_METHODS = tuple(_METHODS)

@@ -10,6 +10,7 @@ normal that twelve cumulants, which add up over tasks, give it to eight digits.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from math import comb, factorial
 
@@ -121,26 +122,26 @@ def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
 
 
 def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
-    """The law of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps."""
-    longest = float(cells.task_count.max()) * steps + 1
+    """The law of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps.
+
+    Of several suites each gets the law that it would get alone.
+    """
+    longest = cells.task_count.reshape(-1) * steps + 1
     if cells.n.max() > TABLED_RUNS:
         cells = _with_value(cells, k)
+    rows = cells.tasks.reshape(-1, cells.n.size)
     means, variances = _per_cell(cells, k, steps, _moment_table)
-    centre, variance = cells.tasks @ means, cells.tasks @ variances
-    window = min(longest, _WINDOW * float(np.sqrt(variance.max(initial=0.0))))
+    centre, spread = rows @ means, np.sqrt(rows @ variances)
     # A power of two, so that the tables of one report serve all its questions.
-    period = max(_POINTS, int(2 ** np.ceil(np.log2(max(window, 1.0)))))
-    spectrum, points = _spectrum(cells, k, steps, period), _POINTS
-    if period > _POINTS and np.abs(spectrum[..., -8:]).max() > _DEAD:
-        whole = int(2 ** np.ceil(np.log2(longest)))
-        if whole <= _LONGEST:
-            period = points = whole
-            spectrum = _spectrum(cells, k, steps, period, points)
-        else:
-            spectrum = spectrum * np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
-    chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
-    start = np.zeros_like(centre) if longest <= period else centre - period / 2
-    return _turned(chances, start=start, period=period, unit=steps)
+    window = np.maximum(np.minimum(longest, _WINDOW * spread), _POINTS)
+    periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
+    groups = []
+    for period in set(periods.tolist()):
+        some = np.flatnonzero(periods == period)
+        suites = Cells(n=cells.n, c=cells.c, tasks=rows[some])
+        for kept, law in _sums_over(suites, k, steps, period, centre[some], longest[some]):
+            groups.append((some[kept], law))
+    return _joined(groups, cells.tasks.shape[:-1])
 
 
 def sum_of_long_tasks(cells: Cells, k: int) -> SumLaw | None:
@@ -251,6 +252,41 @@ def _turned(chances: Floats, *, start: Floats, period: float, unit: float) -> Su
     laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
     total = laid.sum(axis=-1, keepdims=True)
     return SumLaw(positions=places * (step / unit), chances=laid / total)
+
+
+def _sums_over(
+    cells: Cells, k: int, steps: int, period: int, centre: Floats, longest: Floats
+) -> Iterator[tuple[NDArray[np.intp], SumLaw]]:
+    """The laws of suites with the same period; those with whole lattices of a length together."""
+    spectrum = _spectrum(cells, k, steps, period)
+    lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
+    alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
+    taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+    spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
+    lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
+    for length in set(lattice.tolist()):
+        kept = np.flatnonzero(lattice == length)
+        whole, points, found = length or period, length or _POINTS, spectrum[kept]
+        if length:
+            some = Cells(n=cells.n, c=cells.c, tasks=cells.tasks[kept])
+            found = _spectrum(some, k, steps, whole, points)
+        chances = np.maximum(np.fft.irfft(found, points, axis=-1), 0.0)
+        start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
+        yield kept, _turned(chances, start=start, period=whole, unit=steps)
+
+
+def _joined(groups: list[tuple[NDArray[np.intp], SumLaw]], shape: tuple[int, ...]) -> SumLaw:
+    """The laws of all suites in their order; shorter ones end in points without a chance."""
+    points = max(law.chances.shape[-1] for _, law in groups)
+    count = sum(places.size for places, _ in groups)
+    positions, chances = np.empty((count, points)), np.zeros((count, points))
+    for places, law in groups:
+        own = law.chances.shape[-1]
+        positions[places, :own], chances[places, :own] = law.positions, law.chances
+        positions[places, own:] = law.positions[:, -1:]
+    return SumLaw(
+        positions=positions.reshape(*shape, points), chances=chances.reshape(*shape, points)
+    )
 
 
 def _spectrum(cells: Cells, k: int, steps: int, period: int, points: int = _POINTS) -> Complex:

@@ -189,3 +189,9 @@ def test_a_fall_that_may_be_noise_is_not_called_no_change():
     (trend,) = trends(falling, k=1)
     (said,) = sentences(trend)
     assert said.startswith("agent: no change shown over 3 runs (a false alarm has a chance of")
+
+
+def test_one_run_is_no_line():
+    shown = render_terminal(trends([moment(0, [5, 5], [4, 5])]))
+    assert "one run so far" in shown
+    assert "oldest first" not in shown

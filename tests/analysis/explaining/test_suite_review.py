@@ -77,3 +77,35 @@ def test_graders_that_disagree_are_told_with_kappa(make_run):
 def test_graders_that_agree_are_not_told(make_run):
     checks = [Check(target="judge", score=1.0), Check(target="tests", score=1.0)]
     assert review(*(make_run("P", trial=i, checks=checks) for i in range(9))).graders == ()
+
+
+def test_a_check_that_something_is_absent_is_no_grader_that_disagrees(make_run):
+    for matcher, told in (("regex", 1), ("not regex", 0)):
+        runs = [
+            make_run(
+                "P",
+                trial=i,
+                checks=[
+                    Check(target="answer", matcher="icontains", score=i % 2),
+                    Check(target="answer", matcher=matcher, score=1),
+                ],
+            )
+            for i in range(8)
+        ]
+        assert len(review(*runs).graders) == told
+
+
+def test_checks_of_one_name_pass_together(make_run):
+    runs = [
+        make_run(
+            "P",
+            trial=i,
+            checks=[
+                Check(target="answer", matcher="contains", score=0),
+                Check(target="answer", matcher="contains", score=1),
+                Check(target="judge", score=0),
+            ],
+        )
+        for i in range(8)
+    ]
+    assert review(*runs).graders == ()

@@ -9,7 +9,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.records.source import Source
-from passhat.reporters import wording
+from passhat.reporters import headline
 
 
 def trials_of(table, *, started=None, seed=None, sources=()):
@@ -54,7 +54,7 @@ def test_an_outage_is_named_with_its_minute_and_opens_the_report():
     )
     assert found.seconds == 39
     start = "Round 4 is out of line: 40 of 40 runs failed within a minute"
-    assert wording.verdict(system).startswith(start)
+    assert headline.verdict(system).startswith(start)
     assert system.unsettled[0].advice.startswith("Re-run round 4: 40 of 40 runs failed")
     assert "--drop-rounds 4" in system.unsettled[0].advice
     assert not any("more times" in one.advice for one in system.unsettled)

@@ -5,6 +5,8 @@ from threading import Barrier, Thread
 import pytest
 
 from passhat.analysis.reports.lazy_value import Later, Parts
+from passhat.analysis.reports.measure import measure
+from passhat.records import Trials
 
 
 class _Counted:
@@ -74,3 +76,13 @@ def test_what_is_copied_or_sent_elsewhere_is_made(again):
     assert again(parts) == parts == {"a": 1, "b": 2}
     assert type(again(parts)) is dict
     assert again(Later(lambda: [3])).look() == [3]
+
+
+def test_a_report_that_is_sent_elsewhere_brings_its_labels_and_advice():
+    passed = [1, 1, 1, 1, 0, 1, 0, 1]
+    report = measure(Trials.from_columns(task=[*"aaaabbbb"], passed=passed))
+    there = pickle.loads(pickle.dumps(report)).system()
+    here = report.system()
+    assert there.unsettled == here.unsettled
+    assert there.noise == here.noise
+    assert list(there.tasks) == list(here.tasks)

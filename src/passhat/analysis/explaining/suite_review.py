@@ -177,11 +177,7 @@ def _stretches(prompt: str) -> frozenset[str]:
 def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[GraderPair, ...]:
     scored: dict[tuple[str, str], list[tuple[bool, bool, ExplainedRun]]] = defaultdict(list)
     for run in runs:
-        verdicts = {
-            " ".join(part for part in (check.target, check.matcher) if part): check.score >= 1
-            for check in run.checks
-            if check.score is not None
-        }
+        verdicts = _verdicts(run)
         for first, second in combinations(sorted(verdicts), 2):
             scored[first, second].append((verdicts[first], verdicts[second], run))
     found = [
@@ -190,6 +186,21 @@ def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Grad
         if len(rows) >= FEWEST_SHARED and any(one != other for one, other, _ in rows)
     ]
     return tuple(sorted(found, key=lambda one: (one.agreement.value, one.first, one.second)))
+
+
+def _verdicts(run: ExplainedRun) -> dict[str, bool]:
+    """What each grader says of a run; several checks of one name pass together or not at all.
+
+    A check that something is absent asks for something else than the others, so it is no grader
+    that could agree with them.
+    """
+    found: dict[str, bool] = {}
+    for check in run.checks:
+        if check.score is None or check.matcher.startswith("not "):
+            continue
+        name = " ".join(part for part in (check.target, check.matcher) if part)
+        found[name] = found.get(name, True) and check.score >= 1
+    return found
 
 
 def _pair(

@@ -162,7 +162,7 @@ class StoppingRule:
         be, it = ("is", "it was") if late == 1 else ("are", "they were")
         return (
             f"{plural(late, 'more trial')} {be} in the report and not in the verdict: {it} under "
-            "way when the last gate was settled, or told its failures from an outage"
+            "way when the last gate was settled, or ran to tell its failures from an outage"
         )
 
     def _next_ticket(self) -> Ticket | None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
+from passhat.analysis.planning.assured import (
+    Assured,
+    AssuredComparison,
+    assure,
+    assure_comparison,
+)
 from passhat.analysis.planning.budgets import BudgetPlan, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.defaults import CONFIDENCE
@@ -27,6 +36,7 @@ from passhat.stats.fitted_plan import (
     plan_from,
     seen_spread,
 )
+from passhat.stats.foreseen import ASSURANCE
 from passhat.stats.paired_power import (
     DetectableDifference,
     detectable_difference,
@@ -80,7 +90,8 @@ class Plan(Displayed):
     """What a design shows, what a target takes, and where more runs stop helping.
 
     `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about. Where
-    no runs are given, it is the one that was run, or else the one that reaches the target.
+    no runs are given, it is the one that was run, or else the one that reaches the target. Both
+    are of the mean, by formula; `promise` is what most reports will reach, also of pass^k.
     """
 
     assumptions: Assumptions
@@ -96,6 +107,18 @@ class Plan(Displayed):
     power: float
     confidence: float
     notes: tuple[str, ...] = ()
+    assured: Later[Assured | Unavailable] = field(repr=False, compare=False)
+    assured_comparison: Later[AssuredComparison | Unavailable] = field(repr=False, compare=False)
+
+    @property
+    def promise(self) -> Assured | Unavailable:
+        """Runs and tasks after which most reports are as narrow as asked; drawn at first look."""
+        return self.assured.look()
+
+    @property
+    def comparison(self) -> AssuredComparison | Unavailable:
+        """What tells two agents apart with the power asked for; drawn at first look."""
+        return self.assured_comparison.look()
 
     def __repr__(self) -> str:
         chosen = self.chosen
@@ -120,6 +143,8 @@ def plan(
     task_correlation: float = 0.5,
     cost_ratio: float | None = None,
     spending: Spending | None = None,
+    k: int = 1,
+    assurance: float = ASSURANCE,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
 ) -> Plan:
@@ -127,7 +152,8 @@ def plan(
 
     `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
     outcome. `half_width` is the wanted precision of the mean, `difference` the difference of two
-    agents to detect. `cost_ratio` is what a new task costs, in runs of one.
+    agents to detect. `cost_ratio` is what a new task costs, in runs of one. With `k` the promise
+    is for pass^k; `assurance` is the share of reports that are to be as narrow as asked.
 
     >>> found = plan(tasks=50, runs=5, half_width=0.05)
     >>> found.one_task_runs, found.chosen.tasks_needed
@@ -153,6 +179,10 @@ def plan(
     )
     tasks, runs = _size(evidence, tasks, runs, target)
     chosen = target.design(tasks, runs)
+    known = evidence if seen is not None and rate is None and correlation is None else None
+    design: dict[str, Any] = {
+        "rate": base.rate, "icc": base.icc, "tasks": tasks, "runs": runs, "confidence": level,
+    }  # fmt: skip
     return Plan(
         assumptions=base,
         chosen=chosen,
@@ -169,6 +199,26 @@ def plan(
         power=rivals.power,
         confidence=level,
         notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
+        assured=Later(
+            partial(
+                assure,
+                known,
+                **design,
+                half_width=half_width,
+                k=whole_number("k", k),
+                assurance=probability("assurance", assurance, open_ends=True),
+            )
+        ),
+        assured_comparison=Later(
+            partial(
+                assure_comparison,
+                known,
+                **design,
+                difference=difference,
+                power=rivals.power,
+                task_correlation=base.task_correlation,
+            )
+        ),
     )
 
 

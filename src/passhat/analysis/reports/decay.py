@@ -12,8 +12,8 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import CurvePoint, Decay, Rounds, RunOrder
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.decay import LONGEST_DEFAULT, decay_curve
-from passhat.stats.estimate import THIS_SUITE, Unavailable
+from passhat.stats.decay import LONGEST_DEFAULT, DecayCurve, decay_curves
+from passhat.stats.estimate import THIS_SUITE, Number, Unavailable
 from passhat.stats.extrapolation import extrapolate_pass_hat_k
 from passhat.stats.run_sequences import (
     TOO_SHORT_TO_FLIP,
@@ -133,29 +133,30 @@ def measure_decay(
     order = describe_run_order(sequences, errors=options.errors)
     if not curves:
         return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
+    hats, ats = _curves(evidence, options)
     return Decay(
-        pass_hat=_curve(evidence, "pass^k", options),
-        pass_at=_curve(evidence, "pass@k", options),
+        pass_hat=hats,
+        pass_at=ats,
         beyond=_beyond(evidence),
         run_order=order,
     )
 
 
-def _curve(evidence: Evidence, metric: str, options: ReportOptions) -> tuple[CurvePoint, ...]:
+def _curves(
+    evidence: Evidence, options: ReportOptions
+) -> tuple[tuple[CurvePoint, ...], tuple[CurvePoint, ...]]:
+    """Those of pass^k and of pass@k."""
     if not evidence.tasks:
-        return ()
+        return (), ()
     longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))
-    curve = decay_curve(
-        evidence.runs,
-        evidence.passes,
-        metric=metric,
-        k=longest,
-        scope=THIS_SUITE,
-        confidence=options.confidence,
-    )
-    if isinstance(curve, Unavailable):
-        return tuple(CurvePoint(k=k, estimate=curve) for k in range(1, longest + 1))
-    return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(curve.points, 1))
+    counts = evidence.runs, evidence.passes
+    hats, ats = decay_curves(*counts, k=longest, scope=THIS_SUITE, confidence=options.confidence)
+    return _drawn(hats, longest), _drawn(ats, longest)
+
+
+def _drawn(curve: DecayCurve | Unavailable, longest: int) -> tuple[CurvePoint, ...]:
+    points: Sequence[Number] = [curve] * longest if isinstance(curve, Unavailable) else curve.points
+    return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(points, 1))
 
 
 def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:

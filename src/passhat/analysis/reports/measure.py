@@ -31,6 +31,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
+from passhat.stats.families import family_shares
 from passhat.stats.proportions import share_estimate
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
@@ -127,7 +128,7 @@ def _measure_system(
         design=_design(tally, evidence),
         metrics=metrics,
         variance=variance,
-        noise=_noise(evidence, groupings, level),
+        sources=Later(partial(_noise, evidence, groupings, level)),
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=found,
@@ -138,14 +139,17 @@ def _measure_system(
         errors=split_errors(tally, trials, ks, options),
         features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
         tools={} if trials is None else _tool_rates(trials, level),
-        unsettled=list_unsettled(
-            evidence,
-            table,
-            bars,
-            variance,
-            metrics["mean_score"],
-            confidence=level,
-            disturbances=found,
+        questions=Later(
+            partial(
+                list_unsettled,
+                evidence,
+                table,
+                bars,
+                variance,
+                metrics["mean_score"],
+                confidence=level,
+                disturbances=found,
+            )
         ),
         excluded=_exclusions(evidence, ks),
         levels=_parts(trials, options, "level", disturbed=disturbed) if parts else {},
@@ -185,6 +189,11 @@ def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavaila
             spearman_brown(correlation, evidence.typical_runs)
             if isinstance(correlation, Estimate)
             else correlation
+        ),
+        families=(
+            None
+            if evidence.family is None
+            else family_shares(*sums, family=evidence.family, confidence=confidence)
         ),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from passhat.analysis.reports.grouped_metrics import RunGroups, include_groups
 from passhat.analysis.reports.parts import ErrorSplit, Metric
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.defaults import KS
+from passhat.fast_dataclass import replace
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.stats.arguments import Counts
 from passhat.stats.derived_intervals import no_narrower, rising

@@ -8,6 +8,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import repr_fields
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
+from passhat.stats.families import FamilyShares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,8 @@ class VarianceSplit:
 
     `luck_share` is the part of a single run's variance that running it again would redraw (with
     its interval in `luck`), `icc` the rest. `reliability` is how well the mean of the typical
-    number of runs tells tasks apart.
+    number of runs tells tasks apart. `families` splits what is between tasks into families and the
+    tasks inside them, where tasks have families.
     """
 
     between_tasks: float
@@ -71,6 +73,7 @@ class VarianceSplit:
     luck: Number
     icc: Number
     reliability: Number
+    families: FamilyShares | Unavailable | None = None
 
     __repr__ = repr_fields
 

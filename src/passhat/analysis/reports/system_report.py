@@ -32,13 +32,16 @@ _LARGEST_SHOWN_K = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemReport:
-    """Everything measured about one system; decay, levels and tags when they are looked at."""
+    """Everything measured about one system.
+
+    What few people look at (`Later`, levels, tags) is measured when somebody does.
+    """
 
     name: str
     design: Design
     metrics: Mapping[str, Metric]
     variance: VarianceSplit | Unavailable
-    noise: NoiseSources | Unavailable
+    sources: Later[NoiseSources | Unavailable] = field(repr=False, compare=False)
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
     disturbances: tuple[Disturbance, ...]
@@ -48,7 +51,7 @@ class SystemReport:
     errors: ErrorSplit
     features: Mapping[str, ResourceUse]
     tools: Mapping[str, Estimate]
-    unsettled: tuple[Unsettled, ...]
+    questions: Later[tuple[Unsettled, ...]] = field(repr=False, compare=False)
     excluded: tuple[Exclusion, ...]
     levels: Mapping[str, SystemReport] = field(default_factory=dict)
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
@@ -65,6 +68,16 @@ class SystemReport:
     def decay(self) -> Decay:
         """What more attempts at every task would show, and what order the runs came in."""
         return self.attempts.look()
+
+    @property
+    def noise(self) -> NoiseSources | Unavailable:
+        """How much of the mean's interval comes from runs, and how much from tasks."""
+        return self.sources.look()
+
+    @property
+    def unsettled(self) -> tuple[Unsettled, ...]:
+        """What the trials do not decide, and how many more runs would."""
+        return self.questions.look()
 
     @property
     def ks(self) -> tuple[int, ...]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.analysis.reports.lazy_value import Later
 from passhat.display import Displayed
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, repr_fields, short_repr
@@ -51,8 +54,17 @@ class TaskRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelColumns:
+    """The label of each task, its chance, and the runs that would give it one if it has none."""
+
+    labels: NDArray[np.int8]
+    chance: Floats
+    more_runs: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTable(Sequence[TaskRow]):
-    """The tasks of a system in columns; a row is made when it is asked for.
+    """The tasks of a system in columns; a row is made, and labels are, when they are asked for.
 
     `more_runs` is 0 where a task has its label, or where no number of runs would give it one.
     """
@@ -66,11 +78,23 @@ class TaskTable(Sequence[TaskRow]):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     mean_score: NDArray[np.float64]
-    labels: NDArray[np.int8]
-    chance: NDArray[np.float64]
-    more_runs: NDArray[np.int64]
+    judged: Later[LabelColumns] = field(repr=False)
     sequences: tuple[str, ...] | None
     confidence: float
+
+    @property
+    def labels(self) -> NDArray[np.int8]:
+        """The place of each task's label in LABELS."""
+        return self.judged.look().labels
+
+    @property
+    def chance(self) -> Floats:
+        """The posterior chance of each task's likeliest label."""
+        return self.judged.look().chance
+
+    @property
+    def more_runs(self) -> Counts:
+        return self.judged.look().more_runs
 
     def __repr__(self) -> str:
         found = ", ".join(f"{count:,} {label}" for label in LABELS if (count := self.count(label)))
@@ -178,7 +202,6 @@ def tabulate_tasks(
 ) -> TaskTable:
     """All tasks of a system that have a run."""
     low, high = proportion_bounds(evidence.passes, evidence.runs, confidence=confidence)
-    labels, chance, more_runs = _labels(evidence.runs, evidence.passes)
     rows = evidence.rows
     return TaskTable(
         names=evidence.tasks,
@@ -190,9 +213,7 @@ def tabulate_tasks(
         low=low,
         high=high,
         mean_score=evidence.score_total / evidence.runs,
-        labels=labels,
-        chance=chance,
-        more_runs=more_runs,
+        judged=Later(partial(_labels, evidence.runs, evidence.passes)),
         sequences=None if sequences is None else tuple(sequences[i] for i in rows),
         confidence=confidence,
     )
@@ -218,11 +239,14 @@ def task_matrix(systems: tuple[SystemReport, ...], figure: Figure | Unavailable)
     )
 
 
-def _labels(runs: Counts, passes: Counts) -> tuple[NDArray[np.int8], Floats, Counts]:
-    """Each task's label, the chance of it, and the runs that would give it one if it has none."""
+def _labels(runs: Counts, passes: Counts) -> LabelColumns:
     if not runs.size:
-        return np.zeros(0, dtype=np.int8), np.zeros(0), np.zeros(0, dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
+        return LabelColumns(labels=none.astype(np.int8), chance=np.zeros(0), more_runs=none)
     found = label_tasks(runs, passes)
     codes = np.select([found.labels == label for label in LABELS], range(len(LABELS)))
-    chance = np.max((found.solid, found.flaky, found.broken), axis=0)
-    return codes.astype(np.int8), chance, runs_to_label(runs, passes, found.labels)
+    return LabelColumns(
+        labels=codes.astype(np.int8),
+        chance=np.max((found.solid, found.flaky, found.broken), axis=0),
+        more_runs=runs_to_label(runs, passes, found.labels),
+    )

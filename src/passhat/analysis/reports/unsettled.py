@@ -116,8 +116,8 @@ def _label_advice(count: int, more: int | None, failed: bool) -> str:
     what = "1 task has" if count == 1 else f"{count:,} tasks have"
     start = f"{what} too few runs to be called solid, flaky or broken"
     if more is None:
-        each = "it lies" if count == 1 else "most lie"
-        return f"{start}; {each} too close to a border between them for more runs to tell."
+        those = "1 task lies" if count == 1 else f"Most of {count:,} undecided tasks lie"
+        return f"{those} so close to a border between labels that more runs would not settle it."
     if more > WORTH_RUNNING:
         return f"{start}; {_hopeless(count, more, 'a border between labels', failed)}."
     return f"{start}: {more:,} more {_enough(count)}."

@@ -68,6 +68,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         for case in suite.cases:
             if not case.skipped:
                 yield from _attempt_transcripts(case)
+            case.words.clear()  # what all cases printed is most of the file
 
 
 READER = Reader(

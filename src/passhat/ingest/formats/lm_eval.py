@@ -47,7 +47,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a document, by the first filter and metric unless another is chosen."""
-    lines = list(document.lines(dict[str, Any]))
+    lines = [(n, _without_words(line)) for n, line in document.lines(dict[str, Any])]
     deque(document.lines(_Line), maxlen=0)  # a fault is told with its line and its field
     kept, notes = _chosen_filter(lines)
     metric, more = _metric(document, kept, mapping.scorer)
@@ -69,8 +69,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The prompt of each document, all answers to it, and the one that the filter kept."""
-    kept, _ = _chosen_filter(list(document.lines(dict[str, Any])))
-    for _, line in kept:
+    chosen = None
+    for _, line in document.lines(dict[str, Any]):
+        if (named := line.get("filter", "none")) != (chosen := chosen or named):
+            continue
         scores = {name: line.get(name) for name in line.get("metrics", ())}
         turns = _asked(line)
         answer = "\n".join(map(as_text, _listed(line.get("filtered_resps"))))
@@ -102,6 +104,11 @@ READER = Reader(
 )
 
 Lines = list[tuple[int, dict[str, Any]]]
+
+
+def _without_words(line: dict[str, Any]) -> dict[str, Any]:
+    """A line without what was asked: it is most of the file, and says nothing of the outcome."""
+    return {name: value for name, value in line.items() if name not in ("doc", "arguments")}
 
 
 def _chosen_filter(lines: Lines) -> tuple[Lines, list[str]]:

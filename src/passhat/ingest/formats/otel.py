@@ -133,7 +133,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """What the spans of each trial say in the order of time, where they were let keep it."""
-    for spans in _trials(document, mapping):
+    trials = _trials(document, mapping)[::-1]
+    while trials:
+        spans = trials.pop()  # what was told need not be kept: the texts of all spans are the file
         ordered = sorted(spans, key=lambda span: span.started or "")
         error = spans[0].error or ""
         yield spans_transcript([span.attributes for span in ordered], error)

@@ -8,16 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document
 from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
-from passhat.ingest.rows import Sheet, column_names, is_own_file, raw_rows, sheet_of
+from passhat.ingest.rows import (
+    Sheet,
+    cells_one_by_one,
+    column_names,
+    is_own_file,
+    row_names,
+    sheet_of,
+)
 from passhat.ingest.table_faults import aggregates, conflicting
+from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome
@@ -143,31 +153,26 @@ def _outcomes(
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The cells of the column that holds what was said; nothing where there is none."""
-    if document.kind in ("lines", "array") and (found := _key_of_rows(document, mapping)):
-        yield from _row_by_row(document, found)
+    names = row_names(document)
+    if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
+        yield from _beside_a_dataset(document.path, sheet_of(document))
         return
-    sheet = sheet_of(document)
-    column = transcript_column(sheet.columns, mapping)
+    column = transcript_column(names, mapping)
     if column is None:
         return
-    if not sheet.has(column):
-        raise missing_column(document.name, "transcript", column, sheet.columns)
-    for cell in sheet.cells(column):
+    if not has_column(names, column):
+        raise missing_column(document.name, "transcript", column, names)
+    for cell in cells_one_by_one(document, column):
         yield None if is_missing(cell) else transcript_of(cell)
 
 
-def _key_of_rows(document: Document, mapping: ColumnMap) -> str | None:
-    """The column of transcripts in JSON, where it is a key of the rows themselves."""
-    names = dict.fromkeys(name for row in raw_rows(document) for name in row)
-    column = transcript_column(names, mapping)
-    return column if column in names else None
-
-
-def _row_by_row(document: Document, column: str) -> Iterator[Transcript | None]:
-    """One transcript at a time: all rows together take several times the memory of the file."""
-    for row in raw_rows(document):
-        cell = decode(document.name, row[column], object) if column in row else None
-        yield None if is_missing(cell) else transcript_of(cell)
+def _beside_a_dataset(path: Path, sheet: Sheet) -> Iterator[Transcript | None]:
+    """What `history export --transcripts` wrote beside a file of trials."""
+    shard = transcripts_beside(path)
+    if shard is None:
+        return
+    for text in read_rows(shard, str(shard), sheet.cells(ROW_COLUMN)):
+        yield None if text is None else Transcript.from_json(text)
 
 
 READER = Reader(
@@ -370,7 +375,7 @@ def left_out_columns(
     columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap
 ) -> tuple[str, ...]:
     """The columns that nothing was read from, in a few words."""
-    unused = _unused(columns, found, mapping)
+    unused = [name for name in _unused(columns, found, mapping) if name != ROW_COLUMN]
     return (f"{'column' if len(unused) == 1 else 'columns'} {few(unused, 6)}",) if unused else ()
 
 

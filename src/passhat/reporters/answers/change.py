@@ -15,8 +15,9 @@ from passhat.reporters.answers.explanation_blocks import verdict as cause_senten
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
 from passhat.reporters.answers.verdicts import judged
 from passhat.reporters.blocks import Block, Headline, Paragraph, Section, Table
+from passhat.reporters.headline import overview
 from passhat.reporters.numbers import percent, signed_span
-from passhat.reporters.wording import cost, overview
+from passhat.reporters.wording import cost
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.paired import PairedDifference
 

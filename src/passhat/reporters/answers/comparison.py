@@ -32,8 +32,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.noise_words import noise_sentence
 from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import display_width, safe_text, shorten
-from passhat.reporters.wording import LONGEST_NAME, short
+from passhat.reporters.safe_text import LONGEST_NAME, display_width, safe_text, short, shorten
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -109,7 +108,9 @@ def _heading_width(comparison: Comparison, width: int) -> int:
 def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
     """The two names, cut where they must be and never so that they look alike."""
     names = comparison.first, comparison.second
-    for cut in (shorten, _ending):
+    # Names that differ behind the cut alone are told apart by their ends: "…(new)".
+    alike = names[0][: width // 2] == names[1][: width // 2]
+    for cut in (_ending, shorten) if alike else (shorten, _ending):
         first, second = (cut(name, width) for name in names)
         if first != second:
             return first, second

@@ -9,18 +9,10 @@ from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Table
-from passhat.reporters.data import (
-    NumberObject,
-    ProvenanceObject,
-    UnavailableObject,
-    number_object,
-    plain,
-    provenance_object,
-)
+from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
 from passhat.reporters.noise_words import NoiseObject, noise_object
 from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import shorten_apart
-from passhat.reporters.wording import LONGEST_NAME
+from passhat.reporters.safe_text import LONGEST_NAME, shorten_apart
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import Answer, Needed, PairedDifference
 
@@ -70,24 +62,17 @@ class ComparisonObject(TypedDict):
 
 def comparison_object(comparison: Comparison) -> ComparisonObject:
     """Schema "passhat.comparison/1"."""
-    return {
-        "schema": "passhat.comparison/1",
-        "verdict": verdict(comparison),
-        "first": comparison.first,
-        "second": comparison.second,
-        "margin": comparison.margin,
-        "differences": {
+    return shaped(
+        comparison,
+        ComparisonObject,
+        schema="passhat.comparison/1",
+        verdict=verdict(comparison),
+        differences={
             name: _difference(one, comparison.margin)
             for name, one in comparison.differences.items()
         },
-        "seeded": number_object(comparison.seeded),
-        "noise": noise_object(comparison.noise, systems=2),
-        "tasks": [plain(task) for task in comparison.tasks],
-        "only_first": list(comparison.only_first),
-        "only_second": list(comparison.only_second),
-        "provenance": provenance_object(comparison.provenance),
-        "notes": list(comparison.notes),
-    }
+        noise=noise_object(comparison.noise, systems=2),
+    )
 
 
 def verdict(comparison: Comparison) -> str:
@@ -145,13 +130,8 @@ def called(comparison: Comparison) -> tuple[str, str]:
 
 
 def _difference(one: Difference, margin: float | None) -> DifferenceObject:
-    return {
-        "first": one.first,
-        "second": one.second,
-        "value": one.value,
-        "this_suite": _scoped(one, THIS_SUITE, margin),
-        "tasks_like_these": _scoped(one, TASKS_LIKE_THESE, margin),
-    }
+    here, there = (_scoped(one, scope, margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE))
+    return shaped(one, DifferenceObject, this_suite=here, tasks_like_these=there)
 
 
 def _scoped(
@@ -187,9 +167,16 @@ _P_VALUES = (
 
 
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
-    """The tasks that flipped or are shown to differ, the most telling first."""
-    told = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
-    return sorted(told, key=_most_telling)
+    """The tasks that are shown to differ, or flipped and may differ; the most telling first.
+
+    A flip with an adjusted p of 1 says no more than the count of flips does.
+    """
+    found = [
+        task
+        for task in comparison.tasks
+        if task.answer in ("better", "worse") or (task.flip and min(_p_values(task)) < "1")
+    ]
+    return sorted(found, key=_most_telling)
 
 
 def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -> Table:

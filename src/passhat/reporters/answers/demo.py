@@ -8,16 +8,9 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report_blocks import report_figures
-from passhat.reporters.blocks import (
-    Bar,
-    Block,
-    Headline,
-    NextStep,
-    Steps,
-    Table,
-)
+from passhat.reporters.blocks import Bar, Block, Headline, NextStep, Steps, Table
 from passhat.reporters.numbers import interval_of, percent, points, signed_span, span
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Unavailable
 
 NEXT_COMMANDS = (

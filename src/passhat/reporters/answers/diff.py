@@ -18,8 +18,8 @@ from passhat.reporters.answers.diff_page import (
     verdict,
 )
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
-from passhat.reporters.safe_text import shorten
-from passhat.reporters.wording import short
+from passhat.reporters.data import shaped
+from passhat.reporters.safe_text import short, shorten
 
 MARKS: dict[Relation, str] = {
     "same": "=",
@@ -92,12 +92,7 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
         "right": _side(found.right),
         "parting": found.parting,
         "pairs": [
-            {
-                "left": _call(pair.left),
-                "right": _call(pair.right),
-                "relation": pair.relation,
-                "arguments": list(pair.arguments),
-            }
+            shaped(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
             for pair in found.pairs
         ],
     }
@@ -183,25 +178,11 @@ def _last_words(run: ExplainedRun) -> str:
 
 
 def _side(run: ExplainedRun) -> SideObject:
-    return {
-        "system": run.system,
-        "task": run.task,
-        "trial": run.trial,
-        "outcome": OUTCOMES[run.outcome],
-        "stop_reason": run.stop_reason,
-        "calls": len(run.calls),
-    }
+    return shaped(run, SideObject, outcome=OUTCOMES[run.outcome], calls=len(run.calls))
 
 
 def _call(call: NormalCall | None) -> CallObject | None:
-    if call is None:
-        return None
-    return {
-        "tool": call.tool,
-        "arguments": dict(call.arguments),
-        "error": call.error,
-        "place": call.place,
-    }
+    return None if call is None else shaped(call, CallObject)
 
 
 def _rows(found: SideBySide) -> Records:

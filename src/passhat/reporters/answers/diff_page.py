@@ -11,7 +11,7 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
 from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
-from passhat.reporters.safe_text import shorten
+from passhat.reporters.safe_text import short, shorten
 from passhat.reporters.transcript_cards import (
     Card,
     CheckCard,
@@ -20,7 +20,6 @@ from passhat.reporters.transcript_cards import (
     transcript_cards,
 )
 from passhat.reporters.transcript_text import safe_passage
-from passhat.reporters.wording import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,7 @@ from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import AnswerKind, Records
 from passhat.reporters.answers.explanation_blocks import explanation_blocks, verdict
 from passhat.reporters.answers.explanation_page import chip, explanation_page, facts
-from passhat.reporters.data import (
-    NumberObject,
-    ProvenanceObject,
-    number_object,
-    plain,
-    provenance_object,
-)
+from passhat.reporters.data import NumberObject, ProvenanceObject, plain, shaped
 from passhat.stats.estimate import Estimate
 
 
@@ -116,22 +110,17 @@ class ExplanationObject(TypedDict):
 
 def _explanation_object(explanation: Explanation) -> ExplanationObject:
     """Schema "passhat.explanation/1"."""
-    return {
-        "schema": "passhat.explanation/1",
-        "verdict": verdict(explanation),
-        "systems": list(explanation.systems),
-        "counts": plain(explanation.counts),
-        "causes": [_cause(one) for one in explanation.causes],
-        "could_name": explanation.could_name,
-        "alpha": explanation.alpha,
-        "shuffles": explanation.shuffles,
-        "categories": [_category(one) for one in explanation.categories],
-        "divergences": [_category(one) for one in explanation.divergences],
-        "partings": [_example(one) for one in explanation.partings],
-        "trajectories": _trajectories(explanation.trajectories),
-        "review": plain(explanation.review),
-        "provenance": provenance_object(explanation.provenance),
-    }
+    return shaped(
+        explanation,
+        ExplanationObject,
+        schema="passhat.explanation/1",
+        verdict=verdict(explanation),
+        causes=[_cause(one) for one in explanation.causes],
+        categories=[_category(one) for one in explanation.categories],
+        divergences=[_category(one) for one in explanation.divergences],
+        partings=[_example(one) for one in explanation.partings],
+        trajectories=_trajectories(explanation.trajectories),
+    )
 
 
 def _run(key: TranscriptKey) -> _RunNameObject:
@@ -143,49 +132,26 @@ def _example(one: Example) -> _ExampleObject:
 
 
 def _cause(one: Cause) -> _CauseObject:
-    return {
-        "sentence": one.sentence,
-        "test": one.test,
-        "tool": one.tool,
-        "p": one.p,
-        "failing": one.failing,
-        "failing_of": one.failing_of,
-        "passing": one.passing,
-        "passing_of": one.passing_of,
-        "tasks": one.tasks,
-        "detail": one.detail,
-        "example": _example(one.example),
-    }
+    return shaped(one, _CauseObject, example=_example(one.example))
 
 
 def _category(one: Category) -> _CategoryObject:
-    return {
-        "kind": one.kind,
-        "what": one.what,
-        "arguments": list(one.arguments),
-        "count": one.count,
-        "share": plain(one.share),
-        "tasks": list(one.tasks),
-        "example": _run(one.example),
-        "runs": [_run(key) for key in one.runs],
-    }
+    runs = [_run(key) for key in one.runs]
+    return shaped(one, _CategoryObject, example=_run(one.example), runs=runs)
 
 
 def _trajectories(ways: Trajectories) -> _TrajectoriesObject:
     counts = sorted(ways.matrix.counts.items(), key=lambda one: (-one[1], one[0]))
-    return {
-        "tools": number_object(ways.tools),
-        "order": number_object(ways.order),
-        "path": number_object(ways.path),
-        "costs": {name: number_object(number) for name, number in ways.costs.items()},
-        "behaviours": [plain(one) for one in ways.behaviours],
-        "cost_of_failing": [plain(one) for one in ways.splits],
-        "expected_tools_given": ways.matrix.given,
-        "tool_matrix": [
+    return shaped(
+        ways,
+        _TrajectoriesObject,
+        cost_of_failing=plain(ways.splits),
+        expected_tools_given=ways.matrix.given,
+        tool_matrix=[
             {"expected": expected, "chosen": chosen, "count": count}
             for (expected, chosen), count in counts
         ],
-    }
+    )
 
 
 KIND = AnswerKind(

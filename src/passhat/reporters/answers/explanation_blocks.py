@@ -25,7 +25,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.next_steps import advise, only
 from passhat.reporters.numbers import percent, points, span
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 
 MOST_CATEGORIES = 12
 """Categories that are told one by one; the others are counted together."""
@@ -207,6 +207,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
         rows=tuple(rows),
         left=(0, 3, 5),
         spare=(3,),
+        wrapped=True,
     )
 
 

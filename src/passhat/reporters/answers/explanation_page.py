@@ -28,7 +28,7 @@ from passhat.reporters.answers.explanation_blocks import (
 )
 from passhat.reporters.answers.explanation_ways import way_blocks
 from passhat.reporters.blocks import Block, Chip, Steps
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 
 LONGEST_PAIR = 200_000
 """Characters of two transcripts up to which a page shows them beside each other."""

@@ -11,7 +11,7 @@ from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
 from passhat.reporters.blocks import Bar, Block, Paragraph, Section, Table
 from passhat.reporters.numbers import amount, interval_of, percent, points, span, value_of
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate
 
 MOST_TOOLS = 8
@@ -109,10 +109,7 @@ def _matrix(matrix: ToolMatrix) -> Table:
         for i, expected in enumerate(tools, 1)
     ]
     what = "expected; called" if matrix.given else "passing run called; failing run called"
-    return Table(
-        header=(what, *map(str, range(1, len(tools))), "none"),
-        rows=tuple(rows),
-    )
+    return Table(header=(what, *map(str, range(1, len(tools))), "none"), rows=tuple(rows))
 
 
 def _cost_words(ways: Trajectories) -> Iterator[str]:

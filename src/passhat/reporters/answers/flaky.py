@@ -8,7 +8,7 @@ from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
-from passhat.reporters.data import IntervalObject, interval_object
+from passhat.reporters.data import IntervalObject, shaped
 from passhat.reporters.numbers import percent, span
 from passhat.reporters.safe_text import safe_text
 
@@ -85,26 +85,12 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
 
 
 def _data(found: FlakyTasks) -> FlakyObject:
-    return {
-        "schema": SCHEMA,
-        "runs": found.runs,
-        "tasks_seen": found.tasks_seen,
-        "confidence": found.confidence,
-        "tasks": [_object(one) for one in found.tasks],
-    }
+    tasks = [_object(one) for one in found.tasks]
+    return shaped(found, FlakyObject, schema=SCHEMA, tasks=tasks)
 
 
 def _object(one: FlakyTask) -> FlakyTaskObject:
-    return {
-        "system": one.system,
-        "task": one.task,
-        "label": one.label,
-        "trials": one.trials,
-        "passed": one.passed,
-        "rate": one.rate,
-        "interval": interval_object(one.interval),
-        "marks": one.marks,
-    }
+    return shaped(one, FlakyTaskObject)
 
 
 def _rows(found: FlakyTasks) -> Records:

@@ -10,13 +10,8 @@ from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
-from passhat.reporters.blocks import (
-    Block,
-    Headline,
-    Paragraph,
-    Picture,
-    Table,
-)
+from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Table
+from passhat.reporters.data import shaped
 from passhat.reporters.numbers import percent, points
 
 SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"
@@ -125,31 +120,13 @@ def _how(plan: GatePlan) -> str:
 
 
 def _plain(plan: GatePlan) -> GatePlanObject:
-    return {
-        "require": plan.gate.require,
-        "alpha": plan.gate.alpha,
-        "beta": plan.gate.beta,
-        "indifference": plan.gate.indifference,
-        "tasks": plan.tasks,
-        "icc": plan.icc,
-        "exact": plan.exact,
-        "repetitions": plan.repetitions,
-        "seed": plan.seed,
-        "max_runs": plan.max_runs,
-        "fixed_runs": plan.fixed_runs,
-        "sentence": plan_finding(plan),
-        "rows": [
-            {
-                "truth": row.truth,
-                "pass": row.passes,
-                "fail": row.fails,
-                "undecided": row.undecided,
-                "expected_runs": row.expected_runs,
-                "runs_95": row.runs_95,
-            }
-            for row in plan.rows
-        ],
-    }
+    gate = {name: getattr(plan.gate, name) for name in ("require", "alpha", "beta", "indifference")}
+    rows = [
+        {"truth": row.truth, "pass": row.passes, "fail": row.fails, "undecided": row.undecided,
+         "expected_runs": row.expected_runs, "runs_95": row.runs_95}
+        for row in plan.rows
+    ]  # fmt: skip
+    return shaped(plan, GatePlanObject, sentence=plan_finding(plan), rows=rows, **gate)
 
 
 def _rows(plans: Sequence[GatePlan]) -> Records:

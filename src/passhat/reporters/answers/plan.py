@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from passhat.analysis.planning.assured import Assured, AssuredComparison
 from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Assumptions, Plan
 from passhat.messages import plural
@@ -35,6 +36,9 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
     blocks += [Paragraph("Budget", _budget(budget)) for budget in below]
     if plan.difference is not None or plan.budgets:
         blocks.append(Paragraph("Precision", _precision(plan)))
+    promise = plan.promise
+    if isinstance(promise, Assured):
+        blocks += [Paragraph("Kept", _kept(promise)), Paragraph("Next", _next(promise))]
     blocks.append(_designs(plan))
     blocks.append(Paragraph("Assumed", _assumed(plan)))
     blocks += [Paragraph("But", f"{note[:1].upper()}{note[1:]}.") for note in plan.notes]
@@ -42,11 +46,18 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
     if plan.chosen.best_runs is not None:
         blocks.append(Paragraph("Split", _split(plan)))
     blocks.append(Paragraph("Compare", _comparing(plan)))
-    certified = ", ".join(f"{runs} show {percent(goal)}" for goal, runs in plan.zero_failures)
-    blocks.append(Paragraph("Certify", f"Runs of one task without a failure: {certified}."))
-    text = f"One task's pass rate to {_points(plan.chosen.target or 0.0)}: "
-    blocks.append(Paragraph("One", text + f"{plural(plan.one_task_runs, 'run')}."))
+    blocks.append(Paragraph("Certify", _certify(plan)))
+    width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "run")
+    blocks.append(Paragraph("One task", f"To know its pass rate to {width} takes {runs} of it."))
     return blocks
+
+
+def _certify(plan: Plan) -> str:
+    """How many runs without a failure show that a task is dependable."""
+    (goal, runs), *more = plan.zero_failures
+    first = f"A task that passes {runs} of {runs} runs is shown to pass at least {percent(goal)}"
+    others = [f"{runs} of {runs} show {percent(goal)}" for goal, runs in more]
+    return f"{'; '.join([f'{first} of the time', *others])}."
 
 
 def plan_object(plan: Plan) -> dict[str, object]:
@@ -63,7 +74,10 @@ def verdict(plan: Plan) -> str:
 
 
 def _precision(plan: Plan) -> str:
-    """What the wanted precision takes, in one sentence."""
+    """What the wanted precision takes, in one sentence: as most reports will have it."""
+    promise = plan.promise
+    if isinstance(promise, Assured):
+        return _assured(promise, plan.chosen.tasks)
     chosen = plan.chosen
     target = _points(chosen.target or 0.0)
     runs = chosen.runs_this_suite or 1
@@ -75,6 +89,52 @@ def _precision(plan: Plan) -> str:
         return f"{text}."
     more = f"take {plural(chosen.tasks_needed, 'task')} at {plural(chosen.runs, 'run')} each"
     return f"{text}; to know it for tasks like these, {more}."
+
+
+def _assured(promise: Assured, tasks: int) -> str:
+    target = _points(promise.half_width)
+    these = f"To know {_metric(promise)} of these {tasks:,} tasks to {target}"
+    if isinstance(promise.runs, Unavailable):
+        first = f"{these} takes {promise.runs.reason}"
+    else:
+        first = f"{these}, run each {_times(promise.runs)}"
+    each = f"at {plural(promise.runs_of_each, 'run')} each"
+    if isinstance(promise.tasks, Unavailable):
+        return f"{first}; to know it for tasks like these takes {promise.tasks.reason} {each}."
+    more = plural(promise.tasks, "task")
+    if isinstance(promise.families, int):
+        more = f"{plural(promise.families, 'family', 'families')} ({more})"
+    return f"{first}; to know it for tasks like these, take {more} {each}."
+
+
+def _metric(promise: Assured) -> str:
+    return "the mean" if promise.metric == "mean" else promise.metric
+
+
+def _kept(promise: Assured) -> str:
+    """How often what was said first is kept."""
+    weights = promise.effective_tasks
+    text = (
+        f"{percent(promise.assurance)} of reports will be as narrow, and "
+        f"{percent(promise.close_share)} within {promise.close:g} times that: simulated from what "
+        "is known now."
+    )
+    return text if weights is None else f"{text} The weighted tasks are as good as {weights:.1f}."
+
+
+def _next(promise: Assured) -> str:
+    """What as many runs as there are, once more, would make of tasks like these."""
+    best = promise.best
+    assert best is not None, "runs and tasks can always be bought"
+    now = _points(promise.tasks_like_these)
+    ways = ", ".join(
+        f"twice the {one.buys} {_points(one.tasks_like_these)}" for one in promise.purchases
+    )
+    half = best.runs_in_all // 2
+    return (
+        f"{plural(half, 'run')} more bring {_metric(promise)} of tasks like these from {now} to: "
+        f"{ways}. Buy {best.buys}."
+    )
 
 
 def _designs(plan: Plan) -> Table:
@@ -96,7 +156,7 @@ def _designs(plan: Plan) -> Table:
 
 def _mark(plan: Plan, runs: int) -> str:
     if runs == (plan.chosen.runs_this_suite or 1):
-        return "<- enough"
+        return "<- typically enough"
     return "<- this design" if runs == plan.chosen.runs else ""
 
 
@@ -172,28 +232,34 @@ def _split(plan: Plan) -> str:
 
 
 def _comparing(plan: Plan) -> str:
-    found, chosen = plan.detectable, plan.chosen
+    found, drawn, chosen = plan.detectable, plan.comparison, plan.chosen
     power = percent(plan.power)
     if isinstance(found, Unavailable):
         return f"{found.reason[:1].upper()}{found.reason[1:]}."
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
-    least = f"two agents apart that differ by {100 * found.value:.1f} points"
-    told = f"tell {least}" if found.value < 1 else "cannot tell any two agents apart"
+    seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
+    least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
+    told = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
     return f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
 
 
 def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
     goal = f"To tell two agents apart that differ by {100 * abs(difference):g} points"
-    runs, chosen = plan.runs_for_difference, plan.chosen
+    drawn, chosen = plan.comparison, plan.chosen
+    runs, count = plan.runs_for_difference, plan.tasks_for_difference
+    if isinstance(drawn, AssuredComparison):
+        runs, count = drawn.runs, drawn.tasks if isinstance(drawn.tasks, int) else None
     more = (
         f"no number of runs on these {chosen.tasks:,} tasks would do"
         if isinstance(runs, Unavailable) or runs is None
         else f"{plural(runs, 'run')} of each of these {chosen.tasks:,} tasks would do"
     )
-    if plan.tasks_for_difference is None:
+    if count is None:
         return f"{goal}, {more}."
-    tasks = plural(plan.tasks_for_difference, "task")
+    tasks = plural(count, "task")
+    if isinstance(drawn, AssuredComparison) and isinstance(drawn.families, int):
+        tasks = f"{plural(drawn.families, 'family', 'families')} ({tasks})"
     return f"{goal}, take {tasks} at {plural(chosen.runs, 'run')} per agent; {more}."
 
 

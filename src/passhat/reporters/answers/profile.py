@@ -9,9 +9,9 @@ from passhat.analysis.comparing.profile import Norm, Profile
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
-from passhat.reporters.data import ProvenanceObject, plain, provenance_object
+from passhat.reporters.data import ProvenanceObject, shaped
 from passhat.reporters.numbers import interval_of, percent, points, span, value_of
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:
@@ -64,15 +64,9 @@ def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  #
 
 def profile_object(profile: Profile) -> ProfileObject:
     """Schema "passhat.profile/1"."""
-    return {
-        "schema": "passhat.profile/1",
-        "verdict": verdict(profile),
-        "system": profile.system,
-        "agents": list(profile.agents),
-        "norms": [_norm(norm) for norm in profile.norms],
-        "provenance": provenance_object(profile.provenance),
-        "notes": list(profile.notes),
-    }
+    norms = [shaped(norm, NormObject, field=dict(norm.field)) for norm in profile.norms]
+    head = {"schema": "passhat.profile/1", "verdict": verdict(profile)}
+    return shaped(profile, ProfileObject, norms=norms, **head)
 
 
 def verdict(profile: Profile) -> str:
@@ -115,18 +109,6 @@ def _with_span(value: float | None, interval: Interval | None, digits: int) -> s
     if value is None:
         return "-"
     return f"{points(value, digits=digits)} {span(interval, digits=digits)}".rstrip()
-
-
-def _norm(norm: Norm) -> NormObject:
-    return {
-        "name": norm.name,
-        "value": plain(norm.value),
-        "field": dict(norm.field),
-        "missing": list(norm.missing),
-        "percentile": plain(norm.percentile),
-        "high_is_good": norm.high_is_good,
-        "quartiles": norm.quartiles,
-    }
 
 
 def _rows(profile: Profile) -> Records:

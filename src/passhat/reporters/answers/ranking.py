@@ -9,18 +9,11 @@ from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankRe
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
-from passhat.reporters.data import (
-    MetricObject,
-    ProvenanceObject,
-    metric_object,
-    plain,
-    provenance_object,
-)
+from passhat.reporters.data import MetricObject, ProvenanceObject, shaped
+from passhat.reporters.headline import held_for
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.reporters.numbers import interval_of, points, span
-from passhat.reporters.safe_text import shorten_apart
-from passhat.reporters.standings import held_for
-from passhat.reporters.wording import LONGEST_NAME, short
+from passhat.reporters.safe_text import LONGEST_NAME, short, shorten_apart
 from passhat.stats.estimate import Scope
 
 if TYPE_CHECKING:
@@ -90,30 +83,9 @@ def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
 
 def ranking_object(report: RankReport) -> RankingObject:
     """Schema "passhat.ranking/1"."""
-    return {
-        "schema": "passhat.ranking/1",
-        "verdict": verdict(report),
-        "metric": report.metric,
-        "systems": [
-            {
-                "name": system.name,
-                "value": system.value,
-                "ranks": list(system.ranks),
-                "metric": metric_object(system.metric),
-            }
-            for system in report.systems
-        ],
-        "tie_bands": [list(band) for band in report.tie_bands],
-        "pairs": [plain(pair) for pair in report.pairs],
-        "tasks": report.tasks,
-        "unshared": list(report.unshared),
-        "unranked": [plain(one) for one in report.unranked],
-        "scope": report.scope,
-        "method": report.method,
-        "confidence": report.confidence,
-        "provenance": provenance_object(report.provenance),
-        "notes": list(report.notes),
-    }
+    systems = [shaped(system, RankedObject) for system in report.systems]
+    head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
+    return shaped(report, RankingObject, systems=systems, **head)
 
 
 def verdict(report: RankReport) -> str:

@@ -11,8 +11,8 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
+from passhat.reporters.headline import verdict_title
 from passhat.reporters.numbers import interval_of, percent
-from passhat.reporters.wording import verdict_title
 from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:

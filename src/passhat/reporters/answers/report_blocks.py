@@ -11,7 +11,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
 from passhat.messages import plural
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import RESULTS, DisplayOptions
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import (
@@ -30,9 +30,9 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
-from passhat.reporters.noise_words import luck_and_icc, noise_sentence
+from passhat.reporters.noise_words import family_split, luck_and_icc, noise_sentence
 from passhat.reporters.numbers import amount, interval_of, points, span, value_of
-from passhat.reporters.safe_text import safe_text
+from passhat.reporters.safe_text import safe_text, short
 from passhat.reporters.terminal_style import Ink
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
@@ -58,8 +58,8 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
 def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
     blocks: list[Block] = [
-        Headline(wording.verdict(system)),
-        Section(wording.short(system.name), wording.design(system)),
+        Headline(headline.verdict(system)),
+        Section(short(system.name), wording.design(system)),
         *(_few_numbers(system) if options.brief else _every_number(system)),
         *(_warnings(system) if options.brief else _explanations(system)),
     ]
@@ -80,7 +80,7 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table; with `verbose` each of them follows."""
     systems = most_reliable_first(report.systems)
     blocks: list[Block] = [
-        Headline(wording.overview(report)),
+        Headline(headline.overview(report)),
         systems_table(
             {system.name: system for system in systems}, "in %", asked=report.provenance.options.ks
         ),
@@ -94,8 +94,8 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     for system in systems:
         results = results_of(report, system, options.results)
         own = DisplayOptions(results=results, verbose=True, all_tasks=options.all_tasks)
-        headline, section, *rest = system_blocks(system, own)
-        blocks += [section, headline, *rest]
+        opening, section, *rest = system_blocks(system, own)
+        blocks += [section, opening, *rest]
     return blocks
 
 
@@ -119,12 +119,10 @@ def origin(report: Report) -> str:
 def _few_numbers(system: SystemReport) -> list[Block]:
     """One attempt, all of k attempts, at least one of k: what most readers need."""
     k = wording.headline_k(system)
-    named = [("one try (pass^1)", system.metrics.get("pass^1"))]
+    named = [("one try (reliability@1)", system.metrics.get("pass^1"))]
     if k > 1:
         named.append((f"all {k} (reliability@{k})", system.pass_hat(k)))
         named.append((f"any of {k} (pass@{k})", system.pass_at(k)))
-    else:
-        named[0] = ("one try (reliability@1)", system.pass_hat(1) if 1 in system.ks else None)
     if wording.gives_partial_credit(system):
         named.insert(0, ("mean score", system.mean_score))
     found = [(name, metric) for name, metric in named if metric is not None]
@@ -168,7 +166,7 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
 def _warnings(system: SystemReport) -> list[Block]:
     """What nobody should overlook: errors, and the bars that were asked for."""
     return [
-        *paragraphs("Errors", wording.errors(system)),
+        *paragraphs("Errors", wording.errors(system, name="reliability@")),
         *paragraphs("Bars", wording.headline_bars(system)),
     ]
 
@@ -176,7 +174,9 @@ def _warnings(system: SystemReport) -> list[Block]:
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     told = (
+        ("Verdict", meaning("dependable"), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
+        ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Seeds", wording.seeds(system.seeds), ()),
@@ -209,7 +209,7 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     if shown:
         blocks.append(task_table(shown))
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
-    if unlisted > 0 and not options.all_tasks:
+    if unlisted > 0 and len(table) > 1 and not options.all_tasks:
         blocks += _unlisted(unlisted, bool(shown), options)
     return blocks
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from passhat.analysis.reports.disturbances import Disturbance
 from passhat.analysis.reports.parts import (
-    BarCount,
     CurvePoint,
     Decay,
     Design,
-    ErrorSplit,
     Leaders,
     ResourceUse,
-    Rounds,
     RunOrder,
     VarianceSplit,
 )
@@ -22,13 +18,14 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow
-from passhat.reporters import wording
+from passhat.reporters import headline
 from passhat.reporters.answers.report_objects import (
     SCHEMA,
     BarObject,
     DecayObject,
     DisturbanceObject,
     ErrorPolicyObject,
+    ExclusionObject,
     FeatureObject,
     LabelCounts,
     LeadersObject,
@@ -39,6 +36,7 @@ from passhat.reporters.answers.report_objects import (
     SeedsObject,
     SystemObject,
     TaskObject,
+    UnsettledObject,
     VarianceObject,
 )
 from passhat.reporters.data import (
@@ -49,6 +47,7 @@ from passhat.reporters.data import (
     metric_object,
     number_object,
     provenance_object,
+    shaped,
 )
 from passhat.reporters.noise_words import luck, noise_object
 from passhat.stats.estimate import Unavailable
@@ -69,37 +68,26 @@ def system_object(system: SystemReport) -> SystemObject:
     """One system; counts at the top, every number with its interval and method below."""
     return {
         "name": system.name,
-        "verdict": wording.verdict(system),
+        "verdict": headline.verdict(system),
         "tasks": system.design.tasks,
         "trials": system.design.trials,
         "errors": system.design.errors,
         "runs": _runs(system.design),
         "metrics": _metrics(system),
-        "variance": _variance(system),
+        "variance": _variance(system.variance),
         "noise": noise_object(system.noise),
         "seeds": _seeds(system.seeds),
-        "rounds": _rounds(system.rounds),
-        "disturbances": [_disturbance(one) for one in system.disturbances],
+        "rounds": shaped(system.rounds, RoundsObject),
+        "disturbances": [shaped(one, DisturbanceObject) for one in system.disturbances],
         "decay": _decay(system.decay),
         "task_table": [_task(row) for row in system.tasks],
         "labels": cast(LabelCounts, {label: system.tasks.count(label) for label in LABELS}),
-        "bars": [_bar(bar) for bar in system.bars],
-        "error_policy": _errors(system.errors),
+        "bars": [shaped(bar, BarObject) for bar in system.bars],
+        "error_policy": shaped(system.errors, ErrorPolicyObject),
         "features": {name: _feature(feature) for name, feature in system.features.items()},
         "tools": {name: number_object(rate) for name, rate in system.tools.items()},
-        "unsettled": [
-            {
-                "what": one.what,
-                "tasks": list(one.tasks),
-                "more_runs": one.more_runs,
-                "advice": one.advice,
-            }
-            for one in system.unsettled
-        ],
-        "excluded": [
-            {"what": one.what, "tasks": list(one.tasks), "reason": one.reason}
-            for one in system.excluded
-        ],
+        "unsettled": [shaped(one, UnsettledObject) for one in system.unsettled],
+        "excluded": [shaped(one, ExclusionObject) for one in system.excluded],
         "levels": {name: system_object(part) for name, part in system.levels.items()},
         "tags": {name: system_object(part) for name, part in system.tags.items()},
         "notes": list(system.notes),
@@ -107,27 +95,12 @@ def system_object(system: SystemReport) -> SystemObject:
 
 
 def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
-    if isinstance(found, Unavailable):
-        return {"value": None, "reason": found.reason}
-    return {
-        "metric": f"pass^{found.k}",
-        "names": list(found.names),
-        "values": list(found.values),
-        "compared": list(found.compared),
-        "tasks": found.tasks,
-        "left_out": found.left_out,
-        "scope": found.scope,
-        "method": found.method,
-        "confidence": found.confidence,
-    }
+    metric = "" if isinstance(found, Unavailable) else f"pass^{found.k}"
+    return shaped(found, LeadersObject, metric=metric)
 
 
 def _runs(design: Design) -> RunCountsObject:
-    return {
-        "fewest": design.fewest_runs,
-        "typical": design.typical_runs,
-        "most": design.most_runs,
-    }
+    return {"fewest": design.fewest_runs, "typical": design.typical_runs, "most": design.most_runs}
 
 
 def _metrics(system: SystemReport) -> dict[str, MetricObject]:
@@ -136,19 +109,8 @@ def _metrics(system: SystemReport) -> dict[str, MetricObject]:
     return found | {f"reliability@{k}": found[f"pass^{k}"] for k in system.ks}
 
 
-def _variance(system: SystemReport) -> VarianceObject | UnavailableObject:
-    split = system.variance
-    if isinstance(split, Unavailable):
-        return {"value": None, "reason": split.reason}
-    assert isinstance(split, VarianceSplit)
-    return {
-        "between_tasks": split.between_tasks,
-        "within_tasks": split.within_tasks,
-        "luck": number_object(split.luck),
-        "icc": number_object(split.icc),
-        "reliability": number_object(split.reliability),
-        "sentence": luck(split),
-    }
+def _variance(split: VarianceSplit | Unavailable) -> VarianceObject | UnavailableObject:
+    return shaped(split, VarianceObject, sentence=luck(split))
 
 
 def _seeds(spread: SeedSpread | Unavailable) -> SeedsObject | UnavailableObject:
@@ -167,30 +129,6 @@ def _seeds(spread: SeedSpread | Unavailable) -> SeedsObject | UnavailableObject:
     }
 
 
-def _disturbance(found: Disturbance) -> DisturbanceObject:
-    return {
-        "kind": found.kind,
-        "rounds": list(found.rounds),
-        "failed": found.failed,
-        "runs": found.runs,
-        "tasks": found.tasks,
-        "p_value": found.p_value,
-        "began": found.began,
-        "ended": found.ended,
-        "change": found.change,
-    }
-
-
-def _rounds(rounds: Rounds | Unavailable) -> RoundsObject | UnavailableObject:
-    if isinstance(rounds, Unavailable):
-        return {"value": None, "reason": rounds.reason}
-    return {
-        "means": list(rounds.means),
-        "population_sd": rounds.population_sd,
-        "standard_error": rounds.standard_error,
-    }
-
-
 def _decay(decay: Decay) -> DecayObject:
     return {
         "pass^k": _curve(decay.pass_hat),
@@ -206,15 +144,11 @@ def _curve(points: Sequence[CurvePoint]) -> list[NumberObject]:
 
 
 def _run_order(order: RunOrder | Unavailable) -> RunOrderObject | UnavailableObject:
-    if isinstance(order, Unavailable):
-        return {"value": None, "reason": order.reason}
-    return {
-        "decay": list(order.decay),
-        "variance_amplification": number_object(order.variance_amplification),
-        "graceful_degradation": number_object(order.graceful_degradation),
-        "flips": number_object(order.flips),
-        "tasks": order.tasks,
-    }
+    names = ("variance_amplification", "graceful_degradation", "flips")
+    numbers = {} if isinstance(order, Unavailable) else {
+        name: number_object(getattr(order, name)) for name in names
+    }  # fmt: skip
+    return shaped(order, RunOrderObject, **numbers)
 
 
 def _task(row: TaskRow) -> TaskObject:
@@ -231,27 +165,6 @@ def _task(row: TaskRow) -> TaskObject:
         "label_chance": row.chance,
         "more_runs": row.more_runs,
         "sequence": row.sequence,
-    }
-
-
-def _bar(bar: BarCount) -> BarObject:
-    return {
-        "k": bar.k,
-        "bar": bar.bar,
-        "above": list(bar.above),
-        "below": list(bar.below),
-        "undetermined": list(bar.undetermined),
-        "model_share": number_object(bar.model_share),
-    }
-
-
-def _errors(split: ErrorSplit) -> ErrorPolicyObject:
-    return {
-        "policy": split.policy,
-        "count": split.count,
-        "rate": number_object(split.rate),
-        "kinds": dict(split.kinds),
-        "otherwise": {name: metric_object(metric) for name, metric in split.otherwise.items()},
     }
 
 

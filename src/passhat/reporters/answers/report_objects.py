@@ -28,6 +28,15 @@ class RunCountsObject(TypedDict):
     most: int
 
 
+class FamilySharesObject(TypedDict):
+    """The shares of a run's variance: of families, of tasks inside them, and of luck."""
+
+    family: NumberObject
+    task: NumberObject
+    run: NumberObject
+    families: int
+
+
 class VarianceObject(TypedDict):
     """Where the variation comes from: differences between tasks, and luck."""
 
@@ -36,6 +45,7 @@ class VarianceObject(TypedDict):
     luck: NumberObject
     icc: NumberObject
     reliability: NumberObject
+    families: FamilySharesObject | UnavailableObject | None
     sentence: str
 
 

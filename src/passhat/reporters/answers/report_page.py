@@ -12,7 +12,7 @@ from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
 from passhat.records.task_names import run_number
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section
 from passhat.reporters.answers.report_blocks import origin, report_figures, system_blocks
@@ -59,7 +59,7 @@ def page_of(
     shown = _by_task(said, report, options)
     return {
         "subject": "reliability report",
-        "chip": wording.overview_chip(report) if many else wording.chip(report.systems[0]),
+        "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
         "hero": None if many else hero_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,
@@ -74,7 +74,7 @@ def page_of(
             for s in report.systems
         },
         "many": many,
-        "answer": wording.opening(report),
+        "answer": headline.opening(report),
         "gates": gates,
         "after": [*after, *([] if why is None else why_section(why))],
         "effort": effort_table(report) if many else None,
@@ -129,8 +129,8 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
         "suite": None if inner is None else [inner.low, inner.high],
         "like": None if outer is None else [outer.low, outer.high],
         "model": False,
-        "answer": wording.verdict(system, k=k),
-        "chip": _shown_chip(wording.chip(system, k=k)),
+        "answer": headline.verdict(system, k=k),
+        "chip": _shown_chip(headline.chip(system, k=k)),
     }
 
 

@@ -31,9 +31,10 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
-from passhat.reporters.data import IntervalObject, interval_object, plain
+from passhat.reporters.data import IntervalObject, plain, shaped
+from passhat.reporters.headline import verdict_title
+from passhat.reporters.next_steps import advise
 from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
-from passhat.reporters.wording import verdict_title
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
@@ -125,7 +126,19 @@ def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
         from passhat.reporters.answers.verdicts import verdicts_blocks
 
         blocks += verdicts_blocks(answer.verdicts, options)
+        blocks += _to_settle(answer)
     return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
+
+
+def _to_settle(answer: RunAnswer) -> list[Block]:
+    """How to allow more runs, where a gate is undecided after all that were allowed."""
+    open_ = any(one.word == "UNDECIDED" for one in answer.judged)
+    if not open_ or answer.undone is not None:
+        return []
+    runs = 2 * max(system.design.most_runs for system in answer.report.systems)
+    if answer.more_runs is None:
+        return [Steps("To settle it", (NextStep(f"Run again with --runs {runs:,} or more."),))]
+    return [Steps("To settle it", (advise("Allow more runs", answer.more_runs.up_to(runs)),))]
 
 
 def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
@@ -197,18 +210,9 @@ def _failures_title(answer: RunAnswer) -> str:
 
 
 def _floor_object(floor: SelectionFloor) -> FloorObject:
-    return {
-        "verdict": floor.word,
-        "task": floor.label,
-        "tool": floor.demand.expected_tool,
-        "selected": floor.selected,
-        "runs": floor.runs,
-        "rate": floor.rate,
-        "interval": interval_object(floor.interval),
-        "bound": floor.bound,
-        "max_tokens": floor.max_tokens,
-        "line": floor.line,
-    }
+    return shaped(
+        floor, FloorObject, verdict=floor.word, task=floor.label, tool=floor.demand.expected_tool
+    )
 
 
 def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
@@ -229,7 +233,9 @@ def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
     )
     floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
     gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]
-    return page_of(answer.report, kept, gates=[*gates, *floors], after=_after(answer))
+    return page_of(
+        answer.report, kept, gates=[*gates, *floors], after=[*_after(answer), *_to_settle(answer)]
+    )
 
 
 def _title(answer: RunAnswer) -> str:

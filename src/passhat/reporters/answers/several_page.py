@@ -11,7 +11,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.records.task_names import natural_key
-from passhat.reporters import wording
+from passhat.reporters import headline
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Table
 from passhat.reporters.numbers import amount, points
@@ -189,8 +189,8 @@ def _several_at(report: Report, k: int) -> SeveralAtK | None:
     ranked = most_reliable_first(report.systems, k=k)
     return SeveralAtK(
         k=k,
-        chip=wording.overview_chip(report, k=k),
-        answer=wording.overview(report, k=k),
+        chip=headline.overview_chip(report, k=k),
+        answer=headline.overview(report, k=k),
         figure=figure,
         table=systems_table({one.name: one for one in ranked}, "in %", asked=(k,)),
         links=tuple(f"#system-{page_order.index(one.name) + 1}" for one in ranked),

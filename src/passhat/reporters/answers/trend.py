@@ -16,6 +16,7 @@ from passhat.reporters.answers.trend_page import (
     trend_page,
 )
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section
+from passhat.reporters.data import shaped
 from passhat.reporters.safe_text import safe_text
 from passhat.stats.trend import Changes, Direction, DivergingTrend
 
@@ -101,7 +102,8 @@ def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list
         if any(point.carried for point in trend.points):
             told = "Not every task was run: the last result of the others is carried forward."
             blocks.append(Paragraph("Starred", f"* {told}"))
-        blocks.append(Picture(trend.plot()))
+        if len(trend.points) > 1:
+            blocks.append(Picture(trend.plot()))
     return blocks
 
 
@@ -118,49 +120,28 @@ def _system_object(trend: SystemTrend) -> SystemTrendObject:
         "points": [_point_object(point) for point in trend.points],
         "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
         "diverging": isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging,
-        "turns": [
-            {"task": t.task, "turn": t.turn, "before": t.before, "after": t.after, "run": t.key}
-            for t in trend.turns
-        ],
+        "turns": [shaped(turn, TurnObject, run=turn.key) for turn in trend.turns],
     }
 
 
 def _point_object(point: TrendPoint) -> PointObject:
-    return {
-        "run": point.key,
-        "label": point.label,
-        "started": point.started,
-        "tasks": point.tasks,
-        "runs": point.runs,
-        "carried": list(point.carried),
-        "metrics": {
-            name: {
-                "value": e.value,
-                "low": e.interval.low if e.interval else None,
-                "high": e.interval.high if e.interval else None,
-            }
-            for name, e in point.metrics.items()
-        },
+    metrics = {
+        name: {
+            "value": e.value,
+            "low": e.interval.low if e.interval else None,
+            "high": e.interval.high if e.interval else None,
+        }
+        for name, e in point.metrics.items()
     }
+    return shaped(point, PointObject, run=point.key, metrics=metrics)
 
 
 def _changes_object(changes: Changes) -> ChangesObject:
-    return {
-        "false_alarm": changes.false_alarm,
-        "horizon": changes.horizon,
-        "method": changes.method,
-        "points": [
-            {
-                "position": p.position,
-                "direction": p.direction,
-                "before": p.before,
-                "after": p.after,
-                "low": p.interval.low,
-                "high": p.interval.high,
-            }
-            for p in changes.points
-        ],
-    }
+    points = [
+        shaped(point, ChangeObject, low=point.interval.low, high=point.interval.high)
+        for point in changes.points
+    ]
+    return shaped(changes, ChangesObject, points=points)
 
 
 def _rows(trends: Sequence[SystemTrend]) -> Records:

@@ -11,8 +11,7 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.blocks import Chip, Table
 from passhat.reporters.numbers import percent, points, signed_points, span
-from passhat.reporters.safe_text import safe_text
-from passhat.reporters.wording import short
+from passhat.reporters.safe_text import safe_text, short
 from passhat.stats.trend import ChangePoint, DivergingTrend
 
 if TYPE_CHECKING:

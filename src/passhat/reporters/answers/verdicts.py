@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.gates.demands import (
-    Design,
-    EvidenceKind,
-    Gate,
-    GateScope,
-    OnUndecided,
-    Severity,
-)
+from passhat.analysis.gates.demands import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import (
-    Block,
-    Chip,
-    Headline,
-    Judged,
-    Paragraph,
-    Picture,
-    Table,
-    Tone,
-)
-from passhat.reporters.data import NumberObject, number_object, plain
+from passhat.reporters.blocks import Block, Chip, Headline, Judged, Paragraph, Picture, Table, Tone
+from passhat.reporters.data import NumberObject, shaped
 from passhat.reporters.numbers import interval_of, value_of
 
 if TYPE_CHECKING:
@@ -306,46 +290,18 @@ def _verdicts_object(verdicts: Verdicts) -> VerdictsObject:
 
 def verdict_object(verdict: Verdict) -> VerdictObject:
     """One verdict: the demand, the evidence, and the log."""
-    return {
-        "require": verdict.gate.require,
-        "terms": _terms(verdict.gate),
-        "system": verdict.system,
-        "verdict": verdict.word,
-        "exit_code": verdict.exit_code,
-        "sentence": verdict.sentence,
-        "estimate": number_object(verdict.estimate),
-        "evidence": verdict.evidence,
-        "method": verdict.method,
-        "alpha": verdict.alpha,
-        "beta": verdict.beta,
-        "runs": verdict.runs,
-        "fixed_runs": verdict.fixed_runs,
-        "runs_saved": verdict.runs_saved,
-        "max_runs": verdict.max_runs,
-        "more_runs": verdict.more_runs,
-        "seed": verdict.seed,
-        "errors": verdict.errors,
-        "notes": list(verdict.notes),
-        "tasks": plain(verdict.tasks),
-        "steps": [_step(step) for step in verdict.steps],
-    }
-
-
-def _terms(gate: Gate) -> _TermsObject:
-    found = {name: plain(getattr(gate, name)) for name in _TermsObject.__annotations__}
-    return cast(_TermsObject, found)
+    return shaped(
+        verdict,
+        VerdictObject,
+        require=verdict.gate.require,
+        terms=shaped(verdict.gate, _TermsObject),
+        verdict=verdict.word,
+        steps=[_step(step) for step in verdict.steps],
+    )
 
 
 def _step(step: DecisionLine) -> _StepObject:
-    return {
-        "draw": step.number,
-        "task": step.task,
-        "outcome": step.outcome,
-        "log_pass": step.log_pass,
-        "log_fail": step.log_fail,
-        "pass_boundary": step.pass_boundary,
-        "fail_boundary": step.fail_boundary,
-    }
+    return shaped(step, _StepObject, draw=step.number)
 
 
 KIND = AnswerKind(

@@ -17,7 +17,7 @@ from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE
-from passhat.reporters import wording
+from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Headline, Marks, Picture
@@ -125,7 +125,7 @@ def templates() -> Environment:
         ),
         "table_rows": page_rows,
         "shown_metrics": wording.shown_metrics,
-        "verdict": wording.verdict,
+        "verdict": headline.verdict,
         "word_tone": lambda word: _TONES[word],
     }
     return environment
@@ -179,7 +179,9 @@ def _lead(sentence: str) -> Markup:
     verdict, colon, rest = safe_text(sentence).partition(": ")
     if not colon:
         return escape(verdict)
-    return Markup('{}: <span class="lead">{}</span>').format(verdict, rest)
+    return Markup('{}<span class="colon">: </span><span class="lead">{}</span>').format(
+        verdict, rest
+    )
 
 
 def _icon(chip: Chip | None) -> str:
@@ -263,7 +265,7 @@ def _anchor(names: tuple[str, str]) -> str:
 
 def _k_name(one: Mapping[str, Any]) -> str:
     k = one["k"]
-    return "one try (pass^1)" if k == 1 else f"{k} in a row (reliability@{k})"
+    return "one try (reliability@1)" if k == 1 else f"{k} in a row (reliability@{k})"
 
 
 def _k_intervals(one: Mapping[str, Any]) -> str:

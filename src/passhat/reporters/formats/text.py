@@ -159,14 +159,19 @@ def _table_lines(table: Table, ink: Ink) -> list[str]:
     widths = _column_widths(table, ink.width)
     heads = [_header_cell(table, i, widths[i], ink) for i in range(len(widths))]
     lines = [ink.style(_line(table, heads, widths).rstrip(), "dim")]
-    names = iter(shorten_apart([str(row[0]) for row in table.cells], widths[0]))
+    texts = [safe_text(str(row[0])) for row in table.cells]
+    wrapped = [wrap(text, widths[0]) for text in texts]
+    if not table.wrapped:
+        wrapped = [[name] for name in shorten_apart(texts, widths[0])]
+    names = iter(wrapped)
     for row in table.rows:
         if isinstance(row, HeadingRow):
             lines.append(ink.style(_INDENT + safe_text(row.text), "dim"))
             continue
         rest = zip(row[1:], widths[1:], strict=True)
-        cells = [next(names), *(_drawn(table, cell, width, ink) for cell, width in rest)]
-        lines.append(_line(table, cells, widths))
+        first, *more = next(names)
+        cells = [first, *(_drawn(table, cell, width, ink) for cell, width in rest)]
+        lines += [_line(table, cells, widths), *(_INDENT + line for line in more)]
     return lines
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -213,10 +214,9 @@ class _Worker:
     async def _pause(self, free: int) -> None:
         """Until a trial ends, or (with hands free) it is time to look for tickets again."""
         self._changed.clear()
-        try:
-            await asyncio.wait_for(self._changed.wait(), POLL_SECONDS if free else None)
-        except TimeoutError:
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS if free else None):
+                await self._changed.wait()
 
     async def _beat(self) -> None:
         while True:

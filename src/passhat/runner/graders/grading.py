@@ -76,7 +76,7 @@ async def _check(
     message = f"not: {match.message}" if expectation.negate else match.message
     return CheckResult(
         target=expectation.target,
-        matcher=expectation.matcher,
+        matcher=f"not {expectation.matcher}" if expectation.negate else expectation.matcher,
         score=score,
         weight=expectation.weight,
         message=expectation.message if expectation.message and score < 1 else message,

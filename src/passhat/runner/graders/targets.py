@@ -38,7 +38,7 @@ def find(observation: Observation, target: str) -> Any:
     return value
 
 
-def _parts(path: str) -> list[str | int]:
+def _parts(path: str) -> tuple[str | int, ...]:
     parts = path_parts(path)
     if parts is None:
         raise GraderError(f"target {path!r} is no path: write it like tool_calls[0].arguments.city")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
+from functools import cache
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -131,8 +132,13 @@ def _without_defaults(value: Any) -> dict[str, Any]:
 
     What was hashed before a field was added must hash the same ever after: cassettes hold it.
     """
-    found = {field.name: getattr(value, field.name) for field in fields(value)}
+    found = {name: getattr(value, name) for name in _names(value.__class__)}
     return {name: part for name, part in found.items() if part or name not in LATER}
+
+
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(cls))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,11 +95,14 @@ if (slider) {
     const lead = document.createElement("span");
     lead.className = "lead";
     lead.textContent = rest.join(": ");
-    return rest.length ? [head + ": ", lead] : [head];
+    const colon = document.createElement("span");
+    colon.className = "colon";
+    colon.textContent = ": ";
+    return rest.length ? [head, colon, lead] : [head];
   };
   const showOne = (one, atStart) => {
     hero.classList.toggle("model", one.model);
-    at("name").textContent = one.k === 1 ? "one try (pass^1)" : `${one.k} in a row (reliability@${one.k})`;
+    at("name").textContent = one.k === 1 ? "one try (reliability@1)" : `${one.k} in a row (reliability@${one.k})`;
     // What was written when the page was made is exact; what is shown on the way is rounded here.
     at("value").textContent = atStart ? first[0] : `${one.model ? "\u2248 " : ""}${percent(one.value)} %`;
     at("intervals").textContent = atStart ? first[1] : one.model

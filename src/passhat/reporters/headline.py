@@ -1,25 +1,91 @@
-"""The sentences about several systems: who can be depended on, who is ahead, who is not judged."""
+"""The sentence that a report opens with: can you depend on the agent, and who of several leads?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passhat.analysis.reports.disturbances import disturbance_sentence
 from passhat.analysis.reports.evidence import too_few_runs
-from passhat.analysis.reports.headline_k import all_errored, is_judged
+from passhat.analysis.reports.headline_k import all_errored, common_k, headline_k, is_judged
 from passhat.analysis.reports.metrics import UNNAMED
 from passhat.analysis.reports.parts import Leaders, Metric
+from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import plural
+from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, percent_range
-from passhat.reporters.safe_text import shorten, shorten_apart
-from passhat.stats.estimate import Interval, Scope, Unavailable
+from passhat.reporters.safe_text import LONGEST_NAME, short, shorten, shorten_apart
+from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
 
 DEPENDABLE = 0.9
 """The line the opening sentence draws: k successes in a row at least nine times in ten."""
 
-LONGEST_NAME = 60
 LONGEST_REASON = 160
 _MOST_NAMES = 3
+
+
+def opening(report: Report) -> str:
+    """The sentence that a report opens with, on one system or on several."""
+    return overview(report) if len(report.systems) > 1 else verdict(report.systems[0])
+
+
+def verdict(system: SystemReport, *, k: int | None = None) -> str:
+    """The answer in one sentence; before it, what makes the runs less than independent.
+
+    `k` asks for another streak than that of the headline.
+    """
+    disturbed = disturbance_sentence(system.disturbances)
+    answer = _answer(system, headline_k(system) if k is None else k)
+    return answer if disturbed is None else f"{disturbed} {answer}"
+
+
+def overview(report: Report, *, k: int | None = None) -> str:
+    """The answer about several systems in one sentence, at the k of the headline or another."""
+    leaders = report.leaders if k is None else report.leaders_at(k)
+    k = common_k(report.systems) if k is None else k
+    judged = [one for one in report.systems if is_judged(one, k)]
+    if not judged:
+        if all(all_errored(one) for one in report.systems):
+            return none_finished(report.systems)
+        why = " ".join(unjudged(report.systems, k))
+        return f"There is no pass^{k} to compare: {why} {once(report.systems)}"
+    if len(judged) == 1:
+        answer = verdict(judged[0])
+    else:
+        streaks = [one.pass_hat(k) for one in judged]
+        said = judgement_of_all(streaks, of=len(report.systems), k=k)
+        answer = f"{said}: {ahead(leaders)}."
+    return " ".join([answer, *unjudged(report.systems, k)])
+
+
+def verdict_title(report: Report) -> str:
+    """The verdict in a few words, for the title of a page or a window."""
+    if len(report.systems) > 1:
+        k = common_k(report.systems)
+        can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
+        return f"{can} of {len(report.systems)} systems dependable"
+    return f"{chip(report.systems[0]).words}: {short(report.systems[0].name)}"
+
+
+def chip(system: SystemReport, *, k: int | None = None) -> Chip:
+    """The verdict on a system in two or three words, at the k of the headline or another."""
+    if all_errored(system):
+        return Chip("No run finished", "none")
+    streak = system.pass_hat(headline_k(system) if k is None else k)
+    if is_dependable(streak):
+        return Chip("Dependable", "good")
+    return Chip("Not dependable", "bad") if is_refuted(streak) else Chip("Not settled yet", "open")
+
+
+def overview_chip(report: Report, *, k: int | None = None) -> Chip:
+    """The verdict on several systems: how many can be depended on, and who is ahead."""
+    at = common_k(report.systems) if k is None else k
+    judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
+    if can := sum(is_dependable(streak) for streak in judged):
+        return Chip(f"{can} of {len(report.systems)} dependable", "good")
+    if judged and all(is_refuted(streak) for streak in judged):
+        return Chip("None dependable", "bad")
+    return Chip("Not settled yet", "open") if judged else Chip("Nothing to compare", "none")
 
 
 def is_dependable(streak: Metric) -> bool:
@@ -141,3 +207,62 @@ def _level(found: Leaders, called: Sequence[str], streak: str) -> str:
         return f"neither is ahead{streak}, as {both} cannot be told apart"
     rates = best if best == last else f"{best} to {last}"
     return f"none is ahead{streak}, as they ({rates}) cannot be told apart"
+
+
+def _answer(system: SystemReport, k: int) -> str:
+    if all_errored(system):
+        return none_finished([system])
+    name = short(system.name)
+    one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
+    if streak.value is None:
+        return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
+    if k == 1:
+        return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
+    if one is None or one.value is None:
+        often = f"{_rate(streak)} of the time"
+        told = f"{k} times in a row it succeeds {often}"
+        return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
+    succeeds = _once(system, one)
+    if one.value == 0:
+        then = f"let alone {k} times in a row"
+    elif streak.value == one.value:
+        then = f"and just as often {k} times in a row"
+    elif is_dependable(streak):
+        then = f"and {k} times in a row {_rate(streak)}"
+    elif streak.value == 0:
+        then = f"but in these runs never {k} times in a row"
+    else:
+        then = f"but {k} times in a row only {_rate(streak)}"
+    return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
+
+
+def _judgement(name: str, streak: Metric) -> str:
+    bounds = interval_of(streak.this_suite)
+    if bounds is None:
+        return f"There are too few runs to say whether you can depend on {name}"
+    if bounds.low >= DEPENDABLE:
+        return f"You can depend on {name}"
+    if bounds.high < DEPENDABLE:
+        return f"You cannot depend on {name} every time"
+    return f"Too early to say whether you can depend on {name} every time"
+
+
+def _once(system: SystemReport, one: Metric) -> str:
+    """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
+    if one.value == 0:
+        return "it never succeeded"
+    if system.design.equal_runs:
+        return f"it succeeds {_rate(one)} of the time"
+    return f"a task succeeds {_rate(one)} of the time on average"
+
+
+def _rate(metric: Metric) -> str:
+    return "never" if metric.value is None else percent(metric.value)
+
+
+def _bounds(metric: Metric) -> str:
+    number = metric.this_suite
+    if not isinstance(number, Estimate) or number.interval is None:
+        return ""
+    cut = f", {number.excluded_tasks:,} of its tasks left out" if number.excluded_tasks else ""
+    return f" (this suite{cut}: {percent_range(number.interval)})"

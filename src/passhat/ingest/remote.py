@@ -1,0 +1,228 @@
+"""Results behind an address such as s3://evals/trials: copied to this machine, then read."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, TypeGuard
+
+from passhat.errors import MissingExtra, ReadError
+from passhat.fast_dataclass import dataclass
+from passhat.ingest.transcript_shards import FOLDER, shard_of
+from passhat.records import Source
+
+_DATABASES = ("postgresql", "postgres")
+
+_PATTERN = "*?["
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Copy:
+    """What was copied: `home` has the files that are below `root` in the store.
+
+    `versions` is what the store said of the files, and `path` is what to read.
+    """
+
+    root: str
+    versions: object
+    home: Path
+    path: Path
+
+
+_copies: dict[str, _Copy] = {}
+"""By address."""
+
+
+def is_url(place: object) -> TypeGuard[str]:
+    """Whether a text is the address of a store of files rather than a path of this machine.
+
+    >>> is_url("s3://evals/trials"), is_url("exports/trials"), is_url("postgresql://host/db")
+    (True, False, False)
+    """
+    scheme, mark, _ = place.partition("://") if isinstance(place, str) else ("", "", "")
+    return bool(mark) and scheme.isalnum() and scheme not in _DATABASES
+
+
+def file_system(url: str) -> tuple[Any, str]:
+    """The file system of an address, and the path in it."""
+    scheme = url.partition("://")[0]
+    try:
+        import fsspec  # type: ignore[import-untyped,unused-ignore]  # an extra
+    except ImportError:
+        raise MissingExtra(f"an address with {scheme}://", "cloud") from None
+    try:
+        files, base = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise ReadError(f"{url}: cannot be reached ({_first_line(error)})") from None
+    return files, str(base)
+
+
+def local_copy(url: str) -> Path:
+    """The file or folder behind an address, on this machine until the program ends.
+
+    Transcripts of a dataset stay where they are until `transcripts_beside` asks for them. What was
+    copied before is copied again only where the store says that a file has changed.
+    """
+    import shutil
+    import tempfile
+
+    files, base = file_system(url)
+    with _failures_of(url):
+        listed = _listing(files, base)
+    if not listed:
+        raise ReadError(f"{url}: no such file or folder")
+    versions = [(name, *_version(info)) for name, info in listed.items()]
+    if url in _copies and _copies[url].versions == versions:
+        return _copies[url].path
+    root = _root(base, listed)
+    # Called as in the store: agents without a name are called by their file or folder.
+    home = Path(tempfile.mkdtemp(dir=_home())) / (PurePosixPath(root).name or "files")
+    home.mkdir()
+    needed, room = sum(_size(info) for info in listed.values()), shutil.disk_usage(home).free
+    if needed > room:
+        raise ReadError(f"{url}: holds {needed:,} bytes, but {home} has room for {room:,}")
+    with _failures_of(url):
+        for name in listed:
+            _fetch(files, name, _inside(home, name, root))
+    path = _inside(home, base, root) if base in listed else home
+    _copies[url] = _Copy(root=root, versions=versions, home=home, path=path)
+    return path
+
+
+def transcripts_beside(trials: Path) -> Path | None:
+    """The file with the transcripts of one file of a dataset; fetched where that is a copy."""
+    shard = Path(shard_of(trials))
+    if shard.is_file():
+        return shard
+    for url, copy in _copies.items():
+        if trials.is_relative_to(copy.home):
+            files, _ = file_system(url)
+            source = str(shard_of(PurePosixPath(copy.root) / trials.relative_to(copy.home)))
+            # Outside of the copy, whose files are trials.
+            target = copy.home.parent / FOLDER / trials.relative_to(copy.home)
+            with _failures_of(url):
+                if files.exists(source):
+                    _fetch(files, source, target)
+                    return target
+    return None
+
+
+@contextmanager
+def called_by_address() -> Iterator[None]:
+    """In an error that is raised inside, call copies by the address that they came from."""
+    try:
+        yield
+    except ReadError as error:
+        error.args = (shown(str(error)), *error.args[1:])
+        raise
+
+
+def sources_by_address(sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Sources in whose names and notes copies are called by their address."""
+    return tuple(
+        replace(one, name=shown(one.name), notes=tuple(map(shown, one.notes))) if _copies else one
+        for one in sources
+    )
+
+
+def shown(text: str) -> str:
+    """A text in which copies are called by the address that they were copied from."""
+    for url, copy in _copies.items():
+        text = text.replace(str(copy.path), url.rstrip("/"))
+    return text
+
+
+def transcript_files(place: str) -> Iterator[tuple[str, Any]]:
+    """Each file of transcripts in a dataset, by name, opened for reading where it is.
+
+    `place` is a folder of this machine or an address.
+    """
+    if not is_url(place):
+        for path in sorted(filter(_is_transcripts, Path(place).rglob("*.parquet"))):
+            with path.open("rb") as stream:
+                yield str(path), stream
+        return
+    files, base = file_system(place)
+    with _failures_of(place):
+        names = sorted(name for name in files.find(base) if _is_transcripts(PurePosixPath(name)))
+        for name in names:
+            with files.open(name, "rb") as stream:
+                yield str(files.unstrip_protocol(name)), stream
+
+
+def _listing(files: Any, base: str) -> dict[str, Any]:
+    """The files at a path, in a folder or of a pattern, each with what the store says of it."""
+    if any(mark in base for mark in _PATTERN):
+        found = files.glob(base, detail=True)
+    else:
+        found = files.find(base, detail=True)
+    return {
+        name: info
+        for name, info in sorted(found.items())
+        if info.get("type") != "directory" and not _is_transcripts(PurePosixPath(name))
+    }
+
+
+def _is_transcripts(file: PurePath) -> bool:
+    return FOLDER in file.parts and file.suffix == ".parquet"
+
+
+def _version(info: Any) -> tuple[str, ...]:
+    """What tells one version of a file from another, in the words of the usual stores."""
+    keys = ("size", "ETag", "etag", "LastModified", "mtime", "created")
+    return tuple(str(info.get(key)) for key in keys)
+
+
+def _size(info: Any) -> int:
+    return int(info.get("size") or 0)
+
+
+def _root(base: str, listed: Container[str]) -> str:
+    """The folder that all files are in: that of the one file, of the pattern, or the base."""
+    if base in listed:
+        return base.rpartition("/")[0]
+    first = min((base.find(mark) for mark in _PATTERN if mark in base), default=len(base))
+    return base if first == len(base) else base[:first].rpartition("/")[0]
+
+
+def _inside(home: Path, name: str, root: str) -> Path:
+    """Where to put a file: below `home`, wherever its name would lead."""
+    target = (home / name.removeprefix(root).lstrip("/")).resolve()
+    if not target.is_relative_to(home):
+        raise ReadError(f"{name}: a file of that name cannot be copied")
+    return target
+
+
+def _fetch(files: Any, name: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    files.get_file(name, str(target))
+
+
+@cache
+def _home() -> str:
+    """A folder for all copies, removed when the program ends."""
+    import atexit
+    import shutil
+    import tempfile
+
+    folder = str(Path(tempfile.mkdtemp(prefix="passhat-copies-")).resolve())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@contextmanager
+def _failures_of(url: str) -> Iterator[None]:
+    """Whatever a store of files raises, as one sentence: each has exceptions of its own."""
+    try:
+        yield
+    except ReadError:
+        raise
+    except Exception as error:
+        raise ReadError(f"{url}: cannot be read ({_first_line(error)})") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,106 @@
+"""Search in what was said: the transcripts of a history store, or of an exported dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from passhat.defaults import STORE
+from passhat.errors import ArgumentError, ReadError
+from passhat.fast_dataclass import dataclass
+from passhat.ingest.remote import is_url, transcript_files
+from passhat.ingest.transcript_shards import scan_shard
+from passhat.journeys.results import open_store
+from passhat.records.transcript_search import (
+    KeptTranscript,
+    TextSearch,
+    TranscriptMatch,
+    TranscriptMatches,
+)
+from passhat.records.trial import Outcome
+from passhat.stats.arguments import whole_number
+
+MOST_MATCHES = 20
+"""Matches after which a search ends, unless more are asked for."""
+
+_RUN = re.compile(r"run=([^/\\]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedTrials:
+    """Which trials to look at; what is None narrows nothing."""
+
+    run: str | None = None
+    system: str | None = None
+    task: str | None = None
+    outcome: Outcome | None = None
+
+    def has(self, kept: KeptTranscript) -> bool:
+        """Whether a transcript is of a trial to look at."""
+        system, task, _ = kept.key
+        pairs = ((self.system, system), (self.task, task), (self.outcome, kept.outcome))
+        return all(wanted is None or wanted == found for wanted, found in pairs)
+
+
+def search_transcripts(
+    text: str,
+    *,
+    store: Path | str = STORE,
+    dataset: Path | str | None = None,
+    trials: SearchedTrials | None = None,
+    limit: int = MOST_MATCHES,
+) -> TranscriptMatches:
+    """The first trials in which a text was said, in any case.
+
+    Of a store the newest run comes first. `dataset` is the folder or address that `history export
+    --transcripts` wrote to, and takes the place of the store. One transcript after another is
+    read: memory does not grow with their number.
+    """
+    search, wanted = TextSearch(text), trials or SearchedTrials()
+    limit = whole_number("limit", limit)
+    source = _of_store(store, wanted) if dataset is None else _of_dataset(str(dataset), wanted)
+    matches: list[TranscriptMatch] = []
+    read = 0
+    for run, kept in source:
+        read += 1
+        if excerpt := search.find(kept.text):
+            if len(matches) == limit:
+                return TranscriptMatches(wanted=text, matches=tuple(matches), read=read, more=True)
+            system, task, trial = kept.key
+            matches.append(
+                TranscriptMatch(
+                    run=run, system=system, task=task, trial=trial, outcome=kept.outcome,
+                    excerpt=excerpt,
+                )
+            )  # fmt: skip
+    return TranscriptMatches(wanted=text, matches=tuple(matches), read=read)
+
+
+def _of_store(store: Path | str, wanted: SearchedTrials) -> Iterator[tuple[str, KeptTranscript]]:
+    from passhat.history.lookups import each_run
+    from passhat.history.transcripts import each_transcript
+
+    with open_store(store) as history:
+        runs = each_run(history) if wanted.run is None else [history.find_run(wanted.run)]
+        for run in runs:
+            for kept in each_transcript(history, run, system=wanted.system, task=wanted.task):
+                if wanted.has(kept):
+                    yield run.key, kept
+
+
+def _of_dataset(place: str, wanted: SearchedTrials) -> Iterator[tuple[str, KeptTranscript]]:
+    if not is_url(place) and not Path(place).is_dir():
+        raise ArgumentError("dataset", "must be a folder or an address", place)
+    found = False
+    for name, stream in transcript_files(place):
+        found = True
+        run = match[1] if (match := _RUN.search(name)) else ""
+        if wanted.run is None or run.startswith(wanted.run):
+            for kept in scan_shard(stream, name, wanted.has):
+                yield run, kept
+    if not found:
+        raise ReadError(
+            f"{place}: holds no transcripts; `passhat history export RUN {place} --transcripts` "
+            "writes them"
+        )

@@ -1,0 +1,98 @@
+"""Trials in which a text was said, each with the words around it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from passhat.messages import plural
+from passhat.records.transcript_search import TranscriptMatch, TranscriptMatches
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.blocks import Block, Headline, Line
+from passhat.reporters.safe_text import safe_text
+
+SCHEMA: Literal["passhat.search/1"] = "passhat.search/1"
+
+
+class MatchRow(TypedDict):
+    """One trial in which the text was said; `where` is whose words they are."""
+
+    run: str
+    system: str
+    task: str
+    trial: int
+    outcome: str | None
+    where: str
+    text: str
+
+
+class SearchObject(TypedDict):
+    """Where a text was said; `transcripts_read` counts those that were looked at.
+
+    `more` is true where the search ended at its limit.
+    """
+
+    schema: Literal["passhat.search/1"]
+    text: str
+    transcripts_read: int
+    more: bool
+    matches: list[MatchRow]
+
+
+def _blocks(found: TranscriptMatches, options: DisplayOptions) -> list[Block]:
+    del options
+    lines = [Line(_trial(match), detail=_words(match)) for match in found.matches]
+    return [Headline(_headline(found)), *lines]
+
+
+def _headline(found: TranscriptMatches) -> str:
+    read = plural(found.read, "transcript")
+    if not found.matches:
+        return f"Nobody said {safe_text(found.wanted)!r} in {read}."
+    trials = plural(len(found.matches), "trial")
+    if found.more:
+        return f"The first {trials} with {safe_text(found.wanted)!r}; --limit shows more."
+    return f"{trials} with {safe_text(found.wanted)!r}, of {read}."
+
+
+def _trial(match: TranscriptMatch) -> str:
+    ended = f" {match.outcome.name.lower()}" if match.outcome is not None else ""
+    return safe_text(f"{match.run} / {match.system} / {match.task} / trial {match.trial}{ended}")
+
+
+def _words(match: TranscriptMatch) -> str:
+    return safe_text(f"{match.excerpt.where}: {match.excerpt.text}")
+
+
+def _rows(found: TranscriptMatches) -> Records:
+    return [dict(row) for row in _data(found)["matches"]]
+
+
+def _data(found: TranscriptMatches) -> SearchObject:
+    rows: list[MatchRow] = [
+        {
+            "run": match.run,
+            "system": match.system,
+            "task": match.task,
+            "trial": match.trial,
+            "outcome": None if match.outcome is None else match.outcome.name.lower(),
+            "where": match.excerpt.where,
+            "text": match.excerpt.text,
+        }
+        for match in found.matches
+    ]
+    return {
+        "schema": SCHEMA,
+        "text": found.wanted,
+        "transcripts_read": found.read,
+        "more": found.more,
+        "matches": rows,
+    }
+
+
+KIND = AnswerKind(
+    name="transcript matches",
+    blocks=_blocks,
+    data=_data,
+    rows=_rows,
+    title=lambda found: plural(len(found.matches), "trial"),
+)

@@ -1,0 +1,286 @@
+"""How wide the intervals of reports to come will be: suites drawn from what is known, measured.
+
+A width depends on what will be seen, so no formula of an expected rate can promise it: suites are
+drawn whose tasks pass at rates that the runs so far leave possible, and their intervals are the
+very ones that a report prints. A plan then states the width that most of those suites reach
+(the "assurance" of Kupper and Hafner 1989, for intervals).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from passhat.stats.arguments import Floats
+from passhat.stats.cells import Cells, count_cells, task_counts
+from passhat.stats.difficulty_model import prior_weights
+from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
+from passhat.stats.paired_fit import UNSEEN_OF_PAIRS
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.population_mean import (
+    FEWEST_FAMILIES,
+    TaskGroups,
+    family_bounds,
+    population_bounds,
+)
+from passhat.stats.suite_law import suite_bounds
+
+ASSURANCE = 0.8
+"""The share of reports that are to be as narrow as planned."""
+
+CLOSE, CLOSE_SHARE = 1.25, 0.95
+"""So many reports are to be no wider than so many times what was planned."""
+
+WIDTH_SUITES, POWER_SUITES = 100, 600
+"""Suites that are drawn: a quantile of 0.8 is known to 1 % then, and a power to 0.016."""
+
+# Beyond so many runs of each task the width of this suite falls with the root of their number.
+_MOST_RUNS_DRAWN = 200
+# On more tasks the interval asks for more than the sign-flip test does.
+_FLIPPED_TASKS = 12
+# Shapes of a beta below this draw 0 or 1 and nothing else.
+_LEAST_SHAPE = 1e-3
+_SEED = 20_261_116
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PossibleSuites:
+    """Pass rates that tasks may have: a row for each suite drawn, a column for each task.
+
+    `a` and `b` are the beta of each suite, from which further tasks come.
+    """
+
+    rates: Floats
+    a: Floats
+    b: Floats
+    group: TaskGroups | None = None
+
+    @property
+    def tasks(self) -> int:
+        return int(self.rates.shape[1])
+
+    @property
+    def by_family(self) -> bool:
+        """Whether families are what is sampled, as in the interval of a report."""
+        group = self.group
+        return group is not None and group.repeats and group.families >= FEWEST_FAMILIES
+
+    def half_widths(
+        self, runs: int, *, k: int, confidence: float, assurance: float = ASSURANCE
+    ) -> tuple[float, float]:
+        """Half the interval for this suite and for tasks like these that can be promised.
+
+        A share `assurance` of the reports is as narrow, and 95 % come within 1.25 of it.
+        """
+        here, there = _half_widths(self, runs, k, confidence)
+        return _promised(here, assurance), _promised(np.maximum(here, there), assurance)
+
+
+def comparison_power(
+    suites: PossibleSuites,
+    difference: float,
+    runs: int,
+    *,
+    task_correlation: float,
+    confidence: float,
+) -> float:
+    """The chance that a comparison for tasks like these calls the better of two systems better.
+
+    The second system finds a share `task_correlation` of the tasks as hard as the first and the
+    others as hard as other tasks of their kind; then it loses `difference` of the mean. Judged as a
+    comparison is: by the interval, and on few tasks by the sign-flip test too.
+    """
+    rng = np.random.default_rng(_SEED + 3)
+    rates = suites.rates
+    others = _beta(rng, *_columns(suites.a, suites.b, suites.tasks))
+    second = np.where(rng.random(rates.shape) < task_correlation, rates, others)
+    second = second * max(0.0, 1 - difference / float(second.mean()))
+    means = [rng.binomial(runs, part) / runs for part in (rates, second)]
+    return float(_called_better(means[0], means[1], suites, 1 - confidence).mean())
+
+
+def possible_suites(
+    n: ArrayLike, c: ArrayLike, group: TaskGroups | None = None, *, suites: int = WIDTH_SUITES
+) -> PossibleSuites:
+    """Suites of these tasks, at rates that their runs leave possible.
+
+    >>> drawn = possible_suites([5] * 8, [5, 5, 5, 5, 4, 4, 3, 1])
+    >>> here, there = drawn.half_widths(20, k=1, confidence=0.95)
+    >>> 0.05 < here < 0.09 < there
+    True
+    """
+    runs, passes = task_counts(n, c)
+    priors = prior_weights(count_cells(runs, passes).having(1))
+    rng = np.random.default_rng(_SEED)
+    chosen = rng.choice(priors.weight.size, size=suites, p=priors.weight)
+    a, b = priors.a[chosen], priors.b[chosen]
+    rates = _beta(rng, a[:, None] + passes, b[:, None] + runs - passes)
+    return PossibleSuites(rates=rates, a=a, b=b, group=group)
+
+
+def guessed_suites(
+    rate: float, icc: float, tasks: int, *, suites: int = WIDTH_SUITES
+) -> PossibleSuites:
+    """Suites before any run: tasks of a beta with this mean and this correlation of their runs."""
+    weight = (1 - icc) / max(icc, 1e-6)
+    a, b = np.full(suites, rate * weight), np.full(suites, (1 - rate) * weight)
+    rng = np.random.default_rng(_SEED)
+    return PossibleSuites(rates=_beta(rng, *_columns(a, b, tasks)), a=a, b=b)
+
+
+def with_tasks(suites: PossibleSuites, tasks: int) -> PossibleSuites:
+    """The same suites with so many tasks: the first of them, or further ones of their kind.
+
+    Tasks in families are copied, family by family, until there are as many: a copy is another task
+    at the same rates.
+    """
+    if tasks <= suites.tasks and suites.group is None:
+        return PossibleSuites(rates=suites.rates[:, :tasks], a=suites.a, b=suites.b)
+    if suites.group is None:
+        rng = np.random.default_rng(_SEED + 1)
+        more = _beta(rng, *_columns(suites.a, suites.b, tasks - suites.tasks))
+        return PossibleSuites(
+            rates=np.concatenate((suites.rates, more), axis=1), a=suites.a, b=suites.b
+        )
+    every = _copied(suites, -(-tasks // suites.tasks), same_families=suites.group.repeats)
+    assert every.group is not None, "copies keep their families"
+    kept = np.arange(every.tasks) < tasks
+    return PossibleSuites(
+        rates=every.rates[:, kept], a=suites.a, b=suites.b, group=every.group.taken(kept)
+    )
+
+
+def with_families(suites: PossibleSuites, families: int) -> PossibleSuites:
+    """The same suites with so many families, each like one of those there are."""
+    group = suites.group
+    assert group is not None, "tasks have families"
+    copies = -(-families // group.families)
+    every = _copied(suites, copies, same_families=False)
+    assert every.group is not None, "copies keep their families"
+    kept = every.group.family < families
+    return PossibleSuites(
+        rates=every.rates[:, kept], a=suites.a, b=suites.b, group=every.group.taken(kept)
+    )
+
+
+def fewest(enough: Callable[[int], bool], *, least: int, most: int) -> int | None:
+    """The smallest count that is enough, to 3 % of itself; None beyond `most`.
+
+    Widths of drawn suites waver by about 1 %: no count is known better than that.
+    """
+    low, high = least - 1, least
+    while not enough(high):
+        if high >= most:
+            return None
+        low, high = high, min(most, 2 * high)
+    while high - low > max(1, high // 32):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _copied(suites: PossibleSuites, copies: int, *, same_families: bool) -> PossibleSuites:
+    """Every task so many times: within its family, or with families of their own.
+
+    Copies take the rates of other drawn suites, so that they vary as the rates are not known.
+    """
+    group = suites.group
+    assert group is not None, "tasks have families"
+    rows = [np.roll(suites.rates, copy, axis=0) for copy in range(copies)]
+    step = 0 if same_families else group.families
+    family = np.concatenate([group.family + copy * step for copy in range(copies)])
+    return PossibleSuites(
+        rates=np.concatenate(rows, axis=1),
+        a=suites.a,
+        b=suites.b,
+        group=TaskGroups(family=family, weight=np.tile(group.weight, copies)),
+    )
+
+
+def _called_better(
+    first: Floats, second: Floats, suites: PossibleSuites, alpha: float
+) -> np.ndarray:
+    """Which pairs of systems (rows) a comparison for tasks like these tells apart."""
+    gaps, tasks = first - second, suites.tasks
+    weight = np.ones(tasks) if suites.group is None else suites.group.weight
+    share = (second @ weight / weight.sum() * tasks + 0.5) / (tasks + 1)
+    if suites.by_family and suites.group is not None:
+        members = np.eye(suites.group.families)[suites.group.family] * weight[:, None]
+        low = lower_ratio_quantile(
+            gaps @ members, members.sum(axis=0), alpha / 2, unseen=-share, share=UNSEEN_OF_PAIRS
+        )
+    else:
+        low = lower_quantile(gaps, weight, alpha / 2, unseen=-share, share=UNSEEN_OF_PAIRS)
+    better = np.asarray(low > 0)
+    if tasks <= _FLIPPED_TASKS and not suites.by_family:
+        better &= _sign_flip_p(gaps) <= alpha
+    return better
+
+
+def _sign_flip_p(gaps: Floats) -> Floats:
+    """Two-sided mid-p of flipped signs, for every row at once (`sign_flip_test`)."""
+    tasks = gaps.shape[1]
+    signs = 1 - 2 * ((np.arange(1 << tasks)[:, None] >> np.arange(tasks)) & 1)
+    flipped, seen = np.abs(signs @ gaps.T), np.abs(gaps.sum(axis=1))
+    tied = np.abs(flipped - seen) < 1e-9
+    return np.asarray(((flipped > seen) & ~tied).mean(axis=0) + tied.mean(axis=0) / 2)
+
+
+def _promised(widths: Floats, assurance: float) -> float:
+    most, nearly_all = np.quantile(widths, (assurance, CLOSE_SHARE))
+    return float(max(most, nearly_all / CLOSE))
+
+
+def _half_widths(
+    suites: PossibleSuites, runs: int, k: int, confidence: float
+) -> tuple[Floats, Floats]:
+    drawn = min(runs, _MOST_RUNS_DRAWN)
+    passes = np.random.default_rng(_SEED + 2).binomial(drawn, suites.rates)
+    cells = _counted(passes, drawn)
+    low, high = suite_bounds(cells, (k,), confidence)
+    here = (high - low)[:, 0] / 2 * sqrt(drawn / runs) * _unequal(suites.group)
+    if suites.tasks < 2:
+        return here, np.full(here.shape, 0.5)
+    values = share_of_passing_subsets(cells.n, cells.c, k)
+    group = suites.group
+    if group is None:
+        low, high = population_bounds(values, cells.tasks, confidence)
+    else:
+        if group.repeats and not suites.by_family:
+            group = TaskGroups(family=np.arange(suites.tasks), weight=group.weight)
+        every = share_of_passing_subsets(np.full(drawn + 1, drawn), np.arange(drawn + 1), k)
+        low, high = family_bounds(every[passes], group, confidence)
+    return here, (high - low) / 2
+
+
+def _counted(passes: np.ndarray, runs: int) -> Cells:
+    """Suites (rows) of tasks with as many runs each, counted by their passes."""
+    suites = len(passes)
+    keys = np.arange(suites)[:, None] * (runs + 1) + passes
+    tasks = np.bincount(keys.ravel(), minlength=suites * (runs + 1)).reshape(suites, runs + 1)
+    seen = tasks.any(axis=0)
+    return Cells(
+        n=np.full(runs + 1, float(runs))[seen],
+        c=np.arange(runs + 1.0)[seen],
+        tasks=tasks[:, seen].astype(np.float64),
+    )
+
+
+def _unequal(group: TaskGroups | None) -> float:
+    """How much wider unequal weights make this suite: the root of Kish's design effect."""
+    if group is None:
+        return 1.0
+    weight = group.weight
+    return sqrt(weight.size * float((weight**2).sum())) / float(weight.sum())
+
+
+def _columns(a: Floats, b: Floats, tasks: int) -> tuple[Floats, Floats]:
+    return np.tile(a[:, None], tasks), np.tile(b[:, None], tasks)
+
+
+def _beta(rng: np.random.Generator, a: Floats, b: Floats) -> Floats:
+    return rng.beta(np.maximum(a, _LEAST_SHAPE), np.maximum(b, _LEAST_SHAPE))
