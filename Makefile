@@ -42,7 +42,7 @@ tools: $(INSTALLED) $(TOOLS:%=.venv-tools/%/.installed) ## with real notebooks, 
 	$(BIN)/python -m pytest -q tests/tools
 
 ray: $(INSTALLED) $(RAY) ## runs on a real Ray cluster on this machine, killed as they go (some minutes)
-	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_history_files.py tests/reporters/test_deployments.py
+	$(BIN)/python -m pytest -q tests/journeys/test_ray_executor.py tests/journeys/test_ray_data.py tests/journeys/test_history_files.py tests/reporters/test_deployments.py
 
 search: $(INSTALLED) $(NODE_SERVERS) ## properties on many new random examples (takes long)
 	$(BIN)/python -m pytest tests -q -n 2 -m hypothesis --hypothesis-profile search --timeout 1800

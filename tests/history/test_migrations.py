@@ -46,17 +46,17 @@ def write_old_store(address, version):
         connection.execute("INSERT INTO passhat_version VALUES (%s)", (version,))
 
 
+@pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
-def test_an_older_store_keeps_its_rows_and_takes_new_ones(address, version):
+def test_an_older_store_keeps_its_rows_and_takes_new_ones(address, version, read_only):
     write_old_store(address, version)
-    with pytest.raises(HistoryError, match="an older store: `passhat history vacuum` updates it"):
-        History.open(address, read_only=True)
-    with History.open(address) as history:
+    with History.open(address, read_only=read_only) as history:
         old = history.find_run("baseline")
         assert [(t.task, t.outcome, t.tools) for t in history.trials(old)] == [
             ("refund", Outcome.PASSED, ("search",))
         ]
         assert RunJournal(history, old).calls() == 1
+    with History.open(address) as history:
         new = Trial(system="a", task="b", trial=0, outcome=Outcome.PASSED, family="f", weight=2.0)
         run = history.start_run("new")
         history.add_trials(run, [new])

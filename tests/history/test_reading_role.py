@@ -8,6 +8,7 @@ from passhat.errors import StoreError
 from passhat.history import History
 from passhat.history.database import shown_address
 from passhat.history.lookups import change_mark, read_progress
+from passhat.history.schema import StaleStore
 from passhat.journeys.report_cache import ReportCache
 from passhat.records import Outcome, Trial
 
@@ -55,3 +56,11 @@ def test_an_address_is_shown_without_its_password():
     assert shown_address("postgresql://a:secret@h/d?passfile=x&sslmode=require") == (
         "postgresql://a@h/d?sslmode=require"
     )
+
+
+def test_a_role_that_may_only_read_is_told_who_updates_an_older_store(shared):
+    address, looker = shared
+    with psycopg.connect(address) as connection:
+        connection.execute("UPDATE passhat_version SET version = version - 1")
+    with pytest.raises(StaleStore, match="which cannot be written from here"):
+        History.open(looker, read_only=True)

@@ -291,3 +291,11 @@ def test_where_snapshots_are_not_written_a_missing_one_breaks_the_grader(tmp_pat
     asyncio.run(grade([expectation], SEEN, grading=Grading(directory=tmp_path)))
     (stored,) = (tmp_path / "snapshots").iterdir()
     assert stored.name.startswith("escape-")
+
+
+def test_a_negated_check_is_named_by_what_it_demands() -> None:
+    expected = [
+        Expectation(matcher="regex", value="rain", negate=negate) for negate in (False, True)
+    ]
+    details = asyncio.run(grade(expected, SEEN)).details
+    assert [detail.matcher for detail in details] == ["regex", "not regex"]

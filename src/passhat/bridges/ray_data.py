@@ -25,6 +25,9 @@ from passhat.records.frames import column_map
 MOST_NUMBERS = 1_000_000
 """Runs of a task up to which trial numbers are checked by their fingerprint: 8 bytes each."""
 
+ROWS_OF_A_PART = 5_000_000
+"""Trials that one task of Ray counts one by one: some hundred megabytes."""
+
 Task = tuple[str, str]
 """A system and a task."""
 
@@ -48,7 +51,9 @@ def tally_dataset(dataset: Any, *, duplicates: str = "error", **columns: str | N
     state = dataset.aggregate(Tallies(columns, numbered=numbered))["tallies"]
     tallies, marks = _opened(state)
     if numbered and not _numbered_on(marks):
-        _check_every_trial(dataset, [found[n] for n in ("system", "task", "trial") if n in found])
+        size = sum(runs for runs, _ in marks.values())
+        keys = [found[name] for name in ("system", "task", "trial") if name in found]
+        _check_every_trial(dataset, keys, parts=1 + size // ROWS_OF_A_PART)
     return [_sorted(tally) for tally in sorted(tallies, key=lambda tally: tally.system)]
 
 
@@ -123,9 +128,9 @@ def _numbered_on(marks: Marks) -> bool:
     )
 
 
-def _check_every_trial(dataset: Any, keys: Sequence[str]) -> None:
+def _check_every_trial(dataset: Any, keys: Sequence[str], *, parts: int) -> None:
     """Numbers with gaps, or names: only a count of each trial can tell."""
-    counted = dataset.groupby(list(keys)).count()
+    counted = dataset.groupby(list(keys), num_partitions=parts).count()
     twice = counted.filter(lambda row: row["count()"] > 1).take(5)
     if twice:
         shown = [" / ".join(str(row[key]) for key in keys) for row in twice]

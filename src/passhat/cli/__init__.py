@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,7 +24,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run agents": {
         "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
         "resume": ("passhat.cli.resume:resume", "Resume an interrupted run."),
-        "worker": ("passhat.cli.worker:worker", "Run trials of runs that others lead."),
+        "worker": ("passhat.cli.worker:worker", "Run trials of runs that were started elsewhere."),
         "deploy": ("passhat.cli.deploy:deploy", "Write the file that starts workers on a cluster."),
         "merge": ("passhat.cli.merge:merge", "Put the shards of a run together."),
         "repeat": (
@@ -49,7 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
         "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
         "diff": ("passhat.cli.diff:diff", "Where do two runs of a task first differ?"),
-        "profile": ("passhat.cli.profile:profile", "Where does the agent stand among others?"),
+        "profile": ("passhat.cli.profile:profile", "How does the agent compare with others?"),
         "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
     },
     "History": {
@@ -216,7 +214,9 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     word, known = words[0], list(commands)
     other = _OTHER_WORDS.get(word.lower())  # "test" is a word before it is a folder
     if other is None and _names_a_file(word):
-        command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
+        command = _FOR_ENDING.get(_ending(word), "report")
+        import shlex  # --version and --help do without
+
         return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
     if meant := other or closest(word.lower(), known):
         return f'there is no command "{word}". Did you mean "passhat {meant}"?'
@@ -225,9 +225,13 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
 
 def _names_a_file(word: str) -> bool:
     """Whether it is one, or would be if it were there."""
-    return "/" in word or Path(word).suffix.lower() in _ENDINGS or _is_there(word)
+    return "/" in word or _ending(word) in _ENDINGS or _is_there(word)
 
 
 def _is_there(word: str) -> bool:
     """Whether a file or folder has that name; no file has one of thousands of letters."""
     return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises
+
+
+def _ending(word: str) -> str:
+    return os.path.splitext(word)[1].lower()  # noqa: PTH122 # pathlib would slow --version down

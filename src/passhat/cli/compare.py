@@ -33,7 +33,7 @@ def compare(
 
     RESULTS are two files or runs of the history with one agent each, or results that hold two
     agents between them. More than two agents are ranked. The difference is the first minus the
-    second, in the order they are named or stand in the file, for this suite and for tasks like
+    second, in the order of the options or of the file, for this suite and for tasks like
     these. The verdict is about the mean score or, with --k, about pass^k of the largest k.
 
     \b

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypedDict, get_arg
 import click
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.journeys.run_events import RunEvent
 
@@ -216,12 +214,7 @@ class EventStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._files.close()
 
     def __call__(self, event: RunEvent) -> None:

@@ -43,20 +43,36 @@ if TYPE_CHECKING:
 )
 @click.option("--suite", type=click.Path(path_type=Path), help="Take the gates of this suite too.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Judge this agent only.")
-@click.option("--bar", "bars", metavar="[TASK=]SHARE", multiple=True, help="What 'its bar' means.")
+@click.option(
+    "--bar",
+    "bars",
+    metavar="[TASK=]SHARE",
+    multiple=True,
+    help="The bar of each task, for gates on 'its bar'.",
+)
 @click.option(
     "--confidence", type=Share(), help=f"How sure a verdict must be.  [default: {CONFIDENCE}]"
 )
 @click.option(
-    "--scope", type=click.Choice(["this suite", "tasks like these"]), help="What it speaks about."
+    "--scope",
+    type=click.Choice(["this suite", "tasks like these"]),
+    help="What the verdict is about.",
 )
 @click.option(
     "--evidence",
     type=click.Choice(["bound", "point", "sequential"]),
     help="What decides: a bound, the bare number, or the runs one after another.",
 )
-@click.option("--indifference", type=Share(), help="With sequential: how far beyond is clear.")
-@click.option("--on-undecided", type=click.Choice(["fail", "pass", "exit4"]), help="Its exit code.")
+@click.option(
+    "--indifference",
+    type=Share(),
+    help="With sequential: how far beyond the threshold either verdict may come.",
+)
+@click.option(
+    "--on-undecided",
+    type=click.Choice(["fail", "pass", "exit4"]),
+    help="The exit code of UNDECIDED.",
+)
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @errors_option()
 @seed_option()

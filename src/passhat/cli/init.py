@@ -105,7 +105,7 @@ def _without_example(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
-    # What passhat itself put there may be renewed; what somebody wrote may not.
+    # What passhat wrote there may be replaced; what a user wrote may not.
     there = [
         name for name in files if (directory / name).exists() and not name.startswith(".passhat/")
     ]

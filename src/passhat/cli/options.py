@@ -40,6 +40,8 @@ OTHER_OPTIONS = {
 class WholeNumber(click.IntRange):
     """A whole number within a range; anything else gets a sentence about numbers, not ranges."""
 
+    name = "N"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             int(value)
@@ -136,7 +138,7 @@ class SectionedCommand(click.Command):
     """A command whose help lists its own options first, then those that it shares."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments; of an option that other tools have, ours is suggested."""
+        """The arguments; an option of another tool is answered with ours."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -284,7 +286,7 @@ def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], C
 
 
 def again_options(analysing: Analysing, only: Sequence[str]) -> list[str]:
-    """What an advised command is told beside its results: the policy, and the agent if it is one.
+    """The options of an advised command beside its results: the error policy and a single agent.
 
     >>> again_options(Analysing(ks=None, confidence=0.95, errors="fail", seed=0), ["o3"])
     ['--only', 'o3']

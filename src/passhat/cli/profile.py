@@ -1,4 +1,4 @@
-"""`passhat profile`: where does the agent stand among others?"""
+"""`passhat profile`: how does the agent compare with others?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--against",
     metavar="REFERENCE",
     multiple=True,
-    help="Results of the agents to stand among.  [default: the others in RESULTS]",
+    help="Results of the agents to compare it with.  [default: the others in RESULTS]",
 )
 @click.option("--only", metavar="AGENT", help="Profile this agent.")
 @analysis_options
@@ -33,7 +33,7 @@ def profile(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    """Where does the agent stand among others?
+    """How does the agent compare with others?
 
     RESULTS hold the agent, REFERENCE the field; any file that `report` reads will do for either.
     Options that say how to read hold for both: where only one needs them, `convert` it first.

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -111,7 +110,7 @@ class RunProgress:
         from passhat.reporters.numbers import percent, span
         from passhat.stats.sequential import confidence_sequence
 
-        # Somebody watches it, and may stop when they like it: it holds at every look at once. In
+        # A person watches it and may stop at any moment, so it must hold at every look. In
         # full rounds over unequal tasks the passes vary less than the binomial that it is made for.
         interval = confidence_sequence(self.done, self.passed)
         return f"passed {percent(self.passed / self.done)} {span(interval, digits=0)}"
@@ -138,12 +137,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._display is not None:
             self._display.stop()
 

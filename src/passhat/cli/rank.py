@@ -32,7 +32,7 @@ def rank(
     analysing: Analysing,
     output: Output,
 ) -> None:
-    """Which of several agents are ahead, and which cannot be told apart?
+    """Which of several agents are ahead, and which are tied?
 
     RESULTS hold two agents or more; of a history store, one run is ranked. Ranks and ties are said
     of tasks like these, and all hold at once, with the confidence: `passhat compare` looks at one

@@ -121,9 +121,12 @@ _COLUMNS = {
         "--family",
         "Column with the family of the task, or a pattern over task names: '^([a-z]+)-'.",
     ),
-    "weight": ("--weight", "Column with how much the task stands for."),
+    "weight": ("--weight", "Column with the weight of the task."),
     "level": ("--level", "Column with the level: function, task or system."),
-    "cost": ("--cost", "Column with its cost; '' leaves it out, as it does any but the task."),
+    "cost": (
+        "--cost",
+        "Column with its cost; '' ignores a column, any but the task's.",
+    ),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
     "tokens": ("--tokens", "Column with the tokens of the attempt, in and out."),
     "tokens_in": ("--tokens-in", "Column with the tokens that were read."),
@@ -231,7 +234,7 @@ def _reading_parameters(
             "--duplicates",
             type=duplicates,
             default="error",
-            help="What to do where a trial occurs twice.",
+            help="What to do if a trial occurs twice.",
         ),
         shared(
             READING,

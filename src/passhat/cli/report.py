@@ -57,7 +57,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_print_schema,
     help="Print the JSON Schema of --json, and stop.",
 )
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said in each run.")
+@click.option("--transcripts", is_flag=True, help="Show the transcript of each run on the page.")
 @click.option("--matrix", is_flag=True, help="Show every task against every agent instead.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
@@ -79,9 +79,9 @@ def report(
 ) -> None:
     """How reliable is the agent in these results?
 
-    RESULTS are files, folders or globs that any supported tool wrote, - for standard input, or
-    runs of the history: latest, a tag, a branch, a commit or a key. Of a history store that is
-    named, one run is reported.
+    RESULTS are files, folders or globs that any supported tool wrote, here or behind an address
+    such as s3://evals/trials; - for standard input; or runs of the history: latest, a tag, a
+    branch, a commit or a key. Of a history store that is named, one run is reported.
 
     \b
       passhat report logs/airline.eval

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.options import (
+    SectionedCommand,
+    StoreType,
+    WholeNumber,
+    apply_options,
+    output_options,
+)
 from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
-from passhat.cli.run_options import Command, limits, rows_option
+from passhat.cli.run_options import execution_options, limits
 from passhat.cli.run_output import show_run
 from passhat.defaults import STORE
 
 
-def _limit_options(command: Command) -> Command:
-    for option in reversed(limits()):
-        command = option(command)
-    return command
-
-
 @click.command(cls=SectionedCommand)
 @click.argument("run", required=False)
-@_limit_options
+@functools.partial(apply_options, limits())
 @click.option(
     "--runs",
     type=WholeNumber(min=1),
@@ -39,19 +40,7 @@ def _limit_options(command: Command) -> Command:
     show_default=True,
     help="Where the run is kept.",
 )
-@click.option(
-    "--executor",
-    type=click.Choice(["local", "workers", "ray"]),
-    default="local",
-    show_default=True,
-    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
-)
-@click.option(
-    "--workers", type=WholeNumber(min=1), default=2, help="Workers to start on the Ray cluster."
-)
-@click.option("--html", metavar="FILE", help="Also write the report as a page.")
-@rows_option
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
+@execution_options
 @output_options("run", verbose=True)
 @click.pass_context
 def resume(

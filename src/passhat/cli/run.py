@@ -9,9 +9,9 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.forge_output import announce_run, forge_options, wanted
-from passhat.cli.options import StoreType, WholeNumber, output_options
+from passhat.cli.options import StoreType, output_options
 from passhat.cli.output import Output, wants_page
-from passhat.cli.run_options import OptionalValues, rows_option, run_options
+from passhat.cli.run_options import OptionalValues, execution_options, run_options
 from passhat.cli.run_output import show_run
 from passhat.defaults import STORE
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     help="The suite file: another way to name SUITE.",
 )
 @run_options
-@click.option("--dry-run", is_flag=True, help="Say what would be run and what it may cost.")
+@click.option("--dry-run", is_flag=True, help="Show what would run and what it may cost.")
 @click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
 @click.option(
     "--store",
@@ -37,20 +37,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where trials are kept.",
 )
-@click.option(
-    "--executor",
-    type=click.Choice(["local", "workers", "ray"]),
-    default="local",
-    show_default=True,
-    help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
-)
-@click.option(
-    "--workers", type=WholeNumber(min=1), default=2, help="Workers to start on the Ray cluster."
-)
+@execution_options
 @click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
-@click.option("--html", metavar="FILE", help="Also write the report as a page.")
-@rows_option
-@click.option("--transcripts", is_flag=True, help="Show on the page what was said.")
 @forge_options
 @output_options("run", verbose=True)
 @click.pass_context

@@ -8,9 +8,7 @@ from typing import Any
 
 import click
 
-from passhat.cli.options import SectionedCommand, WholeNumber
-
-Command = Callable[..., Any]
+from passhat.cli.options import Command, SectionedCommand, WholeNumber, apply_options
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
@@ -35,11 +33,31 @@ class OptionalValues(SectionedCommand):
         return super().parse_args(ctx, words + args[end:])
 
 
-rows_option = click.option(
-    "--rows",
-    type=click.Choice(["tasks", "runs"]),
-    help="What is a test case in JUnit, CTRF, TAP and the like: a task (the default), or a run.",
-)
+def execution_options(command: Command) -> Command:
+    """Who runs the trials, and the page: the options that `run` and `resume` share."""
+    options = [
+        click.option(
+            "--executor",
+            type=click.Choice(["local", "workers", "ray"]),
+            default="local",
+            show_default=True,
+            help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+        ),
+        click.option(
+            "--workers",
+            type=WholeNumber(min=1),
+            default=2,
+            help="Workers to start on the Ray cluster.",
+        ),
+        click.option("--html", metavar="FILE", help="Also write the report as a page."),
+        click.option(
+            "--rows",
+            type=click.Choice(["tasks", "runs"]),
+            help="A test case in JUnit, CTRF, TAP and the like: a task (the default), or a run.",
+        ),
+        click.option("--transcripts", is_flag=True, help="Show transcripts on the page."),
+    ]
+    return apply_options(options, command)
 
 
 def run_options(command: Command) -> Command:
@@ -50,20 +68,19 @@ def run_options(command: Command) -> Command:
         options = {"cassette": _cassette(values), **{name: values.pop(name) for name in _NAMES}}
         return command(options=options, **values)
 
-    decorated: Command = with_options
-    for option in reversed([*_choosing(), *_demanding(), *limits(), *_replaying()]):
-        decorated = option(decorated)
-    return decorated
+    return apply_options([*_choosing(), *_demanding(), *limits(), *_replaying()], with_options)
 
 
 def limits() -> list[Callable[[Command], Command]]:
     """--max-cost, --max-tokens, --max-calls, --max-minutes and --concurrency."""
     money = click.FloatRange(min=0, min_open=True)
     return [
-        click.option("--max-cost", type=money, metavar="DOLLARS", help="Stop at this much money."),
+        click.option(
+            "--max-cost", type=money, metavar="DOLLARS", help="Stop when this much is spent."
+        ),
         click.option("--max-tokens", type=WholeNumber(min=1), help="Stop at this many tokens."),
         click.option("--max-calls", type=WholeNumber(min=1), help="Stop at this many calls."),
-        click.option("--max-minutes", type=money, help="Stop after this long."),
+        click.option("--max-minutes", type=money, metavar="MINUTES", help="Stop after this long."),
         click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time."),
     ]
 
@@ -75,7 +92,9 @@ def _choosing() -> list[Callable[[Command], Command]]:
         click.option("--task", "tasks", **named, help="Only this task, or one run: 'refund #3'."),
         click.option("--tag", "tags", **named, help="Only tasks with this tag."),
         click.option("--runs", type=WholeNumber(min=1), help="Trials of each task."),
-        click.option("--seed", type=WholeNumber(min=0), help="Where the seeds begin."),
+        click.option(
+            "--seed", type=WholeNumber(min=0), help="Seed from which the trials get theirs."
+        ),
         click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     ]
 
@@ -95,7 +114,7 @@ def _demanding() -> list[Callable[[Command], Command]]:
             "--coverage-threshold",
             type=click.FloatRange(min=0, max=1),
             metavar="SHARE",
-            help="Fail where fewer of the servers' tools were called.",
+            help="Fail unless this share of the servers' tools was called.",
         ),
     ]
 
@@ -108,18 +127,22 @@ def _replaying() -> list[Callable[[Command], Command]]:
             flag_value=BARE_VALUES["--record"],
             type=click.Choice(["new", "missing", "all", "drifted"]),
             metavar="[=missing|all|drifted]",
-            help="Write every exchange to cassettes; again where missing, all, or drifted.",
+            help="Record every exchange in cassettes: all again, or only missing or drifted ones.",
         ),
-        click.option("--append", is_flag=True, help="Record runs beyond those recorded."),
+        click.option(
+            "--append", is_flag=True, help="Record further runs beside the recorded ones."
+        ),
         click.option("--replay", is_flag=True, help="Answer from the cassettes and make no calls."),
         click.option(
-            "--replay-or-live", is_flag=True, help="Replay what is recorded, ask for the rest."
+            "--replay-or-live",
+            is_flag=True,
+            help="Replay what is recorded; call the models for the rest.",
         ),
-        click.option("--live", is_flag=True, help="Ask the models, whatever is recorded."),
+        click.option("--live", is_flag=True, help="Call the models even where recordings exist."),
         click.option(
             "--servers",
             type=click.Choice(["live", "recorded"]),
-            help="In a replay: real MCP servers, or what they said.",
+            help="In a replay: the real MCP servers, or their recorded answers.",
         ),
         click.option("--allow-drift", is_flag=True, help="Replay although the suite has changed."),
         click.option("--compress", is_flag=True, help="Write cassettes with zstd."),

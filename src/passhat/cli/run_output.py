@@ -1,4 +1,4 @@
-"""What a run shows: its events while it lasts, then its answer, and the exit code it deserves."""
+"""What a run shows: its events while it lasts, then its answer and its exit code."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _places(output: Output, html: str | None) -> list[Output]:
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
-    """Why the run ends as it does; in full where the report does not stand on the terminal."""
+    """Why the run ends as it does; in full where the report is not on the terminal."""
     hidden = not output.shows_text
     if hidden:
         yield from (verdict.sentence for verdict in answer.judged)

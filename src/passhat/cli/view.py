@@ -47,7 +47,7 @@ def view(
 
     RESULTS is a history store, or logs of any tool, which are only read. With none it is the
     history of this folder, .passhat/history.db. The address that is printed opens one browser,
-    once; nobody else on the network can reach it.
+    once; no other machine can reach it.
 
     \b
       passhat view
@@ -63,7 +63,7 @@ def view(
 def _store(
     reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
 ) -> tuple[Path | str, str]:
-    """The store to look at, and what to call it; logs are read into one that lives as long."""
+    """The store to show, and its title; logs are read into a temporary one."""
     from passhat.history import DEFAULT_PATH, History
     from passhat.journeys.history_files import keep_logs
     from passhat.journeys.results import is_store

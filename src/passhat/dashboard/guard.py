@@ -92,7 +92,7 @@ class Address:
     def answers_to(self, host: str) -> bool:
         """Whether a Host header means this site.
 
-        A name that somebody else may point here is refused; only an address, or a name of ours,
+        A name that others may point here is refused; only an address, or a name of ours,
         cannot be such a one.
         """
         try:

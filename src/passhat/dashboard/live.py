@@ -30,7 +30,7 @@ from passhat.records import Outcome
 from passhat.reporters.numbers import span
 
 POLL_SECONDS = 0.5
-# A connection that says nothing for long is closed by whatever stands between.
+# Proxies close a connection that sends nothing for long.
 BEAT_SECONDS = 15.0
 MOST_TASKS, MOST_RECENT = 500, 20
 RUNNING = "running"
@@ -72,7 +72,7 @@ class PlannedRun:
 class PageState:
     """What a page already knows of a run: the trials of each task, and how the rates closed in."""
 
-    told: dict[tuple[str, str], str] = field(default_factory=dict)
+    sent: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
     expected: PlannedRun = field(default_factory=PlannedRun)
     funnels: list[Funnel] = field(default_factory=list)
@@ -81,9 +81,9 @@ class PageState:
     def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
 
-        Trials that ended before anybody looked are not news.
+        Trials that ended before the page was opened are not news.
         """
-        changed = [t for t in progress.tasks if self.told.get((t.system, t.task)) != t.runs]
+        changed = [t for t in progress.tasks if self.sent.get((t.system, t.task)) != t.runs]
         fresh = [
             [task.system, task.task, int(trial), _LETTERS[outcome]]
             for task in (changed if self.begun else ())
@@ -93,7 +93,7 @@ class PageState:
         for funnel in self.funnels:
             funnel.replay(ended)
         self.begun = True
-        self.told |= {(task.system, task.task): task.runs for task in changed}
+        self.sent |= {(task.system, task.task): task.runs for task in changed}
         systems = _counts(progress)
         finished = {name: sum(counts) for name, counts in systems.items()}
         done = sum(finished.values())
@@ -115,8 +115,8 @@ class PageState:
         }
 
     def _fresh(self, task: TaskProgress) -> Iterator[tuple[str, str]]:
-        """Number and outcome of the trials that were not told yet."""
-        known = set(self.told.get((task.system, task.task), "").split())
+        """Number and outcome of the trials that the page does not have yet."""
+        known = set(self.sent.get((task.system, task.task), "").split())
         for run in task.runs.split():
             if run not in known:
                 trial, _, outcome = run.partition(":")
@@ -153,7 +153,7 @@ class PageState:
         return (now - began) / done if began is not None and done else None
 
     def _pictures(self, systems: int, most: int | None) -> str:
-        """Headings and pictures as they stand on the page, those of gates first."""
+        """Headings and pictures in the order of the page, those of gates first."""
         runs = None if most is None else most // max(systems, 1)
         order = sorted(self.funnels, key=lambda one: not one.number.gates)
         drawn = (one.figure(runs) for one in order)

@@ -60,7 +60,7 @@ class Pages:
         self.reports = reports
 
     def overview(self, request: Request) -> Response:
-        """Suites, systems, where they stand."""
+        """Suites and systems with their newest numbers."""
         return streamed(self._overview_parts(page_number(request.query_params.get("page"))))
 
     def _overview_parts(self, number: int) -> Iterator[str]:
@@ -317,8 +317,8 @@ def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, A
     if isinstance(answer, Unavailable):
         return {"headline": "", "chip": None, "facts": (), "judged_parts": []}
     kind = comparison.KIND if isinstance(answer, Comparison) else ranking.KIND
-    told = kind.blocks(answer, DisplayOptions(every_task_follows=True))
-    blocks = [one for one in told if not isinstance(one, Steps | Picture)]
+    texts = kind.blocks(answer, DisplayOptions(every_task_follows=True))
+    blocks = [one for one in texts if not isinstance(one, Steps | Picture)]
     figures = {} if kind.figures is None else kind.figures(answer)
     first = blocks[0]
     return {

@@ -1,4 +1,4 @@
-"""From a store to a running site, for one person on one machine unless told otherwise."""
+"""From a store to a running site, for one person on one machine unless exposed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from passhat.journeys.report_cache import ReportCache
 if TYPE_CHECKING:
     import uvicorn
 
-# Whoever watches a live page keeps a connection open; leaving does not wait for them.
+# An open live page keeps its connection; shutting down does not wait for it.
 GRACE_SECONDS = 1
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,80}")

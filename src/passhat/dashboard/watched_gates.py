@@ -15,7 +15,7 @@ from passhat.journeys.stored_runs import rate_so_far
 from passhat.records import Outcome
 
 MOST_POINTS = 60
-"""Points of a line: more cannot be told apart on a screen."""
+"""Points of a line: a screen cannot show more."""
 
 MOST_SYSTEMS = 3
 """Systems that are drawn; the bands of more would cover one another."""

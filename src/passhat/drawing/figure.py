@@ -211,7 +211,7 @@ def escape(text: str) -> str:
 
 
 def rounded(value: float | None) -> float | None:
-    """A number of the table behind a picture: as exact as anybody can see, and short.
+    """A number of the table behind a picture: as exact as a reader can see, and short.
 
     >>> rounded(0.123456789), rounded(None)
     (0.1235, None)

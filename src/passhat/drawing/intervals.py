@@ -23,7 +23,7 @@ from passhat.drawing.scale import Kind, Scale
 
 RIGHT, TOP, ROW = 112, 42, 22
 TEXT_WIDTH = 30
-_TIE = 12  # how far the lines of two tie groups stand apart
+_TIE = 12  # the distance between the lines of two tie groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -206,7 +206,7 @@ def _level(level: Level, x: Scale, y: Scale) -> str:
 def _marker(
     marker: Marker, index: int, x: Scale, y: Scale, lines: Sequence[tuple[float, float]]
 ) -> str:
-    """Names stand in three rows, so that neighbours do not cover each other, and off the lines."""
+    """Names are put in three rows, so that they cover neither each other nor the lines."""
     at = x(marker.x)
     rows = [TOP + 10 + 14 * row for row in range(index % 3, 15, 3)]
     clear = (row for row in rows if all(low > row + 4 or high < row - 13 for low, high in lines))

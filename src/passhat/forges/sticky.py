@@ -9,7 +9,7 @@ from typing import Literal
 from passhat.errors import ForgeError
 
 MARKER = "<!-- passhat:{key} -->"
-"""Stands in the comment, unseen; `key` tells the comments of several suites apart."""
+"""Hidden in the comment; `key` distinguishes the comments of several suites."""
 
 LONGEST_BODY = 65_536
 """Characters that GitHub takes; GitLab takes more."""
@@ -88,7 +88,7 @@ def _post(calls: CommentCalls, body: str, marker: str) -> Posted:
 def _bring_up_to_date(calls: CommentCalls, ours: list[Comment], body: str) -> Posted | None:
     """Update the oldest comment that is ours; None where none is.
 
-    Anybody may write our marker: a comment that we may not change is somebody else's.
+    Anyone may write our marker: a comment that we may not change belongs to someone else.
     """
     for comment in ours:
         if comment.body == body:
@@ -110,5 +110,5 @@ def _ours(calls: CommentCalls, marker: str) -> list[Comment]:
 
 
 def _safe_key(key: str) -> str:
-    """A key that cannot end the HTML comment it stands in."""
+    """A key that cannot end the HTML comment around it."""
     return "".join(c if c.isalnum() or c in "._/" else "_" for c in key)[:100]

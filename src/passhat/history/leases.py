@@ -39,7 +39,7 @@ class Session:
 
     @property
     def gone(self) -> bool:
-        """Whether nobody needs to wait for it: its lease has run out, or its process is dead."""
+        """Whether no one needs to wait for it: its lease ran out, or its process is dead."""
         return self.left <= 0 or self.process.is_dead()
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ def find_owner(history: Index, run: Run, *, role: str = OWNER) -> Session | None
 
 
 def with_owner(history: Index, run: Run) -> Run:
-    """The run with its owner; of one that nobody has any more, "stopped" is the status."""
+    """The run with its owner; one without an owner has the status "stopped"."""
     if run.status != "running":
         return run
     owner = find_owner(history, run)

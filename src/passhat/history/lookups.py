@@ -90,7 +90,7 @@ class EndedTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProgress:
-    """Where a run stands: its state, how many trials were begun, their cost, and each task."""
+    """The progress of a run: its state, how many trials were begun, their cost, and each task."""
 
     status: str
     launched: int
@@ -242,7 +242,7 @@ def task_moments(
 
 
 def read_progress(history: History, run: Run) -> StoredProgress:
-    """Where a run stands at this moment."""
+    """The progress of a run at this moment."""
     status, launched, cost = history.database.execute(
         "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id), "
         "(SELECT sum(cost) FROM trials WHERE run = runs.id) FROM runs WHERE id = ?",

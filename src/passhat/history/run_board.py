@@ -96,7 +96,7 @@ class RunBoard:
         return read_trials_from(self._history, self._run, number, limit=limit)
 
     def state(self) -> BoardState:
-        """How the run stands; dead workers' tickets are freed on the way."""
+        """The progress of the run; this also frees the tickets of dead workers."""
         reap(self._database, self._run)
         self._lease.renew(self._database)
         row = self._row(

@@ -326,5 +326,5 @@ def micro(dollars: float | None) -> int:
     >>> micro(0.0000012), micro(0.25), micro(None)
     (2, 250000, 0)
     """
-    # The product may be a hair above a whole number that it stands for.
+    # The product may exceed the whole number it means by a rounding error.
     return 0 if dollars is None else math.ceil(round(dollars * MICRO, 3))

@@ -183,7 +183,7 @@ _TYPES_OF_POSTGRES = (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The step from one version to the next, as each database is told it."""
+    """The step from one version to the next, in the words of each database."""
 
     sqlite: str
     postgres: str
@@ -220,7 +220,16 @@ def refuse_newer(name: str, version: int) -> None:
         )
 
 
+class StaleStore(HistoryError):
+    """A store of an older version, which has to be updated before it can be read."""
+
+
 def stale(name: str, *, has_runs: bool) -> HistoryError:
     """The error for a store that would have to be changed before it can be read."""
-    what = "an older store: `passhat history vacuum` updates it" if has_runs else "no trials"
-    return HistoryError(f"{name}: not a passhat history store of this version ({what})")
+    start = f"{name}: not a passhat history store of this version"
+    if not has_runs:
+        return HistoryError(f"{start} (no trials)")
+    return StaleStore(
+        f"{start} (an older store, which cannot be written from here: `passhat history vacuum` "
+        "updates it where it can)"
+    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.defaults import STORE
-from passhat.errors import HistoryError
+from passhat.errors import HistoryError, StoreError
 from passhat.history.database import ALL, Database, Duplicate, is_postgres
 from passhat.history.leases import with_owner
 from passhat.history.reduction import count_in_database
@@ -26,6 +26,7 @@ from passhat.history.runs import (
     sources_of,
     sources_text,
 )
+from passhat.history.schema import StaleStore
 from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row, trials_of_rows, unpack
 from passhat.records import Source, Trial
 
@@ -57,8 +58,16 @@ class History:
 
     @classmethod
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
-        """The store at a path or address; made, or brought up to date, unless `read_only`."""
-        return cls(_open_database(path, read_only=read_only))
+        """The store at a path or address; made unless `read_only`, and brought up to date.
+
+        Who may only read is refused an older store, with what to do.
+        """
+        try:
+            return cls(_open_database(path, read_only=read_only))
+        except StaleStore:
+            with suppress(StoreError):
+                _open_database(path, read_only=False).close()
+            return cls(_open_database(path, read_only=read_only))
 
     def __enter__(self) -> Self:
         return self

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.decimal_commas import comma_fault
 from passhat.ingest.reader import Reader, TrialTable
+from passhat.ingest.written_numbers import comma_fault
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.clean_texts import clean_errors

@@ -11,7 +11,6 @@ from pathlib import Path
 from passhat.errors import ReadError, UnknownFile
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.inputs import Input
-from passhat.ingest.transcripts.kept import silent_note
 from passhat.messages import listed, plural
 from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
@@ -19,6 +18,8 @@ from passhat.records.source import LEFT_OUT, Facts
 
 MOST_REASONS = 3
 MOST_NAMES = 3
+
+NO_TRANSCRIPTS = "this file holds no transcripts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +89,7 @@ def _one_source(
     group: Sequence[Part], given: Input, skipped: Mapping[str, ReadError], mapping: ColumnMap
 ) -> Source:
     own = [part.source for part in group]
-    silent = silent_note([part.said for part in group if part.said])
+    silent = _silent_note([part.said for part in group if part.said])
     last = [silent] if silent else []
     if len(own) == 1 and not skipped:
         return replace(own[0], notes=(*own[0].notes, *last))
@@ -157,3 +158,16 @@ def _inside(path: str, given: Input) -> str:
     """A file by its name within the folder that was given; whole where it was found otherwise."""
     folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
     return path.removeprefix(folder)
+
+
+def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
+    """What to say of files that hold no transcripts, where they were asked for.
+
+    >>> _silent_note([["hello"], [None], [None, None]])
+    '2 of 3 files hold no transcripts'
+    """
+    silent = sum(not any(said) for said in files)
+    if not silent:
+        return None
+    several = len(files) > 1
+    return f"{silent} of {len(files)} files hold no transcripts" if several else NO_TRANSCRIPTS

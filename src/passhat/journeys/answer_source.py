@@ -38,7 +38,7 @@ class AnswerSource:
 
     @property
     def asks(self) -> bool:
-        """Whether anybody may be asked, and paid."""
+        """Whether a model may be called, and paid for."""
         return self.mode != "replay"
 
     @property
@@ -62,7 +62,7 @@ def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -
 
 
 def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
-    """The systems that cannot run without being asked: those that have no cassette to answer."""
+    """The systems whose models must be called: they have no cassette."""
     if source.asks_always or not source.asks:
         return suite.systems if source.asks else ()
     return tuple(name for name in suite.systems if not _path(suite, name))
@@ -90,7 +90,7 @@ def open_source(
 
 
 def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
-    """Replay what is recorded: nobody should pay because a key happens to be set.
+    """Replay what is recorded: a key that happens to be set must not cost anything.
 
     A resumed run stays live where it can: it was started before there was anything to replay.
     """

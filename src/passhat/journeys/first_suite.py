@@ -1,4 +1,4 @@
-"""A first suite around what somebody already has: a function, a program, a server, a log."""
+"""A first suite around what a user already has: a function, a program, a server, a log."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None
     from passhat.analysis.gates.run_answer import ToolCoverage
 
     if not result.tools_offered:
-        return None  # no servers, or none was started: nobody knows what they offer
+        return None  # no servers, or none was started: what they offer is not known
     called = frozenset(tool for trial in result.trials for tool in trial.tools)
     return ToolCoverage(offered=result.tools_offered, called=called, threshold=threshold)
 
@@ -163,7 +163,7 @@ def _not_run(suite: Suite, trials: Trials) -> list[str]:
 
 
 def _perhaps_paid(result: RunResult) -> Iterator[str]:
-    """Calls of which nobody can say whether they were paid for."""
+    """Calls that may or may not have been paid for."""
     if result.asked_again:
         found = ""
         if result.found:
@@ -298,7 +298,7 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
 
 
 def _ending(kept: dict[str, Any]) -> str:
-    """How an attempt ended that no expectation speaks about."""
+    """How an attempt ended where no expectation says it."""
     if kept.get("exit_code"):
         from passhat.runner.agents.command import exit_sentence
 

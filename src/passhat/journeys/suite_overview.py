@@ -1,4 +1,4 @@
-"""The front page: every suite, its systems, where they stand and how they moved."""
+"""The front page: every suite, its systems, their newest numbers and how they changed."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def work(
 ) -> int:
     """Run trials of the oldest run that has work, or of one that is named; returns how many.
 
-    The worker survives restarts of the store, and being taken for dead: it starts again under a
-    new session. It ends at a signal, when `stop` is set, or (`until_idle`) when no run has had
-    work for a while.
+    After a restart of the store, and after others have closed its session because its lease ran
+    out, the worker starts again under a new session. It ends at a signal, when `stop` is set, or
+    (`until_idle`) when no run has had work for a while.
     """
     stop = stop or threading.Event()
     trials, seen = 0, time.monotonic()
@@ -93,7 +93,7 @@ def _close(session: object) -> None:
 
 
 def _find(history: History, reference: str | None) -> Run | None:
-    """The run to work on, if any has tickets that nobody has taken."""
+    """The run to work on, if any has free tickets."""
     row = history.database.execute(
         "SELECT r.id FROM runs r WHERE r.status = 'running' "
         "AND (CAST(?1 AS TEXT) IS NULL OR r.key = ?1) AND EXISTS "

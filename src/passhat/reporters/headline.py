@@ -121,7 +121,7 @@ def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
 
 
 def ahead(found: Leaders | Unavailable) -> str:
-    """Who is ahead, where that can be told."""
+    """Who is ahead, where the results show it."""
     if isinstance(found, Unavailable):
         return f"{found.reason}, so none is called the leader"
     streak = " at one attempt (pass^1)" if found.k == 1 else f" at {found.k} in a row"
@@ -143,23 +143,23 @@ def ahead(found: Leaders | Unavailable) -> str:
 
 
 def held_for(scope: Scope, systems: int) -> str:
-    """What a rank or a tie is said of: other scopes, or two systems alone, may be told apart."""
+    """What a rank or a tie holds for: in the other scope, or as a pair, two may differ."""
     return f"(for {scope})" if systems == 2 else f"(for {scope}, all {systems} compared at once)"
 
 
 def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
-    """Who is not judged, and why: by name, as nobody would see who is missing."""
+    """Who is not judged, by name, and why."""
     errored = [one for one in systems if all_errored(one)]
-    told = [none_finished(errored)] if errored else []
+    texts = [none_finished(errored)] if errored else []
     few: dict[str, list[SystemReport]] = {}
     for one in systems:
         if not is_judged(one, k) and one not in errored:
             few.setdefault(too_few_runs(one.tasks.runs, k), []).append(one)
     for runs, those in few.items():
-        told.append(
+        texts.append(
             f"{names(those)} {'has' if len(those) == 1 else 'have'} {runs}, so no pass^{k}."
         )
-    return told
+    return texts
 
 
 def none_finished(systems: Sequence[SystemReport]) -> str:
@@ -183,11 +183,11 @@ def once(systems: Sequence[SystemReport]) -> str:
         span = percent_range(Interval(min(rates.values()), max(rates.values())))
         return f"One attempt succeeds {span} of the time."
     called = shorten_apart(list(rates), LONGEST_NAME) if len(rates) > 1 else [""]
-    told = [
+    texts = [
         f"{percent(rate)} of the time{name and f' for {name}'}"
         for name, rate in zip(called, rates.values(), strict=True)
     ]
-    return f"One attempt succeeds {' and '.join(told)}."
+    return f"One attempt succeeds {' and '.join(texts)}."
 
 
 def names(systems: Sequence[SystemReport]) -> str:
@@ -200,7 +200,7 @@ def names(systems: Sequence[SystemReport]) -> str:
 
 
 def _level(found: Leaders, called: Sequence[str], streak: str) -> str:
-    """Where each may be first, nobody leads."""
+    """No one leads where each may be first."""
     best, *_, last = (percent(value) for value in found.values)
     if len(called) == 2:
         both = f"{called[0]} ({best}) and {called[1]} ({last})"
@@ -220,8 +220,8 @@ def _answer(system: SystemReport, k: int) -> str:
         return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
     if one is None or one.value is None:
         often = f"{_rate(streak)} of the time"
-        told = f"{k} times in a row it succeeds {often}"
-        return f"{_judgement(name, streak)}: {told}{_bounds(streak)}."
+        texts = f"{k} times in a row it succeeds {often}"
+        return f"{_judgement(name, streak)}: {texts}{_bounds(streak)}."
     succeeds = _once(system, one)
     if one.value == 0:
         then = f"let alone {k} times in a row"

@@ -1,4 +1,4 @@
-"""What to do after reading a report, the most useful first, in commands that run as they stand."""
+"""What to do after reading a report, the most useful first, in commands that can be pasted."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _failures(system: SystemReport, results: str | None) -> list[NextStep]:
 
 
 def _look(text: str, results: str | None) -> NextStep:
-    # Not the name of the task: what others wrote stands in no command that is pasted.
+    # Without the name of the task: text from logs must not reach a shell.
     return NextStep(f"{text}.") if results is None else advise(text, f"passhat why {results}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
-_UNCOUNTED = 1e15  # from here on nobody counts the groups of three digits
+_UNCOUNTED = 1e15  # from here on groups of three digits are not readable
 _MEANT = 9  # digits of a percentage that are more than the order of a sum
 
 

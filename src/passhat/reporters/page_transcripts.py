@@ -47,7 +47,7 @@ _BLOCK = 200_000  # bytes that are packed together: opened in a moment, and pack
 _MARKUP = 160  # bytes that the page takes for each, beside its words
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
 
-# A flaky task is why somebody opens a transcript; one that always passes has least to tell.
+# Readers open transcripts of flaky tasks first; those of tasks that always pass last.
 _INTEREST = {"flaky": 0, "undecided": 1, "broken": 2, "solid": 3}
 
 LETTERS: Mapping[Outcome | None, str] = {outcome: letter for letter, outcome in _LETTERS.items()}

@@ -131,17 +131,17 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
 def _marked(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
     """What was cut alike, each with a mark that its whole name alone decides, where that fits."""
     alike = Counter(short for _, short in set(zip(shown, cut, strict=True)))
-    told = list(cut)
+    texts = list(cut)
     for mark in _MARKS:
         if mark + 2 > width:
             break
-        told = [
+        texts = [
             _with_mark(name, mark, width) if alike[short] > 1 else short
             for name, short in zip(shown, cut, strict=True)
         ]
-        if len(set(told)) == len(set(shown)):
+        if len(set(texts)) == len(set(shown)):
             break
-    return told
+    return texts
 
 
 def _with_mark(shown: str, digits: int, width: int) -> str:

@@ -94,8 +94,8 @@ def _check(check: Mapping[str, Any]) -> str:
     word = "held" if score == 1 else "broke" if score == 0 else f"scored {score}"
     word = word if isinstance(score, int | float) else "said"
     what = " ".join(_beside(check[name]) for name in ("target", "matcher") if check.get(name))
-    told = _beside(check.get("message") or "")
-    return f"  {word}: {what}" + (f": {told}" if told else "")
+    texts = _beside(check.get("message") or "")
+    return f"  {word}: {what}" + (f": {texts}" if texts else "")
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:

@@ -222,7 +222,7 @@ def exclusion(left_out: Exclusion) -> str:
 def exclusions(every: Iterable[Exclusion]) -> Iterator[str]:
     """What was left out, in one sentence where the same tasks are missing at one k after another.
 
-    The first k stands for all: who has too few runs for it has too few for a larger one.
+    The first k is named for all: a task with too few runs for it has too few for a larger one.
     """
     for _, same in groupby(every, key=lambda one: (one.tasks, one.what == "all metrics")):
         first, *more = same

@@ -16,7 +16,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
-from passhat.ingest.span_attributes import (
+from passhat.ingest.transcripts.otel_spans import (
     MODEL_CALLS,
     SYSTEM_ATTRIBUTES,
     TOKENS_IN,
@@ -25,8 +25,8 @@ from passhat.ingest.span_attributes import (
     TOOL_NAMES,
     first_of,
     operation,
+    spans_transcript,
 )
-from passhat.ingest.transcripts.otel_spans import spans_transcript
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap

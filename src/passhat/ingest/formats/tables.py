@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
-from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document
-from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
@@ -26,9 +24,16 @@ from passhat.ingest.rows import (
     row_names,
     sheet_of,
 )
-from passhat.ingest.table_faults import aggregates, conflicting
+from passhat.ingest.table_faults import aggregates, conflicting, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
+from passhat.ingest.written_numbers import (
+    SEPARATORS,
+    comma_fault,
+    shares,
+    with_points,
+    without_marks,
+)
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import (
@@ -351,24 +356,6 @@ def _format(document: Document) -> str:
         return "passhat trials"
     kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
     return kinds.get(document.kind, "JSON table")
-
-
-def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
-    """Which column became what, and what stands in for columns that are not there."""
-    named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
-    outcome = named.pop("passed", "")
-    if not outcome:
-        outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
-    first = {
-        "system": named.pop("system", "file name"),
-        "task": named.pop("task"),
-        "run": named.pop("trial", "order of rows"),
-        "outcome": outcome,
-        "score": named.pop("score", ""),
-        "family": named.pop("family", ""),
-        "started": named.pop("started", ""),
-    }
-    return first | named
 
 
 def left_out_columns(

@@ -16,8 +16,7 @@ import msgspec
 
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
-from passhat.ingest.sibling_files import sibling_names
-from passhat.ingest.transcripts.files import FileTurns
+from passhat.ingest.sibling_files import FileTurns, sibling_names
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap

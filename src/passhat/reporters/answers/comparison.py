@@ -163,11 +163,11 @@ def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
 
 def _shown(comparison: Comparison) -> str:
     """What each scope decides, metric by metric."""
-    told = [_shown_in(comparison, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
+    texts = [_shown_in(comparison, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
     first, _ = called(comparison)
-    if told[0] == told[1]:
-        return f"{first}: {told[0]}, for this suite and for tasks like these."
-    return f"{first}: {told[0]} for this suite; {told[1]} for tasks like these."
+    if texts[0] == texts[1]:
+        return f"{first}: {texts[0]}, for this suite and for tasks like these."
+    return f"{first}: {texts[0]} for this suite; {texts[1]} for tasks like these."
 
 
 def _shown_in(comparison: Comparison, scope: Scope) -> str:

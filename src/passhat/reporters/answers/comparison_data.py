@@ -203,18 +203,18 @@ def legend(comparison: Comparison, rows: Sequence[TaskDifference]) -> list[str]:
     """What the p values are, why a task has none, and why an interval may disagree with them."""
     level = comparison.provenance.options.confidence
     tested = any(task.answer != "unevaluable" for task in rows)
-    told = [_P_VALUES] if tested else []
+    texts = [_P_VALUES] if tested else []
     if any(task.answer == "unevaluable" for task in rows):
-        told.append(
+        texts.append(
             "A dash stands where a task has too few runs to be tested among so many, whatever its "
             "interval."
         )
     if any(_is_open(task, level) for task in rows):
-        told.append(
+        texts.append(
             "Each interval is of one task by itself; the p values allow for all tasks that were "
             "looked at, so that one may leave out 0 where the other shows nothing."
         )
-    return told
+    return texts
 
 
 def _most_telling(task: TaskDifference) -> tuple[bool, float, float, float, NaturalKey]:

@@ -77,7 +77,7 @@ def _lead(found: Demonstration) -> str:
     first, second = short(comparison.first), short(comparison.second)
     size = f"{100 * number.value:+.1f} points {signed_span(number.interval)}"
     if comparison.mean_score.answer("this suite") == "undecided":
-        return f"{first} beats {second} by {size}, which is within noise: nobody has won yet."
+        return f"{first} beats {second} by {size}, which is within noise: neither has won yet."
     return f"{first} differs from {second} by {size}: more than noise."
 
 

@@ -28,7 +28,7 @@ MARKS: dict[Relation, str] = {
     "left only": "<",
     "right only": ">",
 }
-"""What stands between two calls."""
+"""The mark between two calls."""
 
 _MOST_DETAILS = 5
 
@@ -43,7 +43,7 @@ class CallObject(TypedDict):
 
 
 class PairObject(TypedDict):
-    """A call of each run; null where the other stands alone."""
+    """A call of each run; null where only the other run made it."""
 
     left: CallObject | None
     right: CallObject | None
@@ -144,11 +144,11 @@ def _detail(pair: AlignedCalls) -> str:
     if pair.relation == "other result":
         one, other = (call.error or "worked" for call in (pair.left, pair.right))
         return f"{call_words(pair.left)}: {one} | {other}"
-    told = [
+    texts = [
         f"{name or 'its argument'}: {_value(pair.left, name)} | {_value(pair.right, name)}"
         for name in pair.arguments
     ]
-    return f"{pair.left.tool}: {'; '.join(told)}"
+    return f"{pair.left.tool}: {'; '.join(texts)}"
 
 
 def _value(call: NormalCall, name: str) -> str:
@@ -156,17 +156,17 @@ def _value(call: NormalCall, name: str) -> str:
 
 
 def _ending(run: ExplainedRun) -> str:
-    told = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
+    texts = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
     if run.stop_reason:
-        told.append(f"stopped with {short(run.stop_reason)}")
-    told += [
+        texts.append(f"stopped with {short(run.stop_reason)}")
+    texts += [
         f"check {short(' '.join(p for p in (one.target, one.matcher) if p))} failed: {one.message}"
         for one in run.checks
         if one.score is not None and one.score < 1
     ]
     if said := _last_words(run):
-        told.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
-    return "; ".join(told) + "."
+        texts.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
+    return "; ".join(texts) + "."
 
 
 def _last_words(run: ExplainedRun) -> str:

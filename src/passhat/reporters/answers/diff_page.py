@@ -65,7 +65,7 @@ def diff_values(found: SideBySide) -> dict[str, Any]:
 
 
 def stretches(found: SideBySide) -> tuple[Stretch, ...]:
-    """The two runs in stretches that stand beside each other, divided at calls that both made."""
+    """The two runs in stretches side by side, divided at calls that both made."""
     left = _marked(_cards(found.left), {p.left.place: p for p in found.pairs if p.left})
     right = _marked(_cards(found.right), {p.right.place: p for p in found.pairs if p.right})
     ends = _Ends(left), _Ends(right)

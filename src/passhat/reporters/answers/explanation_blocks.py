@@ -28,7 +28,7 @@ from passhat.reporters.numbers import percent, points, span
 from passhat.reporters.safe_text import short
 
 MOST_CATEGORIES = 12
-"""Categories that are told one by one; the others are counted together."""
+"""Categories with a row of their own; the others are counted together."""
 
 MOST_EXAMPLES = 3
 """Commands that are advised."""
@@ -66,7 +66,7 @@ def verdict(explanation: Explanation) -> str:
     if not counts.mixed_tasks:
         return "No task both passed and failed: there is nothing to compare failing runs with."
     if not explanation.could_name:
-        return "Too few runs to name a cause: even a perfect one could not be told from luck."
+        return "Too few runs to name a cause: even a perfect one would look like luck."
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
 
 
@@ -122,28 +122,28 @@ def _named(causes: Sequence[Cause]) -> str:
 def compared_words(explanation: Explanation) -> str:
     """Which runs were compared, and which could not be."""
     counts = explanation.counts
-    told = []
+    texts = []
     if counts.mixed_tasks:
         tasks = (
             f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
         )
         head = "The task both passes and fails: its" if counts.tasks == 1 else tasks
         verb = "was" if counts.failing == 1 else "were"
-        told.append(
+        texts.append(
             f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
             f"{plural(counts.passing, 'passing one')}{', task by task' * (counts.tasks > 1)}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"
-        told.append(
+        texts.append(
             f"{plural(counts.never_passed_tasks, 'task')} never {verb} "
             f"({plural(counts.never_passed_runs, 'run')}): nothing to compare with."
         )
     if counts.errored:
-        told.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
+        texts.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
     if counts.without_transcript:
-        told.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
-    return " ".join(told) or f"All {plural(counts.runs, 'run')} passed."
+        texts.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
+    return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
 
 
 def _cause_words(cause: Cause, explanation: Explanation) -> str:

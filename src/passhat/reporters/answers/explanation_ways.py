@@ -132,12 +132,12 @@ def _review(review: SuiteReview, mixed: int, first_trial: int) -> Iterator[tuple
         if tasks:
             names = listed(tasks, _MOST_NAMES, show=short)
             verb, it = ("passes", "it") if len(tasks) == 1 else ("pass", "they")
-            told = f"{plural(len(tasks), 'task')} {verb} in {where} run"
-            yield "Suite", f"{told}, so {it} cannot tell agents apart: {names}."
+            texts = f"{plural(len(tasks), 'task')} {verb} in {where} run"
+            yield "Suite", f"{texts}, so {it} cannot tell agents apart: {names}."
     if review.duplicates:
         pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
-        told = f"{plural(len(pairs), 'pair')} of tasks ask for nearly the same"
-        yield "Suite", f"{told}: {listed(pairs, _MOST_NAMES)}."
+        texts = f"{plural(len(pairs), 'pair')} of tasks ask for nearly the same"
+        yield "Suite", f"{texts}: {listed(pairs, _MOST_NAMES)}."
     if review.lucky and len(review.lucky) <= _FEW_TASKS * mixed:
         names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)
         held = percent(sum(one.share for one in review.lucky))
@@ -145,11 +145,11 @@ def _review(review: SuiteReview, mixed: int, first_trial: int) -> Iterator[tuple
         yield "Suite", f"{held} of the variation between runs of one task {come}: {names}."
     for pair in review.graders[:_MOST_NAMES]:
         kappa = "" if pair.kappa is None else f", {_kappa_words(pair.kappa)}"
-        told = f"{short(pair.first)} and {short(pair.second)} agree in "
-        told += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
+        texts = f"{short(pair.first)} and {short(pair.second)} agree in "
+        texts += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
         number = run_number(pair.example[2], first_trial)
         read = f"read task {short(pair.example[1])} {number}"
-        yield "Graders", f"{told}{kappa}; {read}."
+        yield "Graders", f"{texts}{kappa}; {read}."
 
 
 def _kappa_words(kappa: float) -> str:

@@ -67,7 +67,7 @@ def plan_object(plan: Plan) -> dict[str, object]:
 
 
 def verdict(plan: Plan) -> str:
-    """What was asked for: a difference to be told, else what a budget buys, else a precision."""
+    """What was asked for: a difference to detect, else what a budget buys, else a precision."""
     if plan.difference is not None:
         return _for_difference(plan, plan.difference)
     return _budget(plan.budgets[0]) if plan.budgets else _precision(plan)
@@ -239,8 +239,10 @@ def _comparing(plan: Plan) -> str:
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
     seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
     least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
-    told = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
-    return f"{size} {told} on tasks like these, both run on the same tasks (paired, {power} power)."
+    shows = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
+    return (
+        f"{size} {shows} on tasks like these, both run on the same tasks (paired, {power} power)."
+    )
 
 
 def _for_difference(plan: Plan, difference: float) -> str:

@@ -1,4 +1,4 @@
-"""A profile: where an agent stands among reference agents, number by number."""
+"""A profile: an agent among reference agents, number by number."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProfileObject(TypedDict):
 
 
 def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  # as all answers
-    """Where the agent stands, number by number."""
+    """The agent among the field, number by number."""
     blocks: list[Block] = [Headline(verdict(profile)), _table(profile)]
     blocks.append(
         Paragraph(
@@ -70,7 +70,7 @@ def profile_object(profile: Profile) -> ProfileObject:
 
 
 def verdict(profile: Profile) -> str:
-    """Where the agent stands, in one sentence."""
+    """The agent among the field, in one sentence."""
     known = [norm for norm in profile.norms if norm.percentile and "/" not in norm.name]
     known = [norm for norm in known if norm.name.startswith("pass^")]
     name, field = short(profile.system), plural(len(profile.agents), "reference agent")

@@ -130,15 +130,15 @@ def _design(report: Report) -> str:
 def _intervals(system: SystemReport, origin: Provenance) -> str:
     level = percent(origin.options.confidence)
     metric = system.pass_hat(max(system.ks)) if system.ks else system.mean_score
-    told = [
+    scopes = [
         f'"{number.scope}" ({number.method})'
         for number in (metric.this_suite, metric.tasks_like_these)
         if isinstance(number, Estimate)
     ]
     return (
-        f"Brackets are {level} confidence intervals in two scopes: {' and '.join(told)}; the first "
-        "treats the tasks as fixed, the second as a sample of more tasks of their kind."
-        if told
+        f"Brackets are {level} confidence intervals in two scopes: {' and '.join(scopes)}; the "
+        "first treats the tasks as fixed, the second as a sample of more tasks of their kind."
+        if scopes
         else f"Confidence intervals are at {level}."
     )
 

@@ -164,7 +164,7 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
 
 
 def _warnings(system: SystemReport) -> list[Block]:
-    """What nobody should overlook: errors, and the bars that were asked for."""
+    """What a reader must not miss: errors, and the bars that were asked for."""
     return [
         *paragraphs("Errors", wording.errors(system, name="reliability@")),
         *paragraphs("Bars", wording.headline_bars(system)),
@@ -173,7 +173,7 @@ def _warnings(system: SystemReport) -> list[Block]:
 
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
-    told = (
+    texts = (
         ("Verdict", meaning("dependable"), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
         ("Families", family_split(system.variance), ()),
@@ -186,7 +186,7 @@ def _explanations(system: SystemReport) -> list[Block]:
     )
     return [
         Paragraph(label, " ".join([text, *(meaning(term) for term in terms)]))
-        for label, text, terms in told
+        for label, text, terms in texts
         if text
     ]
 

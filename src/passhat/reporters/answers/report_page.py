@@ -111,7 +111,7 @@ def hero_numbers(system: SystemReport) -> dict[str, Any] | None:
 
 
 def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
-    """Where k stands in the picture of the curve, so that the slider can mark it there."""
+    """Where k is in the picture of the curve, so that the slider can mark it there."""
     shown = [p.k for p in system.decay.pass_hat if isinstance(p.estimate, Estimate)]
     if len(shown) < 2:
         return {}

@@ -178,8 +178,8 @@ def _after(answer: RunAnswer) -> list[Block]:
     for recovery in answer.recoveries:
         blocks += _recovery_blocks(recovery)
     if answer.failures:
-        told = failure_lines(answer, most=MOST_FAILURES)
-        blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, told))))
+        texts = failure_lines(answer, most=MOST_FAILURES)
+        blocks.append(Steps(_failures_title(answer), tuple(map(NextStep, texts))))
         blocks += _why(answer)
     return blocks + paragraphs("Undone", answer.undone and f"{answer.undone}.")
 
@@ -277,8 +277,8 @@ def _recovery_blocks(recovery: Recovery) -> list[Block]:
 
 
 def _sentence(recovery: Recovery) -> str:
-    told = [level for level in recovery.levels if level.k <= _TOLD_K]
-    level = (told or recovery.levels)[-1]
+    texts = [level for level in recovery.levels if level.k <= _TOLD_K]
+    level = (texts or recovery.levels)[-1]
     struck = f"faults struck {recovery.struck:,} of {plural(recovery.trials, 'trial')}"
     if not isinstance(level.score, Estimate):
         return f"How {recovery.system} recovers is not known: {level.score.reason}; {struck}."

@@ -32,7 +32,7 @@ class RateObject(TypedDict):
 
 
 class PointObject(TypedDict):
-    """The rates at one moment; `carried` names tasks whose last counts stand in."""
+    """The rates at one moment; `carried` names tasks whose earlier counts are used."""
 
     run: str
     label: str
@@ -100,8 +100,8 @@ def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list
         blocks += [Headline(sentence) for sentence in sentences(trend)]
         blocks.append(runs_table(trend))
         if any(point.carried for point in trend.points):
-            told = "Not every task was run: the last result of the others is carried forward."
-            blocks.append(Paragraph("Starred", f"* {told}"))
+            texts = "Not every task was run: the last result of the others is carried forward."
+            blocks.append(Paragraph("Starred", f"* {texts}"))
         if len(trend.points) > 1:
             blocks.append(Picture(trend.plot()))
     return blocks

@@ -139,17 +139,17 @@ def _streak(trend: SystemTrend) -> str:
 
 def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
     """What happened, the most alarming first; without `turns`, not task by task."""
-    told = []
+    texts = []
     if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
-        told.append(
+        texts.append(
             f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
             f"depended on less (pass@{trend.k} {signed_points(trend.divergence.rise.value)}, "
             f"pass^{trend.k} {signed_points(trend.divergence.fall.value)} points)."
         )
     for name, changes in trend.changes.items():
-        told += [_change(name, change, trend.points) for change in changes.points]
-    told += [_turn(turn) for turn in trend.turns if turns]
-    return told or [_no_change(trend)]
+        texts += [_change(name, change, trend.points) for change in changes.points]
+    texts += [_turn(turn) for turn in trend.turns if turns]
+    return texts or [_no_change(trend)]
 
 
 def _no_change(trend: SystemTrend) -> str:

@@ -40,7 +40,7 @@ def judged(verdict: Verdict) -> Judged:
 
 
 def _beside_word(verdict: Verdict) -> str:
-    """The sentence of a verdict where its word already stands before it."""
+    """The sentence of a verdict without its word, which is printed before it."""
     start = opening(verdict.gate, verdict.system, verdict.word)
     if not verdict.sentence.startswith(start):
         return verdict.sentence
@@ -70,7 +70,7 @@ def _errors(verdict: Verdict) -> str:
 
 
 def _explanation(verdict: Verdict) -> list[Block]:
-    """Everything that anybody needs to come to the same verdict by hand."""
+    """Everything needed to reach the same verdict by hand."""
     blocks: list[Block] = [Paragraph("Method", f"{verdict.method}. {_promise(verdict)}")]
     if verdict.seed is not None:
         blocks.append(Paragraph("Seed", f"{verdict.seed}: it alone decides which task is drawn."))

@@ -21,7 +21,7 @@ MOST_ROWS = 60
 _BOX = "max-width:72em;line-height:1.45"
 _SOFT = "opacity:.75"
 _COLOURS = {"PASS": "#007a5a", "FAIL": "#b34700", "UNDECIDED": "#8f4a7d"}
-"""4.5 : 1 on white; the word stands there too, so colour never stands alone."""
+"""Contrast 4.5 : 1 on white; the word is printed too, so colour is never the only sign."""
 
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:

@@ -27,6 +27,7 @@ from passhat.reporters.numbers import amount, percent_range, points, span
 from passhat.reporters.page_layout import lay_out
 from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
+from passhat.reporters.template_cache import template_cache
 from passhat.stats.estimate import Interval
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
-    """The page of an answer; the verdict stands in its title and its icon."""
+    """The page of an answer; the verdict is in its title and its icon."""
     script, style = page_script(), page_style()
     shared = {
         "subject": kind.name,
@@ -83,6 +84,7 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=template_cache(),
     )
     environment.globals |= {
         "reading_lines": reading_lines,

@@ -55,7 +55,7 @@ def _count(suite: ET.Element) -> None:
 
 
 def _add_properties(owner: ET.Element, values: Mapping[str, object]) -> None:
-    """Properties stand before everything else, as the schemas of CI systems want it."""
+    """Properties come first, as the schemas of CI systems want it."""
     properties = ET.Element("properties")
     owner.insert(0, properties)
     for name, value in values.items():

@@ -65,7 +65,7 @@ def blocks_text(blocks: Sequence[Block], ink: Ink | None = None) -> str:
 
 def _stays_with(before: Block, block: Block) -> bool:
     if isinstance(block, Paragraph):
-        # A sentence without a label belongs to what stands before it.
+        # A sentence without a label belongs to the block before it.
         return not block.label or isinstance(before, Paragraph | Shares)
     if isinstance(block, Shares):
         return True
@@ -133,7 +133,7 @@ def _step_lines(block: Steps, ink: Ink) -> list[str]:
 
 
 def _step(text: str, command: str, width: int) -> list[str]:
-    """One step in lines; a command stands whole on one, however long, so that it can be copied."""
+    """One step in lines; a command is on one line, however long, so that it can be copied."""
     if not command:
         return wrap(text, width, indent=_HANGING)
     lines = wrap(f"{text}:", width, indent=_HANGING)

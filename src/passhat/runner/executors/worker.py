@@ -56,7 +56,7 @@ class Claimed(Protocol):
 
 
 class LeasedSession(Protocol):
-    """One life of a worker in the store; calls raise LostRun once its lease was lost."""
+    """One life of a worker in the store; every call raises LostRun once others closed it."""
 
     @property
     def key(self) -> str:
