@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 Named = TypeVar("Named")
@@ -168,6 +167,8 @@ def few_paths(paths: Iterable[object], most: int = 12) -> str:
 
 
 def _filled(value: Any) -> Iterator[str]:
+    from dataclasses import MISSING, fields  # commands that show no value do without
+
     for field in fields(value):
         if not field.repr:
             continue
@@ -193,7 +194,11 @@ def _shown(content: Any) -> str:
         return f"({', '.join(map(_shown, content))})"
     if isinstance(content, Collection) or _is_array(content):
         return f"<{len(content):,}>"
-    return f"{type(content).__name__}(...)" if is_dataclass(content) else quoted(str(content))
+    return (
+        f"{type(content).__name__}(...)"
+        if hasattr(content, "__dataclass_fields__")
+        else quoted(str(content))
+    )
 
 
 def _is_plain_pair(content: Any) -> bool:
