@@ -128,8 +128,8 @@ def runs_to_label(
     ones that `label_tasks` weighs, weighed anew by those runs: left as they are now, they would
     have a suite of one or two tasks wait for several times too long.
 
-    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 92 %
-    of the tasks that went on at the observed rate had a label within the runs promised, and 33 %
+    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
+    of the tasks that went on at the observed rate had a label within the runs promised, and 39 %
     of those that went on at their true one: one that looks clean after a few runs often is not.
 
     >>> from passhat.stats.labels import label_tasks
