@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 Named = TypeVar("Named")
@@ -32,7 +31,7 @@ def short_repr(head: str, *parts: str, see: str = "") -> str:
 def repr_fields(value: Any) -> str:
     """A dataclass by the fields that differ from their defaults: numbers short, tables counted.
 
-    Classes use it as `__repr__ = repr_fields`.
+    Classes get it from `passhat.fast_dataclass.short_dataclass`.
     """
     name = type(value).__name__
     parts = list(_filled(value))
@@ -168,6 +167,8 @@ def few_paths(paths: Iterable[object], most: int = 12) -> str:
 
 
 def _filled(value: Any) -> Iterator[str]:
+    from dataclasses import MISSING, fields  # commands that show no value do without
+
     for field in fields(value):
         if not field.repr:
             continue
@@ -193,7 +194,11 @@ def _shown(content: Any) -> str:
         return f"({', '.join(map(_shown, content))})"
     if isinstance(content, Collection) or _is_array(content):
         return f"<{len(content):,}>"
-    return f"{type(content).__name__}(...)" if is_dataclass(content) else quoted(str(content))
+    return (
+        f"{type(content).__name__}(...)"
+        if hasattr(content, "__dataclass_fields__")
+        else quoted(str(content))
+    )
 
 
 def _is_plain_pair(content: Any) -> bool:

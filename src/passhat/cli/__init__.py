@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -216,7 +214,9 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     word, known = words[0], list(commands)
     other = _OTHER_WORDS.get(word.lower())  # "test" is a word before it is a folder
     if other is None and _names_a_file(word):
-        command = _FOR_ENDING.get(Path(word).suffix.lower(), "report")
+        command = _FOR_ENDING.get(_ending(word), "report")
+        import shlex  # --version and --help do without
+
         return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
     if meant := other or closest(word.lower(), known):
         return f'there is no command "{word}". Did you mean "passhat {meant}"?'
@@ -225,9 +225,13 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
 
 def _names_a_file(word: str) -> bool:
     """Whether it is one, or would be if it were there."""
-    return "/" in word or Path(word).suffix.lower() in _ENDINGS or _is_there(word)
+    return "/" in word or _ending(word) in _ENDINGS or _is_there(word)
 
 
 def _is_there(word: str) -> bool:
     """Whether a file or folder has that name; no file has one of thousands of letters."""
     return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises
+
+
+def _ending(word: str) -> str:
+    return os.path.splitext(word)[1].lower()  # noqa: PTH122 # pathlib would slow --version down

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.folder_names import name_by_folder
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
@@ -20,15 +22,24 @@ from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
-from passhat.ingest.transcripts.kept import by_trial, kept_texts
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import closest, few_paths, plural, short
 from passhat.records import Duplicates, Trials
+from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import USUAL, ColumnMap
 from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
+_FILE_NAME = "file name"
+"""What a reader says of a system that it calls by the file."""
+
+# Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
+_RUN_FOLDER = re.compile(
+    r"(?:run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round)?[ _-]?\d{1,6}"
+    r"|.*\d{4}-?\d\d-?\d\d.*",
+    re.IGNORECASE,
+)
 
 
 def read_trials(
@@ -39,7 +50,7 @@ def read_trials(
     duplicates: Duplicates = "error",
     limits: Limits | None = None,
 ) -> Trials:
-    r"""The trials in files, folders, globs, bytes or standard input (`-`), whoever wrote them.
+    r"""The trials in files, folders, globs, bytes or standard input (`-`), of any tool.
 
     >>> trials = read_trials(b"task,trial,passed\nrefund,1,yes\nrefund,2,no\n")
     >>> trials.tally().passed.tolist(), trials.tally().failed.tolist()
@@ -108,14 +119,14 @@ def _read(
         for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
             table = reader.read(document, mapping)
             if size := len(table):
-                said = kept_texts(document, reader, mapping, size) if transcripts else ()
+                said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
         raise ReadError(f"{few_paths(shown)}: holds no trial")
     pieces = _without_parts(pieces)
     if mapping.name is None:
-        pieces = name_by_folder(pieces)
+        pieces = _name_by_folder(pieces)
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
@@ -128,7 +139,7 @@ def _read(
         if duplicates == "error":
             raise _occur_twice(parts, twice)
         trials, said = _settle_duplicates(trials, said, duplicates)
-    return trials, by_trial(trials, said)
+    return trials, _by_trial(trials, said)
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -267,3 +278,94 @@ def _given_twice(parts: Sequence[Part]) -> str:
             return f" {name} {again}: leave one out."
         first[part.source.sha256] = name
     return ""
+
+
+def _kept_texts(
+    document: Document, reader: Reader, mapping: ColumnMap, trials: int
+) -> list[str | None]:
+    """The transcript of each trial, cut to the limit; None where nothing was said."""
+    longest = document.limits.max_transcript
+    found = reader.transcripts(document, mapping) if reader.transcripts else ()
+    try:
+        texts = [one.cut(longest).to_json() if one else None for one in found]
+    except RecursionError as error:
+        raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
+    if texts and len(texts) != trials:  # words beside the wrong trial would be worse than none
+        raise ReadError(f"{document.name}: {len(texts)} transcripts do not fit {trials} trials")
+    return texts or [None] * trials
+
+
+def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
+    """Call systems by folder where files of one name lie in several folders that are not runs.
+
+    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
+    `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
+    file keeps its name, so that it is found out to be one.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.folder is not None and _called_by_file(piece):
+            groups.setdefault((piece.reader.name, piece.stem), []).append(place)
+    named = list(pieces)
+    for places in groups.values():
+        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
+            continue
+        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
+        if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
+            continue
+        for place, folder in zip(places, folders, strict=True):
+            named[place] = _renamed(pieces[place], folder)
+    return named
+
+
+def _called_by_file(piece: Piece) -> bool:
+    named = piece.table.read_as.get("system", piece.reader.reading.system)
+    return "system" not in piece.table.columns or named == _FILE_NAME
+
+
+def _first_difference(folders: Sequence[Path]) -> list[str]:
+    """The first part of each path in which they are not all the same; empty if there is none."""
+    whole = [folder.absolute().parts for folder in folders]
+    if len(set(whole)) < 2:
+        return []
+    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
+    return [parts[shared] if len(parts) > shared else "" for parts in whole]
+
+
+def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequence[str]) -> bool:
+    """Whether a task occurs in more than one folder."""
+    home: dict[str, str] = {}
+    return any(
+        home.setdefault(str(task), folder) != folder
+        for place, folder in zip(places, folders, strict=True)
+        for task in pieces[place].table.columns.get("task", ())
+    )
+
+
+def _renamed(piece: Piece, folder: str) -> Piece:
+    if not folder:  # it lies above the others
+        return piece
+    table = piece.table
+    columns = dict(table.columns)
+    if "system" in columns:
+        columns["system"] = [folder] * len(table)
+    note = (
+        f'files called "{short(piece.stem)}" lie in several folders: the folder is taken for the '
+        "system (`name` makes them one)"
+    )
+    facts = {**table.read_as, "system": "folder name"}
+    table = replace(table, columns=columns, notes=(*table.notes, note), read_as=facts)
+    return replace(piece, stem=folder, table=table)
+
+
+def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
+    """The texts by system, task and trial, where there is one; keys are taken out of each."""
+    if not said:
+        return {}
+    keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
+    texts = {
+        (system or "", task or "", trial): text
+        for (system, task, trial), text in zip(keys, said, strict=True)
+        if text is not None
+    }
+    return CleanTexts(texts)

@@ -237,16 +237,17 @@ def _csv_sheet(document: Document) -> Sheet:
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
     big = len(document.data) > _BIG
-    words = {name for name in names if big and usual_name(name) in TRANSCRIPTS}
-    kept = [place for place, name in enumerate(names) if name not in words]
-    rows = [
-        (number, [cells[place] for place in kept] if words else cells) for number, cells in lines
-    ]
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
-    by_name: dict[str, Any] = dict(zip((names[place] for place in kept), columns, strict=True))
-    by_name = {
-        name: _Undecoded(document=document, column=name) if name in words else by_name[name]
-        for name in names
+    words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
+    if not words:
+        rows = list(lines)
+    else:
+        kept = [place for place, name in enumerate(names) if name not in words]
+        rows = [(number, [cells[place] for place in kept]) for number, cells in lines]
+        names = [names[place] for place in kept]
+    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in names)
+    by_name: dict[str, Any] = dict(zip(names, columns, strict=True))
+    by_name |= {
+        name: _Undecoded(document=document, column=name) for name in words if name not in by_name
     }
     numbers = [number for number, _ in rows]
     return Sheet(columns=by_name, numbers=numbers, separator=_separator(document))
@@ -327,8 +328,7 @@ def _is_row(document: Document, key: str, entry: Mapping[str, Any]) -> bool:
         return False
     if inner.keys().isdisjoint(_VERDICTS):
         return True
-    told = document.first[outer["passed"]] if "passed" in outer else b"null"
-    verdict = msgspec.json.decode(told)
+    verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
     if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
         return False  # a count or a rate of the runs in the list
     task = msgspec.json.decode(document.first[outer["task"]])

@@ -1,15 +1,21 @@
-"""Files that lie beside a result file and belong to it; nothing outside its folder is opened."""
+"""Files beside a result file that belong to it, and turns made of them.
+
+Nothing outside its folder is opened, and nothing once the transcript has no room left.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
 from passhat.records.key_shapes import beginning
-from passhat.records.transcript import cut_mark, cut_text
+from passhat.records.transcript import Turn, cut_mark, cut_text, spoken_room, turn_size
+
+_MARKS = 150  # characters that names and marks of a cut take, at most
 
 
 def sibling_bytes(document: Document, *names: str) -> bytes | None:
@@ -28,9 +34,9 @@ def sibling_bytes(document: Document, *names: str) -> bytes | None:
 def sibling_decoded(
     document: Document, shape: type[Value], *names: str
 ) -> tuple[Value | None, str]:
-    """The same as JSON, and what is wrong with it: whoever was killed left it half written.
+    """The same as JSON, and what is wrong with it: a run that was killed leaves it half written.
 
-    The results do not depend on it, so that a fault in it is told in its place.
+    The results do not depend on it, so an error in it is returned instead of raised.
     """
     found = sibling_bytes(document, *names)
     if found is None:
@@ -92,3 +98,41 @@ def sibling_path(document: Document, *names: str) -> Path | None:
     except (OSError, RuntimeError):  # a loop of links, or a name too long to be one
         return None
     return path if path.is_relative_to(folder) and os.access(path, os.R_OK) else None
+
+
+def end_room(limit: int) -> int:
+    """How many characters one check or answer may have beside any number of turns."""
+    return max(1, limit - spoken_room(limit) - _MARKS)
+
+
+class FileTurns:
+    """What files say after an opening turn, one turn a file.
+
+    Files that no longer fit are counted and stay closed. All together is never cut again, so that
+    what the marks say of the rest is true.
+    """
+
+    def __init__(self, document: Document, opening: Turn) -> None:
+        room = spoken_room(document.limits.max_transcript) - _MARKS
+        self._document = document
+        self._opening = replace(opening, text=cut_text(opening.text, max(1, room // 2)))
+        self._room = room - turn_size(self._opening)
+        self._turns: list[Turn] = []
+        self._closed = 0
+
+    def add(self, role: str, *names: str) -> None:
+        """A turn of what this file says, if it is there and says anything."""
+        room = self._room - turn_size(Turn(role=role))
+        if room <= 0:
+            self._closed += sibling_file(self._document, *names) is not None
+        elif text := sibling_text(self._document, *names, most=room):
+            turn = Turn(role=role, text=text)
+            self._turns.append(turn)
+            self._room -= turn_size(turn)
+
+    def turns(self) -> tuple[Turn, ...]:
+        """The opening and all that fitted; nothing where no file says anything."""
+        if not self._turns and not self._closed:
+            return ()
+        rest = Turn(role="passhat", text=cut_mark(self._closed, "message"))
+        return (self._opening, *self._turns, *([rest] if self._closed else []))

@@ -11,7 +11,6 @@ from pathlib import Path
 from passhat.errors import ReadError, UnknownFile
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.inputs import Input
-from passhat.ingest.transcripts.kept import silent_note
 from passhat.messages import listed, plural
 from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
@@ -19,6 +18,8 @@ from passhat.records.source import LEFT_OUT, Facts
 
 MOST_REASONS = 3
 MOST_NAMES = 3
+
+NO_TRANSCRIPTS = "this file holds no transcripts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,11 +76,11 @@ def describe_sources(
     groups: dict[tuple[int, str], list[Part]] = {}
     for part in parts:
         groups.setdefault((part.given, part.source.format), []).append(part)
-    told: set[int] = set()
+    seen: set[int] = set()
     sources = []
     for (given, _), group in groups.items():
-        left_out = {} if given in told else skipped.get(given, {})
-        told.add(given)
+        left_out = {} if given in seen else skipped.get(given, {})
+        seen.add(given)
         sources.append(_one_source(group, inputs[given], left_out, mapping))
     return tuple(sources)
 
@@ -88,7 +89,7 @@ def _one_source(
     group: Sequence[Part], given: Input, skipped: Mapping[str, ReadError], mapping: ColumnMap
 ) -> Source:
     own = [part.source for part in group]
-    silent = silent_note([part.said for part in group if part.said])
+    silent = _silent_note([part.said for part in group if part.said])
     last = [silent] if silent else []
     if len(own) == 1 and not skipped:
         return replace(own[0], notes=(*own[0].notes, *last))
@@ -142,10 +143,10 @@ def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap
     if unknown:
         what = "that passhat cannot read" + (" or without the columns" if mapping.chosen() else "")
         yield f"{plural(len(unknown), 'file')} {what}, left out: {listed(unknown, MOST_NAMES)}"
-    told = list(reasons.items())
-    for reason, names in told[:MOST_REASONS]:
+    by_reason = list(reasons.items())
+    for reason, names in by_reason[:MOST_REASONS]:
         yield f"left out: {listed(names, MOST_NAMES)}: {reason}"
-    if more := [name for _, names in told[MOST_REASONS:] for name in names]:
+    if more := [name for _, names in by_reason[MOST_REASONS:] for name in names]:
         yield f"left out, for other reasons: {listed(more, MOST_NAMES)}"
 
 
@@ -157,3 +158,16 @@ def _inside(path: str, given: Input) -> str:
     """A file by its name within the folder that was given; whole where it was found otherwise."""
     folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
     return path.removeprefix(folder)
+
+
+def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
+    """What to say of files that hold no transcripts, where they were asked for.
+
+    >>> _silent_note([["hello"], [None], [None, None]])
+    '2 of 3 files hold no transcripts'
+    """
+    silent = sum(not any(said) for said in files)
+    if not silent:
+        return None
+    several = len(files) > 1
+    return f"{silent} of {len(files)} files hold no transcripts" if several else NO_TRANSCRIPTS

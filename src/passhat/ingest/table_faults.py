@@ -1,4 +1,4 @@
-"""The errors of tables that can be read in more ways than one, or hold no trials."""
+"""How a table was read, and the errors of those that hold no trials or say two things."""
 
 from __future__ import annotations
 
@@ -9,6 +9,24 @@ from passhat.errors import ReadError
 from passhat.messages import short, short_value
 from passhat.records.column_names import ColumnMap
 from passhat.records.table_meanings import Conflict, aggregate_column
+
+
+def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
+    """Which column became what, and what stands in for columns that are not there."""
+    named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
+    outcome = named.pop("passed", "")
+    if not outcome:
+        outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
+    first = {
+        "system": named.pop("system", "file name"),
+        "task": named.pop("task"),
+        "run": named.pop("trial", "order of rows"),
+        "outcome": outcome,
+        "score": named.pop("score", ""),
+        "family": named.pop("family", ""),
+        "started": named.pop("started", ""),
+    }
+    return first | named
 
 
 def aggregates(

@@ -37,6 +37,7 @@ from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file, separator_of
 from passhat.ingest.saved_counts import count_saved
+from passhat.ingest.table_faults import table_facts
 from passhat.messages import plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
 from passhat.records.column_names import ColumnMap
@@ -184,7 +185,7 @@ def _source(
         highest = max(high for high in groups["score_high"] if high is not None)
         notes += (judged_only(mapping.pass_if) if mapping.pass_if else scores_left_out(highest),)
     kinds = {"csv": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
-    facts = {"format": kinds[shape], **tables.table_facts(plan.found, mapping)}
+    facts = {"format": kinds[shape], **table_facts(plan.found, mapping)}
     unused = () if own else tables.left_out_columns(engine.columns, plan.found, mapping)
     return Source(
         name=str(plan.path),

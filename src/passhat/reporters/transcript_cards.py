@@ -12,6 +12,7 @@ from passhat.messages import plural
 from passhat.records.answered_calls import TOOL_ROLES, answered_calls
 from passhat.records.transcript import Call, Check, Transcript, Turn, cut_text
 from passhat.reporters.numbers import amount
+from passhat.reporters.template_cache import template_cache
 from passhat.reporters.transcript_text import is_in_turns, safe_passage
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=template_cache(),
     )
 
 

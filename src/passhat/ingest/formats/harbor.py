@@ -11,8 +11,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
-from passhat.ingest.sibling_files import sibling_decoded, sibling_text
-from passhat.ingest.transcripts.files import end_room
+from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
 from passhat.messages import few, short
 from passhat.records import Outcome

@@ -91,7 +91,9 @@ def _subject(cell: Any) -> str | None:
 
 def _notes(sheet: Sheet, by_trace: Mapping[str, list[int]], tasks: Sequence[str]) -> Iterator[str]:
     names = sheet.cells("name")
-    twice = sum(len(places) - len({names[one] for one in places}) for places in by_trace.values())
+    twice = sum(
+        len(places) - len({str(names[one]) for one in places}) for places in by_trace.values()
+    )
     if twice:
         again = plural(twice, "score has", "scores have")
         yield f"{again} the name of an earlier one of the same trace: the last one counts"

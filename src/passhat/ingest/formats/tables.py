@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
-from passhat.ingest.decimal_commas import SEPARATORS, comma_fault, with_points
 from passhat.ingest.document import Document
-from passhat.ingest.marked_numbers import shares, without_marks
 from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
@@ -26,9 +24,16 @@ from passhat.ingest.rows import (
     row_names,
     sheet_of,
 )
-from passhat.ingest.table_faults import aggregates, conflicting
+from passhat.ingest.table_faults import aggregates, conflicting, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
+from passhat.ingest.written_numbers import (
+    SEPARATORS,
+    comma_fault,
+    shares,
+    with_points,
+    without_marks,
+)
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import (
@@ -140,11 +145,11 @@ def _outcomes(
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
     if tests:
-        told = judged_outcomes(tests, found, sheet.cells)
+        stated = judged_outcomes(tests, found, sheet.cells)
     else:
-        told = stated_outcomes(found, sheet.cells, scores)
+        stated = stated_outcomes(found, sheet.cells, scores)
     cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
-    outcomes = with_errors(told, map(error_text, cells))
+    outcomes = with_errors(stated, map(error_text, cells))
     if None in outcomes:
         row = outcomes.index(None)
         raise _no_outcome(name, table.where(row), row, found, sheet, tests)
@@ -234,7 +239,7 @@ def notes_on(
 ) -> tuple[str, ...]:
     """What a reader of a table should know: the columns left aside, and what passes.
 
-    `repeats` tells whether trials of a task are told apart by nothing but their order.
+    `repeats` says whether nothing but their order distinguishes the trials of a task.
     """
     notes = []
     unused = [] if own else _unused(columns, found, mapping)
@@ -324,9 +329,9 @@ def _no_outcome(
     for column in columns:
         cell = sheet.cells(column)[row]
         nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
-        told = nothing if is_missing(cell) else comma_fault(cell)
-        if told:
-            return ReadError(f'{name}, {where}, column "{short(column)}": {told}')
+        fault = nothing if is_missing(cell) else comma_fault(cell)
+        if fault:
+            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
     if tests:
         shown = few(
             f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
@@ -351,24 +356,6 @@ def _format(document: Document) -> str:
         return "passhat trials"
     kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
     return kinds.get(document.kind, "JSON table")
-
-
-def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
-    """Which column became what, and what stands in for columns that are not there."""
-    named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
-    outcome = named.pop("passed", "")
-    if not outcome:
-        outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
-    first = {
-        "system": named.pop("system", "file name"),
-        "task": named.pop("task"),
-        "run": named.pop("trial", "order of rows"),
-        "outcome": outcome,
-        "score": named.pop("score", ""),
-        "family": named.pop("family", ""),
-        "started": named.pop("started", ""),
-    }
-    return first | named
 
 
 def left_out_columns(
@@ -398,7 +385,7 @@ def _unused_columns(
 
 
 def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether a system's trials of a task are told apart by nothing but their order."""
+    """Whether nothing but their order distinguishes a system's trials of a task."""
     if "trial" in columns:
         return False
     keys = [map(str, columns[name]) for name in ("system", "task") if name in columns]

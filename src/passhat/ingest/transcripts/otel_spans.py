@@ -1,12 +1,29 @@
-"""What was said in spans: the messages of model calls, each told once, and what tools gave."""
+"""What spans call things, and what was said in them: each message once, and what tools gave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, transcript_of
 from passhat.records.transcript import Call, Transcript, Turn
+
+MODEL_CALLS = ("chat", "text_completion", "generate_content")
+TOOL_CALLS = ("execute_tool",)
+SYSTEM_ATTRIBUTES = (
+    *("gen_ai.agent.name", "agent.name", "gen_ai.request.model", "llm.model_name", "ai.model.id"),
+    "service.name",
+)
+TOKENS_IN = (
+    *("gen_ai.usage.input_tokens", "llm.token_count.prompt", "ai.usage.inputTokens"),
+    "ai.usage.promptTokens",
+)
+TOKENS_OUT = (
+    *("gen_ai.usage.output_tokens", "llm.token_count.completion", "ai.usage.outputTokens"),
+    "ai.usage.completionTokens",
+)
+TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
+"""What OpenTelemetry's GenAI names, OpenInference and Vercel's AI SDK call these."""
 
 WHOLE = ("pydantic_ai.all_messages", "all_messages_events", "gen_ai.conversation.messages")
 """Attributes in which frameworks keep a whole conversation."""
@@ -17,10 +34,28 @@ OUTPUTS = ("gen_ai.output.messages", "gen_ai.completion", "output.value")
 Attributes = Mapping[str, Any]
 
 
+def operation(attributes: Mapping[str, Any]) -> str:
+    """What a span does, in OpenTelemetry's words."""
+    kind = str(attributes.get("openinference.span.kind", "")).upper()
+    if kind in ("LLM", "TOOL"):
+        return MODEL_CALLS[0] if kind == "LLM" else TOOL_CALLS[0]
+    vercel = str(attributes.get("ai.operationId", ""))
+    if vercel.endswith((".doGenerate", ".doStream")):
+        return MODEL_CALLS[0]
+    if vercel == "ai.toolCall":
+        return TOOL_CALLS[0]
+    return str(attributes.get("gen_ai.operation.name", ""))
+
+
+def first_of(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """The first of some attributes that a span has."""
+    return next((attributes[name] for name in names if name in attributes), None)
+
+
 def spans_transcript(spans: Sequence[Attributes], error: str = "") -> Transcript | None:
     """A conversation out of the attributes of a trial's spans, in the order of time.
 
-    Each call of a model repeats what was said before it: only what is new is told.
+    Each call of a model repeats what was said before it: only what is new is taken.
     """
     turns = tuple(_new_turns(spans)) or _whole(spans) or tuple(_tool_turns(spans))
     return Transcript(messages=turns, error=error if turns else "") or None
@@ -33,7 +68,7 @@ def _new_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:
         if not span.get("gen_ai.operation.name") or (given is None and gave is None):
             continue
         if said and span["gen_ai.operation.name"] == "invoke_agent":
-            continue  # an agent's span sums up the calls that were already told
+            continue  # an agent's span sums up the calls that were taken already
         asked = asked_and_answered(given, None)
         yield from asked[len(said) :] if asked[: len(said)] == said else asked
         answered = asked_and_answered(None, gave)

@@ -27,6 +27,7 @@ from passhat.reporters.numbers import amount, percent_range, points, span
 from passhat.reporters.page_layout import lay_out
 from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
+from passhat.reporters.template_cache import template_cache
 from passhat.stats.estimate import Interval
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=template_cache(),
     )
     environment.globals |= {
         "reading_lines": reading_lines,
