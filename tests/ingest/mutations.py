@@ -101,7 +101,8 @@ def sampled_logs(folder):
             path.name.startswith("results_") or path.name == "results.json"
         ):  # means, not trials: they lie beside the samples
             continue
-        if {"refused", "bfcl", "harbor"} & set(path.parts):  # no trials, or only with a folder
+        # no trials, or only with a folder, or not in the first entries of each list
+        if {"refused", "bfcl", "harbor", "helm"} & set(path.parts):
             continue
         if path.suffix == ".json":
             files = {path.name: of_json(json.loads(path.read_bytes()))}
@@ -173,6 +174,9 @@ def written_logs():
         "tags": ["x"], "tools": ["f"], "duration_ms": 7, "error": None, "messages": spoken,
         "started": "2026"}  # fmt: skip
     yield "table", {"table.json": [row, row | {"trial": 2}]}
+    stat = {"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 1.0, "mean": 1.0}
+    instance = {"instance_id": "id1", "train_trial_index": 0, "stats": [stat]}
+    yield "helm", {"per_instance_stats.json": [instance, instance | {"train_trial_index": 1}]}
     yield "runs inside", {"runs.json": {"agent": "m", "runs": [row, row | {"trial": 2}]}}
 
 

@@ -153,7 +153,7 @@ def test_a_system_prompt_is_no_agent(samples, counts):
 
 
 def test_columns_that_disagree_are_refused_and_one_can_be_chosen(samples, counts):
-    table = samples / "inspect_dataframe" / "two_verdicts.csv"
+    table = samples / "refused" / "two_verdicts.csv"
     with pytest.raises(ReadError, match=r'line 4: the columns "passed" .* "correct" .* disagree'):
         read_trials(table)
     strict = read_trials(table, mapping=ColumnMap(passed="correct"))

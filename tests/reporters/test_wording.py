@@ -153,10 +153,10 @@ def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
 def test_the_picture_of_luck_says_how_far_it_is_known():
     flat = _report(bot={f"t{i}": "PF" * 5 for i in range(9)})
     luck = flat.system().variance.luck.interval
-    stated = f"(somewhere from {percent(luck.low)} to {percent(luck.high)})."
-    assert flat.plots.variance().finding.endswith(stated)
+    stated = f"Somewhere from {percent(luck.low)} to {percent(luck.high)}. "
+    assert flat.plots.variance().finding.startswith(stated)
     still = _report(bot={"a": "PPP", "b": "FFF"})
-    assert still.plots.variance().finding.endswith("which leaves it open.")
+    assert ", which leaves the share open." in still.plots.variance().finding
 
 
 def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():

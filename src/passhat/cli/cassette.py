@@ -1,4 +1,4 @@
-"""`passhat cassette`: what is recorded, whether it is whole, and what may go."""
+"""`passhat cassette`: list, show, verify and prune recorded runs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def verify(context: click.Context, files: Paths) -> None:
 
 
 @cassette.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Show what would be dropped, and change nothing.")
 def prune(dry_run: bool) -> None:
     """Drop what the suite here no longer has: systems, tasks, and runs beyond `runs:`."""
     suite = _suite()

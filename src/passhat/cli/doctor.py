@@ -38,7 +38,7 @@ Part = Literal["system", "model", "server"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at: `problem` says that `text` tells what to do about it.
+    """One check; where it is a `problem`, `text` says what to do about it.
 
     A `note` is a problem of something that a run does without. `code` is what a problem exits with:
     the suite's own faults exit as `validate` does.
@@ -56,7 +56,7 @@ class Finding:
 @click.option("--ask", is_flag=True, help="Ask every model one short question (costs a little).")
 @click.pass_context
 def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
-    """See whether SUITE (passhat.yml here, where none is named) can run on this machine.
+    """See whether SUITE (default: passhat.yml) can run on this machine.
 
     Keys are looked for, servers are started and asked for their tools, programs are looked up.
     Nothing is paid for without --ask. Where `passhat run` would replay cassettes, what only a live
@@ -126,7 +126,7 @@ async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Par
 
 
 def _needed(part: Part, suite: Suite, source: AnswerSource, *, ask: bool) -> bool:
-    """Whether a run, or --ask, cannot do without."""
+    """Whether a run, or --ask, needs it."""
     live = suite.cassette.servers == "live" if part == "server" else ask and part == "model"
     return source.asks or live
 
@@ -154,7 +154,7 @@ def _importable(module: str) -> bool:
 
 
 def _system(system: System, directory: Path) -> Iterator[Finding]:
-    """What can be known of an agent that is no model without running it."""
+    """What can be checked of an agent that is not a model, without running it."""
     from passhat.records import CommandSystem, HttpSystem, PythonSystem
 
     what = f"system {system.name}"
@@ -172,7 +172,7 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
 
 
 def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
-    """What a suite names and what is not here is a fault of the suite: `run` refuses it too."""
+    """What the suite names and is missing here; `run` refuses it too."""
     if reason is None:
         return Finding(what=what, text=fine)
     return Finding(what=what, text=reason, problem=True, code=ExitCode.USAGE)

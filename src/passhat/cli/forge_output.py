@@ -82,7 +82,7 @@ def announce_run(
 
 
 def announce(review: ChangeReview, output: Output, *, key: str) -> None:
-    """Tell reviewers; what a forge refuses is said on standard error and changes no exit code."""
+    """Post for reviewers; what a forge refuses is only printed on standard error."""
     from passhat.forges.github import github_job
     from passhat.forges.gitlab import gitlab_job, post_note
     from passhat.reporters import render

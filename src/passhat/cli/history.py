@@ -129,7 +129,7 @@ def tag(path: Path | str, run: str, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_of_store
 def delete(path: Path | str, run: str, yes: bool) -> None:
-    """Forget a run and everything that was its own.
+    """Delete a run with its trials and transcripts.
 
     Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
     """
@@ -227,7 +227,7 @@ def search(
 @history.command()
 @_of_store
 def vacuum(path: Path) -> None:
-    """Give the space of deleted runs back."""
+    """Free the disk space of deleted runs."""
     with _open(path) as store:
         store.vacuum()
 
@@ -249,7 +249,7 @@ def add(
     started: str | None,
     no_transcripts: bool,
 ) -> None:
-    """Keep the results in a log of any tool as a run, with what was said where it holds that.
+    """Keep the results in a log of any tool as a run, with its transcripts if it has any.
 
     Runs of one suite make a trend: name it where logs have names of their own.
 

@@ -30,7 +30,7 @@ class Listed(TypedDict):
 @click.option("--models", is_flag=True, help="List the models that have a price instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> None:
-    """List what SUITE would run (passhat.yml here, where none is named).
+    """List what SUITE would run (default: passhat.yml).
 
     \b
       passhat list suite.yml --rows

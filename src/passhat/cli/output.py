@@ -69,7 +69,7 @@ class Output:
                 raise click.UsageError(f"-o {path}: there is no folder {path.parent}")
 
     def say(self, text: str) -> None:
-        """Talk on standard error."""
+        """Print a note on standard error."""
         if not self.quiet:
             from passhat.reporters.safe_text import safe_lines
 

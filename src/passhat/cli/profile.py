@@ -1,4 +1,4 @@
-"""`passhat profile`: where does the agent stand among others?"""
+"""`passhat profile`: how does the agent compare with others?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows: its events while it lasts, then its answer, and the exit code it deserves."""
+"""What a run shows: its events while it lasts, then its answer and its exit code."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ USUAL = (Path("cassettes"), Path("snapshots"), Path(".passhat"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
-    """Search PATHS (what passhat wrote here, where none is named) for secrets.
+    """Search PATHS (default: what passhat wrote here) for secrets.
 
     Found are the values of variables whose names end like MY_KEY or DB_PASSWORD, what the suite
     here refers to as a secret, and everything with the shape of a known kind of key. Compressed

@@ -63,7 +63,7 @@ def view(
 def _store(
     reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
 ) -> tuple[Path | str, str]:
-    """The store to look at, and what to call it; logs are read into one that lives as long."""
+    """The store to show, and its title; logs are read into a temporary one."""
     from passhat.history import DEFAULT_PATH, History
     from passhat.journeys.history_files import keep_logs
     from passhat.journeys.results import is_store

@@ -1,4 +1,4 @@
-"""`passhat worker`: run trials of runs that others lead."""
+"""`passhat worker`: run trials of runs that were started elsewhere."""
 
 from __future__ import annotations
 

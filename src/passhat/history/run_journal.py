@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from passhat.history.leases import Lease
 from passhat.history.lookups import read_trials_from
@@ -68,6 +69,10 @@ _ADD_TO_ACCOUNT = (
 )
 
 
+Kinds = Mapping[type, Sequence[Any]]
+"""Entries by their type."""
+
+
 class RunJournal:
     """What was launched, asked, answered and finished in one run; durable when `write` returns.
 
@@ -87,14 +92,16 @@ class RunJournal:
 
     def write(self, entries: Sequence[Entry], /) -> None:
         """Everything in one transaction: all of it is kept, or none."""
-        finished = [entry for entry in entries if isinstance(entry, Finished)]
-        if any(isinstance(entry, CallIntent) for entry in entries):
+        kinds = _by_kind(entries)
+        finished = kinds.get(Finished, ())
+        if CallIntent in kinds:
             self._marks.open()
         with self.history.writing():
             if self._lease is not None:
                 self._lease.renew(self.history.database)
-            self._insert_tickets([entry for entry in entries if isinstance(entry, Ticket)])
-            for part in one_entry_a_call(entries):
+            self._insert_tickets(kinds.get(Ticket, ()))
+            parts = map(_by_kind, one_entry_a_call(entries)) if Refused in kinds else (kinds,)
+            for part in parts:
                 self._write_calls(part)
             if finished:
                 self.history.insert_trials(
@@ -248,16 +255,15 @@ class RunJournal:
         if any(amounts):
             self.history.database.execute(_ADD_TO_ACCOUNT, (self.run.id, *amounts))
 
-    def _write_calls(self, entries: Sequence[CallEntry]) -> None:
+    def _write_calls(self, kinds: Kinds) -> None:
         """Write what is said of calls, at most one entry for each."""
-        self._insert_answers([e for e in entries if isinstance(e, CallIntent | Answer)])
-        self._forget_intents([e for e in entries if isinstance(e, Refused)])
-        accepted = [e for e in entries if isinstance(e, AcceptedCall)]
-        if accepted:
+        self._insert_answers([*kinds.get(CallIntent, ()), *kinds.get(Answer, ())])
+        self._forget_intents(kinds.get(Refused, ()))
+        if accepted := kinds.get(AcceptedCall):
             rows = [(entry.remote, *self._key(entry)) for entry in accepted]
             self.history.database.executemany(_ACCEPTED, rows)
-        lost = [_lost_call(entry) for entry in entries if isinstance(entry, LostAnswer)]
-        found = sum(isinstance(entry, Answer) and entry.found for entry in entries)
+        lost = [_lost_call(entry) for entry in kinds.get(LostAnswer, ())]
+        found = sum(entry.found for entry in kinds.get(Answer, ()))
         if lost or found:
             self._add_to_account(lost, found=found)
 
@@ -294,6 +300,13 @@ class RunJournal:
             return entry.request, entry.reply, 0, 0, 1, session
         cost, tokens = entry.most.cost, entry.most.tokens
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
+
+
+def _by_kind(entries: Sequence[Entry]) -> Kinds:
+    kinds: dict[type, list[Any]] = {}
+    for entry in entries:
+        kinds.setdefault(type(entry), []).append(entry)
+    return kinds
 
 
 def _lost_call(entry: LostAnswer) -> OpenCall:

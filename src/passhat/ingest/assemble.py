@@ -130,21 +130,21 @@ def _read_as(
     reader: Reader, table: TrialTable, columns: Mapping[str, Any], mapping: ColumnMap
 ) -> Facts:
     """How the file was read, with what the user's options changed."""
-    told = dict(table.read_as)
+    facts = dict(table.read_as)
     if "system" in mapping.left_out():
-        told["system"] = "file name"
+        facts["system"] = "file name"
     if mapping.name is not None:
-        told["system"] = f'"{short(mapping.name)}" (`name`)'
+        facts["system"] = f'"{short(mapping.name)}" (`name`)'
     if mapping.pass_if is not None:
-        told["outcome"] = f"{mapping.pass_if} (`pass_if`)"
+        facts["outcome"] = f"{mapping.pass_if} (`pass_if`)"
     for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
         if column not in columns:
-            told[part] = ""
+            facts[part] = ""
     if mapping.family_pattern is not None:
-        told["family"] = f'"{short(mapping.family or "")}" in the name of the task'
+        facts["family"] = f'"{short(mapping.family or "")}" in the name of the task'
     if "trial" in mapping.left_out():
-        told["run"] = "order of rows"
-    return reader.reading.facts(told, table.left_out)
+        facts["run"] = "order of rows"
+    return reader.reading.facts(facts, table.left_out)
 
 
 def _fault_of(name: str, table: TrialTable) -> Fault:
@@ -200,8 +200,8 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     except ValueError:
         if isinstance(value, int):  # of hundreds of digits
             raise fault(row, name, "must be finite, and a number that a float can hold") from None
-        told = comma_fault(value) or f"must be a number or empty, got {short_value(value)}"
-        raise fault(row, name, f"{told}; or {leave_out(name)}") from None
+        said = comma_fault(value) or f"must be a number or empty, got {short_value(value)}"
+        raise fault(row, name, f"{said}; or {leave_out(name)}") from None
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
@@ -226,8 +226,8 @@ def _holds(test: ColumnCondition, cell: Any, row: int, fault: Fault) -> bool:
     try:
         return test.holds(cell)
     except ValueError:
-        told = f"`pass_if` compares it with a number, but it is {short_value(cell)}"
-        raise fault(row, test.column, told) from None
+        said = f"`pass_if` compares it with a number, but it is {short_value(cell)}"
+        raise fault(row, test.column, said) from None
 
 
 def _fit_scores(

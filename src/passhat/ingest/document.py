@@ -146,7 +146,7 @@ def _not_utf8(name: str, data: bytes) -> ReadError:
     at = 0
     try:
         data.decode("utf-8")
-    except UnicodeDecodeError as error:  # the first told only where in its own string it stands
+    except UnicodeDecodeError as error:  # the first error counts from the start of its string
         at = error.start
     return ReadError(f"{_at(name, data, at)}: not text in UTF-8 (byte {at:,}); save it as UTF-8")
 

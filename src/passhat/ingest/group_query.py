@@ -36,7 +36,7 @@ _LOOKED_AT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuery:
-    """Which columns are asked for, and how the outcome is told; `score` is SQL too."""
+    """Which columns are asked for, and what says the outcome; `score` is SQL too."""
 
     path: Path
     found: Mapping[str, str]

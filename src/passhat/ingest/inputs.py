@@ -136,7 +136,7 @@ def _walk(
     files, folders = _entries(folder, limits)
     covered = False
     for path in files:
-        if path.name in companions:  # the words of a known result: for whoever asks for them
+        if path.name in companions:  # the words of a known result: read if they are asked for
             continue
         try:
             document = Document(str(path), path=path, data=None, limits=limits)

@@ -66,8 +66,8 @@ class JUnitCase:
 
     def torn_down(self) -> bool:
         """Whether it only tells that clearing up failed, as pytest does beside a failure."""
-        told = [message for _, message in self.verdicts]
-        return len(told) == 1 and told[0].startswith(_TEARDOWN)
+        messages = [message for _, message in self.verdicts]
+        return len(messages) == 1 and messages[0].startswith(_TEARDOWN)
 
 
 @dataclass(slots=True, kw_only=True)

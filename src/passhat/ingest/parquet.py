@@ -102,7 +102,7 @@ class _Arrow:
 
     @functools.cached_property
     def _table(self) -> Any:
-        """All of it, each text once: whoever repeats one a million times has not filled memory."""
+        """All of it, each text once: one that is repeated a million times takes no more."""
         import pyarrow
         from pyarrow import parquet
 

@@ -185,7 +185,7 @@ class _DuckDb:
     def zero_or_one(self, column: str) -> bool:
         if self._shape != "parquet":
             return False
-        known = [told for _, _, name, *told in self._chunks if name == column]
+        known = [bounds for _, _, name, *bounds in self._chunks if name == column]
         # Between 0 and 1 there is nothing else only where numbers are whole.
         whole, words = {"BOOLEAN", "INT32", "INT64"}, {"0", "1", "false", "true"}
         return bool(known) and all(
@@ -196,11 +196,11 @@ class _DuckDb:
     @functools.cached_property
     def _chunks(self) -> list[tuple[Any, ...]]:
         """What a Parquet file tells of each column in each group of rows."""
-        told = (
+        asked = (
             "file_name || '#' || row_group_id, row_group_num_rows, path_in_schema, type, "
             "stats_min_value, stats_max_value, stats_null_count"
         )
-        query = f"SELECT {told} FROM parquet_metadata(?)"  # noqa: S608 # constant
+        query = f"SELECT {asked} FROM parquet_metadata(?)"  # noqa: S608 # constant
         return list(self._connection.execute(query, [self._files]).fetchall())
 
     def fingerprint(self, column: str) -> str:

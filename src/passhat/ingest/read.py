@@ -50,7 +50,7 @@ def read_trials(
     duplicates: Duplicates = "error",
     limits: Limits | None = None,
 ) -> Trials:
-    r"""The trials in files, folders, globs, bytes or standard input (`-`), whoever wrote them.
+    r"""The trials in files, folders, globs, bytes or standard input (`-`), of any tool.
 
     >>> trials = read_trials(b"task,trial,passed\nrefund,1,yes\nrefund,2,no\n")
     >>> trials.tally().passed.tolist(), trials.tally().failed.tolist()
@@ -319,8 +319,8 @@ def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _called_by_file(piece: Piece) -> bool:
-    told = piece.table.read_as.get("system", piece.reader.reading.system)
-    return "system" not in piece.table.columns or told == _FILE_NAME
+    named = piece.table.read_as.get("system", piece.reader.reading.system)
+    return "system" not in piece.table.columns or named == _FILE_NAME
 
 
 def _first_difference(folders: Sequence[Path]) -> list[str]:

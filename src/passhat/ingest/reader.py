@@ -39,8 +39,8 @@ class Reading:
         >>> Reading(format="JUnit XML", task="test case").facts({"task": "test name"})
         (('format', 'JUnit XML'), ('task', 'test name'))
         """
-        told = {**_usual_words(self), **particulars, LEFT_OUT: "; ".join(left_out)}
-        return tuple((name, words) for name, words in told.items() if words)
+        words_of = {**_usual_words(self), **particulars, LEFT_OUT: "; ".join(left_out)}
+        return tuple((name, words) for name, words in words_of.items() if words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

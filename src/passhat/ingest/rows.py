@@ -328,8 +328,7 @@ def _is_row(document: Document, key: str, entry: Mapping[str, Any]) -> bool:
         return False
     if inner.keys().isdisjoint(_VERDICTS):
         return True
-    told = document.first[outer["passed"]] if "passed" in outer else b"null"
-    verdict = msgspec.json.decode(told)
+    verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
     if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
         return False  # a count or a rate of the runs in the list
     task = msgspec.json.decode(document.first[outer["task"]])

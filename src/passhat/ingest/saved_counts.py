@@ -65,15 +65,15 @@ def _open_saved(source: Input | Sequence[Input]) -> Document | None:
 def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Source:
     from passhat.ingest.formats import passhat_json
 
-    told = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
+    facts = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
     if mapping.name is not None:
-        told["system"] = f'"{mapping.name}" (`name`)'
+        facts["system"] = f'"{mapping.name}" (`name`)'
     return Source(
         name=document.name,
         format=passhat_json.READER.name,
         sha256=document.sha256,
         notes=tuple(passhat_json.saved_notes(report)),
-        read_as=passhat_json.READER.reading.facts(told, passhat_json.left_out_parts(report)),
+        read_as=passhat_json.READER.reading.facts(facts, passhat_json.left_out_parts(report)),
     )
 
 

@@ -34,9 +34,9 @@ def sibling_bytes(document: Document, *names: str) -> bytes | None:
 def sibling_decoded(
     document: Document, shape: type[Value], *names: str
 ) -> tuple[Value | None, str]:
-    """The same as JSON, and what is wrong with it: whoever was killed left it half written.
+    """The same as JSON, and what is wrong with it: a run that was killed leaves it half written.
 
-    The results do not depend on it, so that a fault in it is told in its place.
+    The results do not depend on it, so an error in it is returned instead of raised.
     """
     found = sibling_bytes(document, *names)
     if found is None:

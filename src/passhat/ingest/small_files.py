@@ -93,7 +93,7 @@ def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
     joined = None
     if len(pieces) >= FEWEST_FILES and _is_plain(mapping) and all(map(_counts_trials, pieces)):
         joined = _joined(pieces, mapping)
-    if joined is None:  # one by one: a fault is told with its file, a note with its own
+    if joined is None:  # one by one, so that an error or a note names its own file
         return [_alone(piece, mapping) for piece in pieces]
     return joined
 

@@ -76,11 +76,11 @@ def describe_sources(
     groups: dict[tuple[int, str], list[Part]] = {}
     for part in parts:
         groups.setdefault((part.given, part.source.format), []).append(part)
-    told: set[int] = set()
+    seen: set[int] = set()
     sources = []
     for (given, _), group in groups.items():
-        left_out = {} if given in told else skipped.get(given, {})
-        told.add(given)
+        left_out = {} if given in seen else skipped.get(given, {})
+        seen.add(given)
         sources.append(_one_source(group, inputs[given], left_out, mapping))
     return tuple(sources)
 
@@ -143,10 +143,10 @@ def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap
     if unknown:
         what = "that passhat cannot read" + (" or without the columns" if mapping.chosen() else "")
         yield f"{plural(len(unknown), 'file')} {what}, left out: {listed(unknown, MOST_NAMES)}"
-    told = list(reasons.items())
-    for reason, names in told[:MOST_REASONS]:
+    by_reason = list(reasons.items())
+    for reason, names in by_reason[:MOST_REASONS]:
         yield f"left out: {listed(names, MOST_NAMES)}: {reason}"
-    if more := [name for _, names in told[MOST_REASONS:] for name in names]:
+    if more := [name for _, names in by_reason[MOST_REASONS:] for name in names]:
         yield f"left out, for other reasons: {listed(more, MOST_NAMES)}"
 
 

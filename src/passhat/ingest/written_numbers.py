@@ -56,8 +56,8 @@ def comma_fault(cell: Any) -> str | None:
     if _THOUSANDS.fullmatch(text):
         meant = f"{text.replace(',', '.')} or {text.replace(',', '')}"
         meant = meant if text.count(",") == 1 else short(text.replace(",", ""))
-        told = "write numbers with a point, or without any mark"
-        return f"{short_value(cell)} may be {meant}; {told}"
+        hint = "write numbers with a point, or without any mark"
+        return f"{short_value(cell)} may be {meant}; {hint}"
     if _COMMA.fullmatch(text):
         return (
             f"{short_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with "
@@ -106,10 +106,10 @@ def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
 
 
 def _percent_notes(column: str, compared: Sequence[str], found: Mapping[str, str]) -> list[str]:
-    told = f'percentages of "{short(column)}" were'
-    notes = [f"{told} compared as they stand: 66% is 66"] if column in compared else []
+    which = f'percentages of "{short(column)}" were'
+    notes = [f"{which} compared as they stand: 66% is 66"] if column in compared else []
     if column == found.get("score"):
-        notes.append(f"{told} read as shares: 66% is a score of 0.66")
+        notes.append(f"{which} read as shares: 66% is a score of 0.66")
     return notes
 
 

@@ -214,7 +214,7 @@ def plan_gates(
 
 
 def usual_metric(ks: Sequence[int] | None) -> str:
-    """What agents are ranked by where nothing else is said."""
+    """The metric that agents are ranked by unless another is named."""
     return f"pass^{ks[-1]}" if ks else "mean_score"
 
 
@@ -261,7 +261,7 @@ def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
 
 
 def _days(given: ResultsLike, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
-    """How far the days lie apart of two results, of which one is a stored run."""
+    """How much results vary from day to day, where one of the two is a stored run."""
     from passhat.records import Trials
 
     results = None if isinstance(given, Trials) else as_results(given)
@@ -271,7 +271,7 @@ def _days(given: ResultsLike, only: Sequence[str], errors: ErrorPolicy) -> Days 
 
 
 def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:
-    """Two runs of one agent go by the names of their files, or whatever else tells them apart."""
+    """Names for two runs of one agent: those of their files, or another difference."""
     if parts[0].systems != parts[1].systems:
         return parts
     from passhat.records import Labels

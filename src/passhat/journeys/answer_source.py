@@ -62,7 +62,7 @@ def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -
 
 
 def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
-    """The systems that cannot run without being asked: those that have no cassette to answer."""
+    """The systems whose models must be called: they have no cassette."""
     if source.asks_always or not source.asks:
         return suite.systems if source.asks else ()
     return tuple(name for name in suite.systems if not _path(suite, name))

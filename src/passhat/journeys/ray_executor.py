@@ -148,7 +148,7 @@ def _own_environment() -> dict[str, Any]:
 
 
 def _refuse_too_big(nodes: list[Mapping[str, Any]], needs: Mapping[str, float]) -> None:
-    """A worker that fits on no node would be waited for without end."""
+    """Refuse a worker that fits on no node: the run would wait for it forever."""
     names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
     for name, wanted in needs.items():
         most = max((node["Resources"].get(names[name], 0) for node in nodes), default=0)
@@ -175,7 +175,7 @@ def _check(ray: Any, working: list[Any]) -> None:
 
 
 def _stop(ray: Any, actors: list[Any], working: list[Any]) -> None:
-    """Let trials under way finish: a worker that is killed leaves calls that are paid twice."""
+    """Let running trials finish: calls of a killed worker may be paid twice."""
     for actor in actors:
         actor.stop.remote()
     ray.wait(working, num_returns=len(working), timeout=STOP_SECONDS)

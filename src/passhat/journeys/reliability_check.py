@@ -88,7 +88,7 @@ class ReliabilityCheck:
     def finish(
         self, run: TrialRecorder, outcome: str, *, seconds: float, error: str | None = None
     ) -> None:
-        """Hand over what came of the run: passed, failed or errored."""
+        """Record how the run ended: passed, failed or errored."""
         from passhat.records import Outcome, Trial
 
         assert self._ticket is not None, "a run was asked for"

@@ -113,7 +113,7 @@ class ReportCache:
 
 
 class _Kept(Generic[Answer]):
-    """The latest answers; two requests never work out the same one at the same time."""
+    """The latest answers; two requests never compute the same one at once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -131,7 +131,7 @@ class _Kept(Generic[Answer]):
 
 
 def _mark(run: Run) -> Hashable:
-    """What tells one state of a run from another: a resumed run grows and ends again."""
+    """Identifies one state of a run: a resumed run grows and ends again."""
     return run.key, run.status, run.finished, run.trials, run.passed, run.errored
 
 

@@ -151,7 +151,7 @@ class Results:
             raise self._neither_file_nor_run(error) from error
 
     def _worded(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
-        """What is said of each source, in the words of who asks."""
+        """A note on each source, in the words of the caller."""
         if (word := self.wording) is None:
             return sources
         return tuple(

@@ -298,7 +298,7 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
 
 
 def _ending(kept: dict[str, Any]) -> str:
-    """How an attempt ended that no expectation speaks about."""
+    """How an attempt ended where no expectation says it."""
     if kept.get("exit_code"):
         from passhat.runner.agents.command import exit_sentence
 

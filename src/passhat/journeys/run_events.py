@@ -1,4 +1,4 @@
-"""What a run tells while it lasts: how it was opened, then the events of the runner."""
+"""The events of a run: how it was opened, then those of the runner."""
 
 from __future__ import annotations
 

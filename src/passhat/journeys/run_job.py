@@ -177,7 +177,7 @@ def _notes(job: RunJob, rule: StoppingRule | None) -> list[str]:
 
 
 def _refuse_absent(suite: Suite) -> None:
-    """What can only fail is not begun: no trial could run without its program or function."""
+    """Refuse a run that can only fail: its program or function is missing."""
     from passhat.runner.programs import absent_functions, absent_programs
 
     absent = [*absent_programs(suite), *absent_functions(suite)]
@@ -238,7 +238,7 @@ def _run(
 
 
 def _raise_if_over(result: RunResult, opened: RunStore) -> None:
-    """An interrupted run that is kept can be resumed: its answer is not worth waiting for."""
+    """Whether to skip the answer: an interrupted run that is kept can be resumed."""
     kept = opened.run is not None
     if result.ending == "interrupted" and (kept or not result.trials):
         raise RunInterrupted(

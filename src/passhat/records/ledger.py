@@ -147,12 +147,11 @@ def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
     >>> [len(part) for part in one_entry_a_call([asked, refused, asked])]
     [1, 1, 1]
     """
-    calls = [entry for entry in entries if not isinstance(entry, Ticket | Finished)]
-    if not any(isinstance(entry, Refused) for entry in calls):
-        return [calls]  # everything else is written before the next thing is said of its call
     parts: list[list[CallEntry]] = []
     seen: set[CallKey] = set()
-    for entry in calls:
+    for entry in entries:
+        if isinstance(entry, Ticket | Finished):
+            continue
         key = call_key(entry)
         if not parts or key in seen:
             parts.append([])

@@ -21,7 +21,7 @@ class Allocation(Protocol):
     """
 
     def restore(self, tickets: Sequence[Ticket], /) -> None:
-        """Told once, before anything else: the tickets that an interrupted run gave out."""
+        """Called once, before anything else, with the tickets that an interrupted run gave out."""
         ...
 
     def next(self, count: int, /) -> Sequence[Ticket] | None:

@@ -1,4 +1,4 @@
-"""One trial from its ticket to its row: set up, let the agent work, grade, and put away."""
+"""One trial from its ticket to its row: set up, let the agent work, grade, clean up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time an attempt may take, not counting what it waits for on account of others."""
+"""The time an attempt may take, not counting the time it waits for others."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ WRONG_SCHEMA = '{"unexpected": [null, {"status": 418}]}'
 Reaction = Literal["retried", "other tool", "gave up", "looped", "made up a result"]
 
 FaultsOf = Callable[[str], Sequence[Fault]]
-"""The faults that lie on a tool."""
+"""The faults that a tool can have."""
 
 
 class FaultyModel:

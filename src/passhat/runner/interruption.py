@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for an orderly end, the second is not asked twice."""
+"""Ctrl-C and SIGTERM: the first ends a run in good order, the second at once."""
 
 from __future__ import annotations
 

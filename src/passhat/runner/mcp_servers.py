@@ -262,7 +262,7 @@ async def _pages(listing: Callable[..., Awaitable[Any]], what: str) -> list[Any]
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """What lies inside nested groups of exceptions: the first that is not a cancellation."""
+    """The first exception inside nested groups that is not a cancellation."""
     if isinstance(error, BaseExceptionGroup):
         inner = [_first_cause(each) for each in error.exceptions]
         real = [each for each in inner if not isinstance(each, asyncio.CancelledError)]

@@ -60,15 +60,15 @@ class Cassettes:
         """The tools of a trial whose results are recorded."""
         return None
 
-    def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
-        """Told of the tools that a system has."""
+    def note_tools(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
+        """Called with the tools that a system has."""
 
     def ending(self, request: AttemptRequest, /) -> Mapping[str, Any] | None:
         """How a recorded trial ended: `seed`, `seconds`, and `error` or `stop_reason`."""
         return None
 
     def finished(self, request: AttemptRequest, trial: Trial, stop_reason: str, /) -> None:
-        """Told that a trial is over and has a row."""
+        """Called when a trial is over and has a row."""
 
 
 class RememberingModel:
@@ -91,7 +91,7 @@ class RememberingModel:
 class RememberingTools:
     """Tools whose results are kept and recalled.
 
-    Where `rebuild` says so, a recalled call is made all the same and its result dropped: a fresh
+    Where `rebuild` says so, a recalled call is made anyway and its result dropped: a fresh
     server has to go through what its predecessor went through.
     """
 

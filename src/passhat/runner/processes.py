@@ -24,7 +24,7 @@ _living: dict[asyncio.subprocess.Process, tuple[str, float]] = {}
 """Leaders of groups that were started and not yet ended: the mark of their kin, and since when."""
 
 _starting: set[str] = set()
-"""Marks of groups whose leader may be there already, though we have not heard of it yet."""
+"""Marks of groups whose leader is being started: it may run before we have its pid."""
 
 
 async def start_group(

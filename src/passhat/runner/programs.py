@@ -25,7 +25,7 @@ from passhat.records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """What a system or a server of a suite cannot do without: which one, by which key, and why."""
+    """What a system or server of a suite needs and lacks: which one, by which key, and why."""
 
     section: Literal["systems", "servers"]
     name: str
@@ -59,7 +59,7 @@ def absent_programs(suite: Suite) -> Iterator[Absent]:
 def absent_functions(suite: Suite) -> Iterator[Absent]:
     """Each function that the suite calls and that cannot be imported or called.
 
-    Those that run in worker processes are left to these: what is imported may hang or crash.
+    Functions that run in worker processes are not imported here: they may hang or crash.
     """
     for system in _systems(suite):
         if not isinstance(system, PythonSystem) or system.workers:

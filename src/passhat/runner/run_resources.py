@@ -171,7 +171,7 @@ class RunResources:
     ) -> ChatModel:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
-            return memories.around(_Nobody())
+            return memories.around(_NeverAsked())
         live = await self._live(system.model, system.model.faults, request)
         return memories.around(live)
 
@@ -179,7 +179,7 @@ class RunResources:
         """The agent of a system that is not a model."""
         cassette = self._cassettes.memory(request)
         if cassette is not None and self._cassettes.holds(request):
-            return RememberingAgent(_Nobody(), cassette)
+            return RememberingAgent(_NeverAsked(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
         agent: Agent = MeteredAgent(
@@ -205,7 +205,7 @@ class RunResources:
             return
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
-            self._cassettes.heard(system.name, live.specs)
+            self._cassettes.note_tools(system.name, live.specs)
             self.tools_offered.update(spec.name for spec in live.specs)
             tools: Tools = live
             if faults := _faults(servers):
@@ -229,7 +229,9 @@ class RunResources:
             alone = self._cassettes.replaying
             journalled = memories.journal is not None
             live = (
-                _Nobody() if alone else await self._live(model, (), request, journalled=journalled)
+                _NeverAsked()
+                if alone
+                else await self._live(model, (), request, journalled=journalled)
             )
             place = Place(
                 system=request.place.system,
@@ -362,7 +364,7 @@ class RunResources:
         return PythonAgent(system)
 
 
-class _Nobody:
+class _NeverAsked:
     """The model or agent behind a cassette, which must never be asked."""
 
     async def complete(self, request: Request, /) -> NoReturn:

@@ -13,8 +13,8 @@ from passhat.fast_dataclass import dataclass
 from passhat.runner.models.exchange import Attachment, Place, ToolSpec
 
 READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"
-"""Requests that passhat makes itself, by MCP's names for them. They go the way of tool calls, so
-that they are recorded and resumed with them; no model may make them."""
+"""Requests that passhat makes itself, by MCP's names for them. They are handled as tool calls,
+so that they are recorded and resumed like them; no model may make them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, probability
 from passhat.stats.betabinomial import chance_above
@@ -48,7 +47,7 @@ _MARGIN = 0.005
 _RUNS_SHARE = 0.93
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskLabels:
     """One label per task, and the posterior chance of each: they add up to 1."""
 
@@ -56,8 +55,6 @@ class TaskLabels:
     solid: Floats
     flaky: Floats
     broken: Floats
-
-    __repr__ = repr_fields
 
     def count(self, label: str) -> int:
         return int((self.labels == label).sum())
@@ -131,8 +128,8 @@ def runs_to_label(
     ones that `label_tasks` weighs, weighed anew by those runs: left as they are now, they would
     have a suite of one or two tasks wait for several times too long.
 
-    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 92 %
-    of the tasks that went on at the observed rate had a label within the runs promised, and 33 %
+    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
+    of the tasks that went on at the observed rate had a label within the runs promised, and 39 %
     of those that went on at their true one: one that looks clean after a few runs often is not.
 
     >>> from passhat.stats.labels import label_tasks

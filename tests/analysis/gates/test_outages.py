@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.stopping import StoppingRule, replay_run
 from passhat.records import CommandSystem, Finished, Outcome, Pairing, Task, Trial, Trials
@@ -126,3 +128,20 @@ def test_an_outage_of_long_ago_is_not_waited_for():
     rule = rule_for([GATE])
     drive(rule, down_from_10_to_24, started_of=started_of)
     assert rule.verdicts()[0].word == "PASS"
+
+
+def test_a_drift_along_the_runs_is_said_in_the_verdict():
+    rule = rule_for([{**GATE, "indifference": 0.05}], runs=400)
+    # Good enough for 150 runs, then most fail.
+    drive(rule, lambda n: Outcome.PASSED if (n % 7 if n < 150 else n % 4 == 0) else Outcome.FAILED)
+    (verdict,) = rule.verdicts()
+    assert "The pass rate moved along these runs, from" in verdict.sentence
+    assert "not on the agent as it is now" in verdict.sentence
+
+
+def test_steady_runs_are_said_to_be_nothing_else():
+    rng = np.random.default_rng(2)
+    rule = rule_for([GATE], runs=400)
+    drive(rule, lambda _: Outcome.PASSED if rng.random() < 0.9 else Outcome.FAILED)
+    (verdict,) = rule.verdicts()
+    assert "moved along" not in verdict.sentence

@@ -1,6 +1,6 @@
 """Write two tables of an Inspect log: one with its system prompts, one with two verdicts.
 
-python inspect_tables_sample.py ../inspect_dataframe
+python inspect_tables_sample.py ..
 """
 
 import sys
@@ -40,7 +40,11 @@ verdicts = [
     SampleColumn("correct", path=lambda sample: sample.scores["exact"].value, full=True),
 ]
 kept = [column.name for column in common]
-for name, columns in (("prompts", [prompt, verdicts[0]]), ("two_verdicts", verdicts)):
+tables = {
+    "inspect_dataframe/prompts.csv": [prompt, verdicts[0]],
+    "refused/two_verdicts.csv": verdicts,
+}
+for name, columns in tables.items():
     frame = samples_df(log.location, columns=common + columns)
     frame = frame[kept + [column.name for column in columns]]
-    frame.to_csv(folder / f"{name}.csv", index=False)
+    frame.to_csv(folder / name, index=False)

@@ -8,6 +8,7 @@ from datetime import datetime
 from passhat.messages import listed, plural
 from passhat.records import Outcome, Trial
 from passhat.stats.sequential import Outage, OutageGuard
+from passhat.stats.sequential.drift import find_drift
 
 LONGEST_PAUSE = 600.0
 """Seconds that a run waits at most before it tries again."""
@@ -111,6 +112,21 @@ def outage_words(watch: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
         held = plural(watch.waiting, unit)
         words.append(f"{held} wait for the next pass, to tell failures from an outage.")
     return tuple(words)
+
+
+def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
+    """What a verdict says where the pass rate moved along its runs; mostly nothing."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(run.task for run in runs))}
+    passed = [run.outcome is Outcome.PASSED for run in runs]
+    found = find_drift([places[run.task] for run in runs], passed)
+    if found is None:
+        return ()
+    halves = f"{100 * found.first_half:.0f} % in their first half to {100 * found.second_half:.0f}"
+    words = (
+        f"The pass rate moved along these runs, from {halves} % in the second, by more than "
+        "chance: the verdict is on their mean, not on the agent as it is now."
+    )
+    return (words,)
 
 
 def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.gates.demands import NumberDemand
-from passhat.analysis.gates.outages import outage_words
+from passhat.analysis.gates.outages import drift_words, outage_words
 from passhat.analysis.gates.sentences import settled_sentence, shown
 from passhat.analysis.gates.sequential import DrawGate
 from passhat.analysis.gates.streams import EveryTaskWatch, GateWatch, Stream
@@ -33,6 +33,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
     unit = "pair" if gate.paired else "run" if gate.k == 1 else "draw"
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
+    outage = (*outage, *drift_words([draw[0] for draw, counts in taken if counts and draw]))
     sentence = settled_sentence(
         gate.gate,
         system,

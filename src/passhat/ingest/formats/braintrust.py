@@ -65,11 +65,11 @@ READER = Reader(
 
 
 def _is_root(sheet: Sheet, place: int) -> bool:
-    told = sheet.cells("is_root")[place]
-    if isinstance(told, str):
-        return told.strip().lower() in ("true", "1", "")
-    if told is not None:
-        return bool(told)
+    marked = sheet.cells("is_root")[place]
+    if isinstance(marked, str):
+        return marked.strip().lower() in ("true", "1", "")
+    if marked is not None:
+        return bool(marked)
     if "span_parents" in sheet.columns:
         return sheet.cells("span_parents")[place] in (None, "", [], "[]", "null")
     root = sheet.cells("root_span_id")[place]

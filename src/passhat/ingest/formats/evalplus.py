@@ -60,11 +60,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         raise ReadError(f'{document.name}: has no scorer "{asked}"; it has base, plus')
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
-    told = "base_status and plus_status are pass" if plus else "base_status is pass"
+    passes = "base_status and plus_status are pass" if plus else "base_status is pass"
     return TrialTable.of_rows(
         _rows(_system(document), results, plus=plus),
         entry="sample",
-        read_as={"outcome": told},
+        read_as={"outcome": passes},
         left_out=() if plus or mapping.scorer != "base" else ("plus_status",),
     )
 

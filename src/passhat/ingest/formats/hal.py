@@ -52,11 +52,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     listed = dict[str, Any](_listed(summary))
     if listed:
         endings = dict(_never_finished(upload.raw_eval_results)) | listed
-        told = "successful_tasks and failed_tasks"
+        outcome_from = "successful_tasks and failed_tasks"
         asked = {str(task) for task in summary.latencies}
     else:
         endings = dict(_each(upload.raw_eval_results))
-        told = "raw_eval_results of each task"
+        outcome_from = "raw_eval_results of each task"
         asked = {str(task) for task in _by_task(upload.raw_eval_results)}
     if not endings:
         raise ReadError(
@@ -67,7 +67,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     lost = sorted(asked - set(endings))
     ran = plural(len(lost), "task that ran has", "tasks that ran have")
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
-    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": told})
+    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": outcome_from})
 
 
 READER = Reader(

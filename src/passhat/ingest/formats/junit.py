@@ -130,8 +130,8 @@ def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str
     several = next((list(found) for found in hosts.values() if len(found) > 1), None)
     if several is None or mapping.system == "hostname":
         return []
-    told = f"suites of one name on the hosts {few(several, 3)} were read as runs of one system"
-    return [f"{told} (`system='hostname'` keeps them apart)"]
+    note = f"suites of one name on the hosts {few(several, 3)} were read as runs of one system"
+    return [f"{note} (`system='hostname'` keeps them apart)"]
 
 
 def _ran(cases: Sequence[JUnitCase]) -> list[bool]:
@@ -174,13 +174,13 @@ def _settle_reruns(suite: JUnitSuite) -> int:
 def _expected_and_skipped(cases: Sequence[JUnitCase]) -> list[str]:
     notes = []
     if xfailed := sum(case.xfailed for case in cases):
-        told = plural(
+        note = plural(
             xfailed, "xfailed test counts as a failure", "xfailed tests count as failures"
         )
-        notes.append(f"{told}, though it was expected")
+        notes.append(f"{note}, though it was expected")
     if xpassed := sum(case.xpassed for case in cases):
-        told = plural(xpassed, "strict xpass counts as a pass", "strict xpasses count as passes")
-        notes.append(f"{told}, though it was not expected")
+        note = plural(xpassed, "strict xpass counts as a pass", "strict xpasses count as passes")
+        notes.append(f"{note}, though it was not expected")
     if skipped := sum(case.skipped for case in cases):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     return notes

@@ -48,7 +48,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a document, by the first filter and metric unless another is chosen."""
     lines = [(n, _without_words(line)) for n, line in document.lines(dict[str, Any])]
-    deque(document.lines(_Line), maxlen=0)  # a fault is told with its line and its field
+    deque(document.lines(_Line), maxlen=0)  # an error names its line and its field
     kept, notes = _chosen_filter(lines)
     metric, more = _metric(document, kept, mapping.scorer)
     named = _FILE.fullmatch(document.stem)

@@ -135,7 +135,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     """What the spans of each trial say in the order of time, where they were let keep it."""
     trials = _trials(document, mapping)[::-1]
     while trials:
-        spans = trials.pop()  # what was told need not be kept: the texts of all spans are the file
+        spans = trials.pop()  # not needed again: the texts of all spans are most of the file
         ordered = sorted(spans, key=lambda span: span.started or "")
         error = spans[0].error or ""
         yield spans_transcript([span.attributes for span in ordered], error)
@@ -370,7 +370,7 @@ def _first(spans: Sequence[OtelSpan], attributes: Iterable[str]) -> Any:
 def _judge(
     document: Document, mapping: ColumnMap
 ) -> Callable[[Sequence[OtelSpan]], dict[str, Any]]:
-    """How a trial's outcome is told: by the user's choice, else by an evaluation's own event."""
+    """What says the outcome of a trial: the user's choice, else the event of an evaluation."""
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     score = mapping.score or SCORE_ATTRIBUTE
     label = mapping.passed or LABEL_ATTRIBUTE

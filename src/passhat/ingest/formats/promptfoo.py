@@ -169,8 +169,8 @@ def _format_number(document: Document) -> int | None:
         return None
     if document.has("version", "results", "table"):
         return 1
-    told = _VERSION.match(bytes(document.first.get("results", b"")))
-    return int(told[1]) if told else None
+    version = _VERSION.match(bytes(document.first.get("results", b"")))
+    return int(version[1]) if version else None
 
 
 def _blocks(header: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
@@ -245,26 +245,26 @@ def _marked_results(document: Document) -> Iterator[_Result]:
         given = {names[at]: cell for at, cell in enumerate(cells) if at not in answers}
         case = _TestCase(description=given.pop("Description", None), vars=given)
         for place, provider, prompt in columns:
-            told = _MARKED.match(cells[place])
-            if told is None:
+            mark = _MARKED.match(cells[place])
+            if mark is None:
                 raise ReadError(
                     f'{document.name}, line {line}, column "{short(names[place])}": must begin '
                     "with [PASS], [FAIL] or [ERROR]"
                 )
-            yield _marked_result(case, provider, prompt, told)
+            yield _marked_result(case, provider, prompt, mark)
 
 
-def _marked_result(case: _TestCase, provider: str, prompt: str, told: re.Match[str]) -> _Result:
-    score = told[2]
+def _marked_result(case: _TestCase, provider: str, prompt: str, mark: re.Match[str]) -> _Result:
+    score = mark[2]
     return _Result(
-        success=told[1] == "PASS",
+        success=mark[1] == "PASS",
         score=float(score) if score and score.count(".") < 2 and score.strip("-.") else None,
         provider=provider or None,
         prompt_id=prompt,
         prompt=_Prompt(raw=prompt),
         test_case=case,
-        failure_reason=ERROR_REASON if told[1] == "ERROR" else 0,
-        error=told[3] if told[1] == "ERROR" else None,
+        failure_reason=ERROR_REASON if mark[1] == "ERROR" else 0,
+        error=mark[3] if mark[1] == "ERROR" else None,
     )
 
 
@@ -278,8 +278,8 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
         given = [(names[at], cells[at]) for at in range(end) if at not in answers]
         variables = "".join(f"\n{name}: {cell}" for name, cell in given if cell)
         for place, prompt in columns:
-            told = _MARKED.match(cells[place])
-            answer = told[3] if told else cells[place]
+            mark = _MARKED.match(cells[place])
+            answer = mark[3] if mark else cells[place]
             # The prompt stands there as a template, before its variables were put in.
             yield Transcript(messages=asked_and_answered(prompt + variables, answer))
 

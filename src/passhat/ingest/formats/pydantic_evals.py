@@ -152,8 +152,8 @@ def _ending(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
 
 def _check(name: str, found: _SpokenEvaluation) -> Check:
     score = as_score(found.value)
-    told = as_text(found.reason) or ("" if score is not None else str(found.value))
-    return Check(target=name, score=score, message=told)
+    said = as_text(found.reason) or ("" if score is not None else str(found.value))
+    return Check(target=name, score=score, message=said)
 
 
 def _notes(report: _Report, scorer: str | None) -> list[str]:

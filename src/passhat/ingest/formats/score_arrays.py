@@ -53,8 +53,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     missing = int(scores.size - len(rows))
     notes = [f"{missing:,} runs are missing and are no trials"] if missing else []
     shape = " x ".join(str(size) for size in scores.shape)
-    told = {"format": f"array of scores ({shape}: systems x tasks x runs)"}
-    return TrialTable.of_rows(rows, notes=notes, entry="number", graded="score", read_as=told)
+    facts = {"format": f"array of scores ({shape}: systems x tasks x runs)"}
+    return TrialTable.of_rows(rows, notes=notes, entry="number", graded="score", read_as=facts)
 
 
 READER = Reader(

@@ -101,9 +101,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         endings, notes, vintage = _old(document)
     else:
         endings, notes, vintage = _new(document)
-    system, told, run = _system(document)
+    system, found, run = _system(document)
     rows = [_row(system, task, ending) for task, ending in endings.items()]
-    facts = {"format": vintage, "system": told}
+    facts = {"format": vintage, "system": found}
     return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
 
 
@@ -128,8 +128,8 @@ def _is_instance(document: Document) -> bool:
     """Whether every value is what the harness says of one instance."""
     if not document.first or len(document.first) > 1:
         return False
-    told = bytes(next(iter(document.first.values())))
-    return told.startswith(b"{") and b'"resolved"' in told and b'"patch_' in told
+    value = bytes(next(iter(document.first.values())))
+    return value.startswith(b"{") and b'"resolved"' in value and b'"patch_' in value
 
 
 def _is_pro(document: Document) -> bool:

@@ -145,11 +145,11 @@ def _outcomes(
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
     if tests:
-        told = judged_outcomes(tests, found, sheet.cells)
+        stated = judged_outcomes(tests, found, sheet.cells)
     else:
-        told = stated_outcomes(found, sheet.cells, scores)
+        stated = stated_outcomes(found, sheet.cells, scores)
     cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
-    outcomes = with_errors(told, map(error_text, cells))
+    outcomes = with_errors(stated, map(error_text, cells))
     if None in outcomes:
         row = outcomes.index(None)
         raise _no_outcome(name, table.where(row), row, found, sheet, tests)
@@ -239,7 +239,7 @@ def notes_on(
 ) -> tuple[str, ...]:
     """What a reader of a table should know: the columns left aside, and what passes.
 
-    `repeats` tells whether trials of a task are told apart by nothing but their order.
+    `repeats` says whether nothing but their order distinguishes the trials of a task.
     """
     notes = []
     unused = [] if own else _unused(columns, found, mapping)
@@ -329,9 +329,9 @@ def _no_outcome(
     for column in columns:
         cell = sheet.cells(column)[row]
         nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
-        told = nothing if is_missing(cell) else comma_fault(cell)
-        if told:
-            return ReadError(f'{name}, {where}, column "{short(column)}": {told}')
+        fault = nothing if is_missing(cell) else comma_fault(cell)
+        if fault:
+            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
     if tests:
         shown = few(
             f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
@@ -385,7 +385,7 @@ def _unused_columns(
 
 
 def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether a system's trials of a task are told apart by nothing but their order."""
+    """Whether nothing but their order distinguishes a system's trials of a task."""
     if "trial" in columns:
         return False
     keys = [map(str, columns[name]) for name in ("system", "task") if name in columns]

@@ -76,15 +76,15 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
     whole = document.has("results")
     trials = document.decode(_Results).results if whole else [document.decode(_Trial)]
-    system, submission, told = _system(document)
+    system, submission, found = _system(document)
     attempts = [_TRIAL.fullmatch(trial.trial_name) for trial in trials]
-    # 1-of-1 in every run is not a number by which runs could be told apart.
+    # 1-of-1 in every run does not number the runs.
     numbered = all(found and int(found[2]) > 1 for found in attempts)
     rows = [
         _row(system, trial) | ({"trial": int(found[1])} if numbered and found else {})
         for trial, found in zip(trials, attempts, strict=True)
     ]
-    facts = {"system": told, "run": "n-of-m in trial_name" if numbered else "one for each run"}
+    facts = {"system": found, "run": "n-of-m in trial_name" if numbered else "one for each run"}
     return TrialTable.of_rows(rows, entry="result", read_as=facts, submission=submission)
 
 

@@ -95,5 +95,5 @@ def _with_attachments(turn: Turn, find: Find) -> Turn:
 
 def _check(name: str, score: _Explained) -> Check:
     value = score_value(score)
-    told = score.explanation or ("" if value is not None else as_text(score.value))
-    return Check(target=name, score=value, message=told)
+    said = score.explanation or ("" if value is not None else as_text(score.value))
+    return Check(target=name, score=value, message=said)

@@ -27,7 +27,7 @@ _ROLES = {"human": "user", "ai": "assistant", "agent": "assistant", "model": "as
 
 
 def turns_of(messages: object) -> tuple[Turn, ...]:
-    """The turns of a list of messages, whoever wrote it; what is no message is left out.
+    """The turns of a list of messages of any tool; what is no message is left out.
 
     >>> called = {"role": "assistant", "tool_calls": [{"function": {"name": "refund"}}]}
     >>> turns_of([{"role": "user", "content": "Hi"}, called])[1].calls[0].name

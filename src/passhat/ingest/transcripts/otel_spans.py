@@ -1,4 +1,4 @@
-"""What spans call things, and what was said in them: messages told once, and what tools gave."""
+"""What spans call things, and what was said in them: each message once, and what tools gave."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def first_of(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
 def spans_transcript(spans: Sequence[Attributes], error: str = "") -> Transcript | None:
     """A conversation out of the attributes of a trial's spans, in the order of time.
 
-    Each call of a model repeats what was said before it: only what is new is told.
+    Each call of a model repeats what was said before it: only what is new is taken.
     """
     turns = tuple(_new_turns(spans)) or _whole(spans) or tuple(_tool_turns(spans))
     return Transcript(messages=turns, error=error if turns else "") or None
@@ -68,7 +68,7 @@ def _new_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:
         if not span.get("gen_ai.operation.name") or (given is None and gave is None):
             continue
         if said and span["gen_ai.operation.name"] == "invoke_agent":
-            continue  # an agent's span sums up the calls that were already told
+            continue  # an agent's span sums up the calls that were taken already
         asked = asked_and_answered(given, None)
         yield from asked[len(said) :] if asked[: len(said)] == said else asked
         answered = asked_and_answered(None, gave)

@@ -243,7 +243,7 @@ class BorrowedLoop(asyncio.AbstractEventLoop):
         return False
 
     def close(self) -> None:
-        """Whoever lent the loop closes it."""
+        """Does nothing: the lender closes the loop."""
 
 
 _OWN = frozenset(

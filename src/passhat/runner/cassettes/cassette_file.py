@@ -78,7 +78,7 @@ class Cassette:
 
 
 def cassette_path(directory: Path, system: str, *, compressed: bool = False) -> Path:
-    """Where the cassette of a system lies.
+    """Where the cassette of a system is.
 
     >>> cassette_path(Path("c"), "gpt-5").as_posix()
     'c/gpt-5.jsonl'

@@ -114,7 +114,7 @@ class CassetteSet(Cassettes):
         specs = cassette.tools or []
         return _RecordedTools(tuple(msgspec.convert(spec, ToolSpec) for spec in specs))
 
-    def heard(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
+    def note_tools(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
         cassette = self._cassettes[system]
         now = self._clean([asdict(spec) for spec in specs])
         if cassette.tools is None:
@@ -316,7 +316,7 @@ def _drifted(found: list[str]) -> str:
     listed = "".join(f"\n  {line}" for line in found)
     return (
         f"the suite has changed since the cassettes were recorded:{listed}\n"
-        "Record again with `passhat run --record=drifted`, or replay all the same with "
+        "Record again with `passhat run --record=drifted`, or replay anyway with "
         "`allow_drift=True`"
     )
 

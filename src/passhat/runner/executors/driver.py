@@ -33,7 +33,7 @@ AHEAD_OF_FIXED = 20_000
 
 
 class State(Protocol):
-    """How the run stands."""
+    """How far the run is."""
 
     @property
     def ready(self) -> int: ...
@@ -80,7 +80,7 @@ def drive(
     """Lead a run that workers carry out, and return when it is over.
 
     The driver runs nothing itself. It may be killed and started again: everything it knows is in
-    the store. `check` is called again and again, and raises if nobody is left to work.
+    the store. `check` is called at every poll, and raises if no worker is left.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
     driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)

@@ -26,7 +26,7 @@ SEARCH = (
 
 
 def may_hang(pattern: str, text: str) -> bool:
-    """Whether a search might backtrack for longer than we care to wait.
+    """Whether a search might backtrack for so long that it would hold up the run.
 
     r repeats cost at most len(text)^(r + 1) steps, unless they are nested or look back.
 
@@ -38,7 +38,7 @@ def may_hang(pattern: str, text: str) -> bool:
 
 
 def search(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text; a search without end is a broken grader.
+    """Whether a pattern is found in a text; a search that does not end is an error of the grader.
 
     >>> search("[0-9]+ degrees", "It is 24 degrees.")
     True

@@ -87,7 +87,7 @@ def _files(directory: Path | None, path: str) -> Any:
         return sorted(itertools.islice(_names(directory), MAX_FILES))
     name = path.removeprefix("files").removeprefix(".").strip("[]\"'")
     file = directory / name
-    # What the agent wrote may be a link to anywhere: only what lies inside is read.
+    # What the agent wrote may be a link to anywhere: only what is inside the folder is read.
     if not file.resolve().is_relative_to(directory.resolve()) or not file.is_file():
         return MISSING
     try:

@@ -1,4 +1,4 @@
-"""Tool calls by a grammar, for models too small to make them of their own accord."""
+"""Tool calls by a grammar, for models too small to make them unaided."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from passhat.records.providers import LOCAL
 
 
 def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
-    """Raise where models of these systems, or of their judges, can only fail; tell all at once."""
+    """Raise if models of these systems, or of their judges, can only fail; the error names all."""
     models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
     reasons = (why_unreachable(model, suite.directory) for model in models.values())
     if found := list(dict.fromkeys(filter(None, reasons))):
