@@ -22,6 +22,7 @@ from passhat.reporters.wording import headline_k
 def words(text):
     """What a page says, without its markup."""
     body = re.sub(r"<(script|style).*?</\1>", " ", text, flags=re.DOTALL)
+    body = body.replace('<span class="colon">', "")  # it belongs to the word before it
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
 
 
