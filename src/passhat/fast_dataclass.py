@@ -16,8 +16,13 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from passhat.messages import repr_fields
+
+__all__ = ["dataclass", "replace", "short_dataclass"]
+
 if TYPE_CHECKING:
-    from dataclasses import dataclass as dataclass
+    from dataclasses import dataclass
+    from dataclasses import dataclass as short_dataclass
 else:
 
     def dataclass(*, kw_only=False, eq=True, repr=True, **options):  # noqa: A002
@@ -28,6 +33,15 @@ else:
             if not plain or _is_special(cls):
                 return dataclasses.dataclass(kw_only=kw_only, eq=eq, repr=repr, **options)(cls)
             return _frozen(cls, kw_only=kw_only, eq=eq, repr_=repr)
+
+        return decorate
+
+    def short_dataclass(**options):
+        """The same for results, which show the fields that matter on one line of bounded length."""
+
+        def decorate(cls):
+            cls.__repr__ = repr_fields
+            return dataclass(**options)(cls)
 
         return decorate
 

@@ -153,7 +153,7 @@ def test_a_picture_is_saved_with_dark_ink_on_white_and_its_numbers_as_rows(
     with page.expect_download() as numbers:
         page.locator("[data-save=rows]").first.click()
     head, *rows = numbers.value.path().read_text().splitlines()
-    assert head == '"line","k attempts","value","low","high"'
+    assert head == '"line","attempts in a row (k)","value","low","high"'
     assert len(rows) >= 8
 
 

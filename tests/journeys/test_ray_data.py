@@ -12,7 +12,7 @@ pytestmark = [
 ]
 
 COUNTED = f"""
-import sys
+import shutil, sys
 from pathlib import Path
 import numpy as np
 import ray
@@ -52,8 +52,9 @@ for ours, local in zip(counted, read_tallies(home / "trials"), strict=True):
         here, there = (getattr(one.features["cost"], name) for one in (ours, local))
         assert np.array_equal(here, there), name
 print("same")
+shutil.copy(parts[0], parts[0].replace("part-00000", "copy"))
 try:
-    tally_dataset(ray.data.read_parquet([*parts, parts[0]]))
+    tally_dataset(ray.data.read_parquet(str(home / "trials")))
 except ReadError as error:
     print("twice" if "occur more than once" in str(error) else error)
 """
@@ -67,3 +68,25 @@ def test_a_ray_dataset_is_counted_as_on_one_machine_and_its_duplicates_are_found
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["same", "twice"], done.stderr
+
+
+FINGERPRINTS = """
+from itertools import combinations_with_replacement
+from passhat.bridges.ray_data import _marks, _numbered_on
+from passhat.records import Trials
+
+for runs in range(1, 6):
+    for numbers in combinations_with_replacement(range(7), runs):
+        trials = Trials.from_columns(
+            task=["t"] * runs, trial=numbers, passed=[True] * runs, duplicates=None
+        )
+        expected = numbers in (tuple(range(runs)), tuple(range(1, runs + 1)))
+        assert _numbered_on(_marks(trials)) == expected, numbers
+"""
+
+
+def test_fingerprints_tell_numbers_in_a_row_from_all_others():
+    done = subprocess.run(
+        [str(python_with_ray()), "-c", FINGERPRINTS], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -21,7 +21,7 @@ from passhat.drawing.figure import (
 )
 from passhat.drawing.scale import Kind, Scale
 
-RIGHT, TOP, ROW = 112, 42, 22
+RIGHT, TOP, ROW = 124, 42, 22
 TEXT_WIDTH = 30
 _TIE = 12  # the distance between the lines of two tie groups
 

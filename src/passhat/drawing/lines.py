@@ -275,7 +275,7 @@ def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
 def _room_for_names(series: Sequence[Series]) -> int:
     """How much of the width the longest name takes, within reason."""
     letters = min(max((len(one.name) for one in series), default=0), _MOST_LETTERS)
-    return max(RIGHT, 2 * _NAME_HEIGHT + round(1.08 * _LETTER * letters))
+    return max(RIGHT, 2 * _NAME_HEIGHT + round(1.2 * _LETTER * letters))
 
 
 def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:

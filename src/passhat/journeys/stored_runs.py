@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from passhat.errors import PasshatError
+from passhat.fast_dataclass import short_dataclass
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
-from passhat.messages import repr_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,15 +32,13 @@ _BACK = 20  # runs that are searched for the one before
 _MOST_BESIDE = 50  # trials of a task that are read to find the nearest; a page shows all of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineChange:
     """One system in a run against the baseline; not `tagged`, that is only the run before."""
 
     baseline: Run
     tagged: bool
     comparison: Comparison
-
-    __repr__ = repr_fields
 
 
 def baseline_of(history: History, run: Run) -> Run | None:

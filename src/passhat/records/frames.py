@@ -152,7 +152,13 @@ def _plain_columns(frame: Any) -> Columns:
     """Lists by column name, missing values as None, without any library but the frame's own."""
     kind = type(frame).__module__.partition(".")[0]
     if kind == "pandas":
-        return {str(name): _pandas_list(frame[name]) for name in frame.columns}
+        return {
+            str(name): [
+                None if missing else value
+                for value, missing in zip(frame[name], frame[name].isna(), strict=True)
+            ]
+            for name in frame.columns
+        }
     if kind == "polars":
         whole = frame.collect() if hasattr(frame, "collect") else frame
         return dict(whole.to_dict(as_series=False))
@@ -165,12 +171,6 @@ def _plain_columns(frame: Any) -> Columns:
         way = "from_columns" if isinstance(frame, Mapping) else "from_records"
         rule += f" (Trials.{way} takes this)"
     raise ArgumentError("frame", rule, frame)
-
-
-def _pandas_list(series: Any) -> list[Any]:
-    return [
-        None if missing else value for value, missing in zip(series, series.isna(), strict=True)
-    ]
 
 
 def _from_arrow_stream(frame: Any) -> Columns:

@@ -8,15 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 
 Codes = NDArray[np.int32]
 
 NO_CODE = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@short_dataclass(frozen=True, slots=True, eq=False)
 class Labels:
     """A column of repeated texts: distinct `names`, and for each row the index of its own.
 
@@ -26,8 +25,6 @@ class Labels:
 
     names: tuple[str, ...]
     codes: Codes
-
-    __repr__ = repr_fields
 
     @classmethod
     def of(cls, values: Iterable[str | None]) -> Self:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
-from passhat.messages import plural, quoted, repr_fields, short_repr
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import plural, quoted, short_repr
 from passhat.records.labels import Codes, Labels
 from passhat.records.source import Source
 from passhat.records.trial import ErrorPolicy, Outcome
@@ -19,15 +19,13 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureSums:
     """Count, sum and sum of squares of one feature; rows are outcomes, columns are tasks."""
 
     count: Counts
     total: Floats
     squares: Floats
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

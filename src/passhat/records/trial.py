@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Literal
 
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
@@ -23,7 +22,7 @@ class Outcome(enum.IntEnum):
     ERRORED = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One attempt: who tried what, how it ended, and what it took.
 
@@ -51,8 +50,6 @@ class Trial:
     weight: float | None = None
     error: str | None = None
     started: str | None = None
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         if self.score is None and self.outcome is not Outcome.ERRORED:

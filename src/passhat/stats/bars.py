@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
 from passhat.stats.betabinomial import chance_above, fit_cells
 from passhat.stats.cells import count_cells, task_counts
@@ -21,7 +20,7 @@ from passhat.stats.proportions import lower_bound, upper_bound
 ABOVE, BELOW, UNDETERMINED = "above", "below", "undetermined"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BarsCleared:
     """Tasks certified above their bar, certified below it, and those whose runs cannot tell.
 
@@ -38,8 +37,6 @@ class BarsCleared:
     verdicts: NDArray[np.str_]
     model_share: Estimate | Unavailable
     plug_in_share: float | None
-
-    __repr__ = repr_fields
 
 
 def bars_cleared(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
@@ -20,15 +19,13 @@ EXACT_ZERO_PASSES = "product of steps, exact (a step never passed)"
 EFFECTIVE_RUNS = "product of steps, Lindstrom-Madden with effective runs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
     """A chain that succeeds only if every step does: the product, and the steps it came from."""
 
     reliability: Estimate
     steps: tuple[Estimate, ...]
     weakest: int
-
-    __repr__ = repr_fields
 
     @property
     def length(self) -> int:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass, replace
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import replace, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
 from passhat.stats.betabinomial import fit_cells
@@ -42,7 +41,7 @@ _TOLERANCE = 1e-10
 _NODES = 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class DecayCurve:
     """pass^1 .. pass^K, unbiased, with a band that holds the whole curve at once."""
 
@@ -55,8 +54,6 @@ class DecayCurve:
     runs: int
     excluded_tasks: int
 
-    __repr__ = repr_fields
-
     @property
     def values(self) -> tuple[float, ...]:
         return tuple(point.value for point in self.points)
@@ -66,14 +63,12 @@ class DecayCurve:
         return tuple(point.interval for point in self.points)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class DecaySummary:
     """The order-dependent description of every sequence, and the order-free curve over all."""
 
     sequences: tuple[SequenceDecay, ...]
     curve: DecayCurve | Unavailable
-
-    __repr__ = repr_fields
 
 
 def decay_summary(

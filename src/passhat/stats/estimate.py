@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 
 Scope = Literal["this suite", "tasks like these"]
 
@@ -40,7 +39,7 @@ class Interval:
         return self.low <= value <= self.high
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A number with its interval, how both were made, and from how much.
 
@@ -61,8 +60,6 @@ class Estimate:
     notes: tuple[str, ...] = ()
     families: int | None = None
     family_interval: Interval | None = None
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True)

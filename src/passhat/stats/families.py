@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import plural, repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.cells import count_cells
@@ -49,7 +49,7 @@ class GroupedBounds:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyComponents:
     """The variance of a single run's score, split into families, tasks inside them, and luck."""
 
@@ -58,8 +58,6 @@ class FamilyComponents:
     within_tasks: float
     families: int
     tasks: int
-
-    __repr__ = repr_fields
 
     @property
     def total(self) -> float:
@@ -124,7 +122,7 @@ def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     return (f"{tasks}, as good as {alone.effective:.1f} equal ones",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyShares:
     """The shares of a single run's variance: of families, of tasks inside them, and of luck.
 
@@ -136,8 +134,6 @@ class FamilyShares:
     task: Estimate
     run: Estimate
     families: int
-
-    __repr__ = repr_fields
 
 
 def family_shares(

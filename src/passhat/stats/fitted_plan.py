@@ -184,7 +184,8 @@ def plan_from(
     known = spread.icc_interval or UNKNOWN
     least = 0.0 if seen.rate is None else _least_width(seen.rate, tasks, confidence)
     floors = [
-        max(least, min(WIDEST, widest) * sqrt(_skill_share(icc, seen.runs)))
+        # The share of the variance of a task's mean that no further run takes away.
+        max(least, min(WIDEST, widest) * sqrt(icc / (icc + (1 - icc) / seen.runs)))
         for icc in (known.low, known.high)
     ]
     needed = rough(tasks, runs, spread, min(half_width / factor, 0.499)).runs_tasks_like_these
@@ -240,11 +241,6 @@ def _least_width(rate: float, tasks: int, confidence: float) -> float:
     """
     low, high = population_bounds(np.array([rate]), np.array([float(tasks)]), confidence)
     return float(high - low) / 2
-
-
-def _skill_share(icc: float, runs: int) -> float:
-    """The part of the variance of a task's mean that no further run takes away."""
-    return icc / (icc + (1 - icc) / runs)
 
 
 def _promised(

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, probability
 from passhat.stats.betabinomial import chance_above
@@ -48,7 +47,7 @@ _MARGIN = 0.005
 _RUNS_SHARE = 0.93
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskLabels:
     """One label per task, and the posterior chance of each: they add up to 1."""
 
@@ -56,8 +55,6 @@ class TaskLabels:
     solid: Floats
     flaky: Floats
     broken: Floats
-
-    __repr__ = repr_fields
 
     def count(self, label: str) -> int:
         return int((self.labels == label).sum())

@@ -56,7 +56,7 @@ class SuiteCurve:
 
     def bounds(self, scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
-        if _is_small(self._given):
+        if len(self.ks) > 1 and _is_small(self._given):
             # Of one attempt pass@k is pass^k, and reports ask for it once: with it, both ask alike.
             every = tuple(sorted({1, *self.ks}))
             asked = [every.index(k) for k in self.ks]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
-from passhat.messages import plural, repr_fields
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import plural
 from passhat.stats.arguments import (
     RandomSource,
     confidence_level,
@@ -47,7 +48,7 @@ SETTLING_POWER = 0.8
 _HOPELESS = 1e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
     """Mean of a minus mean of b over the same tasks, and whether a is better or worse.
 
@@ -76,8 +77,6 @@ class PairedDifference:
     family_interval: Interval | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 
@@ -10,14 +9,14 @@ import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, finite_number, probability, whole_number
 from passhat.stats.estimate import Unavailable
 from passhat.stats.power import MOST, score_variance, smallest_count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class DetectableDifference:
     """The smallest difference of two systems that a paired t test sees with the given power."""
 
@@ -28,8 +27,6 @@ class DetectableDifference:
     confidence: float
     standard_error: float
     method: str = "paired t on task means, noncentral t"
-
-    __repr__ = repr_fields
 
 
 def detectable_difference(

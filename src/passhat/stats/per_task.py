@@ -10,7 +10,7 @@ import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import (
     Counts,
     Floats,
@@ -39,7 +39,7 @@ TaskAnswer = Literal["better", "worse", "no difference shown", "unevaluable"]
 ScoreTest = Literal["permutation", "wilcoxon"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTests:
     """An answer per task: where a is better or worse than b, and where too few runs can tell.
 
@@ -64,8 +64,6 @@ class TaskTests:
     confidence: float
     tasks: int
     runs: tuple[int, int]
-
-    __repr__ = repr_fields
 
 
 def task_tests(

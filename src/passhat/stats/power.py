@@ -9,8 +9,7 @@ import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import (
     confidence_level,
@@ -29,7 +28,7 @@ MOST = 10_000_000
 _FINEST = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SuitePlan:
     """What tasks x runs buys, and what a target half-width costs, in both scopes."""
 
@@ -48,8 +47,6 @@ class SuitePlan:
     cost_ratio: float | None
     best_runs: int | Unavailable | None
     method: str = "z sqrt(V (rho + (1 - rho) / n) / T)"
-
-    __repr__ = repr_fields
 
 
 def recommend_runs(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import (
     Counts,
@@ -27,7 +25,7 @@ from passhat.stats.proportions import proportion_bounds, wilson_bounds
 _DRAWS = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
     """The forecasts in [low, high) (the last bin holds 1): their mean and what happened."""
 
@@ -38,14 +36,12 @@ class CalibrationBin:
     happened: float
     interval: Interval
 
-    __repr__ = repr_fields
-
     @property
     def gap(self) -> float:
         return self.happened - self.stated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """How far stated probabilities lie from what happened.
 
@@ -58,8 +54,6 @@ class Calibration:
     ece_if_calibrated: float
     base_rate: float
     bins: tuple[CalibrationBin, ...]
-
-    __repr__ = repr_fields
 
 
 def calibration(

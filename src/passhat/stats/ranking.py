@@ -8,8 +8,8 @@ import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import plural, repr_fields
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import plural
 from passhat.stats.arguments import (
     Floats,
     RandomSource,
@@ -46,7 +46,7 @@ _SAME = 1e-12
 _TIE = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class PairOfSystems:
     """System `first` minus system `second` (by position), with a simultaneous interval."""
 
@@ -57,14 +57,12 @@ class PairOfSystems:
     standard_error: float
     p_value: float
 
-    __repr__ = repr_fields
-
     @property
     def told_apart(self) -> bool:
         return 0 not in self.interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """What the tasks say about the order of the systems, all statements true at once.
 
@@ -86,8 +84,6 @@ class Ranking:
     replicates: int
     seed: int | None
     notes: tuple[str, ...] = ()
-
-    __repr__ = repr_fields
 
 
 def rank_systems(

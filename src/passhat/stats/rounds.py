@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Counts, Floats, RandomSource, count_array, random_generator
 from passhat.stats.estimate import Unavailable
 from passhat.stats.special import chdtrc, ndtr
@@ -54,7 +53,7 @@ _BORROWED_RUNS = 1.5
 _FEWEST_FAILURES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTests:
     """How far whole rounds differ, tested against chance: runs that are independent given the task.
 
@@ -72,8 +71,6 @@ class RoundTests:
     out_of_line: tuple[int, ...]
     tasks: int
     method: str
-
-    __repr__ = repr_fields
 
     @property
     def differ(self) -> bool:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Unavailable
 
@@ -18,7 +17,7 @@ Flags = NDArray[np.bool_]
 TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceDecay:
     """What mcptest's documentation says of one task's runs, in the order they were made.
 
@@ -39,8 +38,6 @@ class SequenceDecay:
     flips: int | Unavailable
     runs: int
     passes: int
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, score_array
 from passhat.stats.estimate import (
@@ -28,7 +27,7 @@ FEWEST_SEEDS = 5
 _WORST_CONDITION = 1e10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedVariance:
     """What moves the whole suite from seed to seed, beside what moves one run."""
 
@@ -39,8 +38,6 @@ class SeedVariance:
     seeds: int
     tasks: int
     runs: int
-
-    __repr__ = repr_fields
 
 
 def seed_variance(

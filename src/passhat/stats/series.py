@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, Floats, trial_counts
 from passhat.stats.estimate import Interval
 from passhat.stats.hypergeometric import upper_tail
@@ -19,7 +18,7 @@ from passhat.stats.special import ndtr, ndtri
 Number = TypeVar("Number", np.int64, np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@short_dataclass(frozen=True, slots=True, eq=False)
 class PassSeries:
     """Runs and passes at each point of a history (a commit, a day), oldest first.
 
@@ -30,8 +29,6 @@ class PassSeries:
     n: Counts
     c: Counts
     test: ClassVar[str] = "Fisher exact"
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         runs, passes = trial_counts(self.n, self.c)
@@ -77,15 +74,13 @@ class PassSeries:
         return Interval(float(new - old - down), float(new - old + up))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@short_dataclass(frozen=True, slots=True, eq=False)
 class MeanSeries:
     """A value and its standard error at each point of a history, oldest first."""
 
     value: Floats
     error: Floats
     test: ClassVar[str] = "normal"
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         value, error = np.asarray(self.value, float), np.asarray(self.error, float)

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, Floats, count_array, score_array, trial_counts
 
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskSums:
     """What one system did on each task: its runs, the sum of their scores and of the squares.
 
@@ -27,8 +26,6 @@ class TaskSums:
     runs: Counts
     total: Floats
     squares: Floats
-
-    __repr__ = repr_fields
 
     @classmethod
     def of_passes(cls, n: ArrayLike, c: ArrayLike) -> Self:

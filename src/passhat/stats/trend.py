@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -12,7 +12,7 @@ import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, confidence_level, probability, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import DaySpread
@@ -35,7 +35,7 @@ _CALIBRATION_SEED = 20_261_115
 _CALIBRATION_CELLS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoint:
     """The rate moved at `position` (the first point of the new rate), which `alarm` showed.
 
@@ -53,14 +53,12 @@ class ChangePoint:
     interval: Interval
     p_value: float
 
-    __repr__ = repr_fields
-
     @property
     def size(self) -> float:
         return self.after - self.before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """The changes in a history, found with a chance `false_alarm` of any in `horizon` calm points.
 
@@ -80,10 +78,8 @@ class Changes:
     seed: int
     day_sigma: float | None = None
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class DivergingTrend:
     """Whether pass@k rose while pass^k fell, and how much each moved from first to last.
 
@@ -99,8 +95,6 @@ class DivergingTrend:
     method: str
     confidence: float
     observations: int
-
-    __repr__ = repr_fields
 
 
 def change_points(

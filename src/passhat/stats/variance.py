@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import (
     Floats,
@@ -30,7 +29,7 @@ _ROUNDING = 1e-10
 _EPSILON = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents:
     """The variance of a single run's score, split into tasks (skill) and repetition (luck)."""
 
@@ -43,8 +42,6 @@ class VarianceComponents:
     runs: int
     method: str = "one-way random effects, n0 for unequal runs"
     notes: tuple[str, ...] = ()
-
-    __repr__ = repr_fields
 
     @property
     def total(self) -> float:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval, Unavailable
@@ -22,7 +21,7 @@ Unit = Literal["tasks", "families"]
 Purchase = Literal["runs", "tasks", "families", "undecided"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseSources:
     """Where the variance of a mean over tasks like these comes from, and what would reduce it.
 
@@ -40,8 +39,6 @@ class NoiseSources:
     break_even: float | None
     confidence: float
     method: str = "variance of the mean split, linearised over tasks"
-
-    __repr__ = repr_fields
 
     @property
     def from_tasks(self) -> float:

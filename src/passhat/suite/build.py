@@ -83,7 +83,9 @@ def build_suite(
         seed=model.seed,
         seeds=tuple(model.seeds),
         budget=_suite_budget(model.budget),
-        trial_budget=_trial_budget(model.budget),
+        trial_budget=_with_cents(
+            build_budget(model.budget.per_trial), model.budget.per_test_usd_cents
+        ),
         concurrency=model.concurrency or DEFAULT_CONCURRENCY,
         resources=Resources(**model.resources.model_dump()),
         rate_limits={name: RateLimit(**r.model_dump()) for name, r in model.rate_limits.items()},
@@ -187,10 +189,6 @@ def _without_defaults(around: Surroundings) -> Surroundings:
 def _suite_budget(model: SuiteBudgetModel) -> Budget:
     budget = replace(build_budget(model), max_calls=model.max_calls)
     return _with_cents(budget, model.per_suite_usd_cents)
-
-
-def _trial_budget(model: SuiteBudgetModel) -> Budget:
-    return _with_cents(build_budget(model.per_trial), model.per_test_usd_cents)
 
 
 def _with_cents(budget: Budget, cents: float | None) -> Budget:

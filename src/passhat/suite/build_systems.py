@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,10 @@ def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
     prices, key = settings["prices"], settings["api_key"]
     return Model(
         name=name,
-        parameters=_parameters(settings),
+        parameters=ModelParameters(
+            **{field.name: settings[field.name] for field in fields(ModelParameters)}
+            | {"stop": tuple(settings["stop"])}
+        ),
         wire=settings["wire"],
         base_url=settings["base_url"],
         api_key=_secret(key, around) if key is not None else None,
@@ -156,21 +160,6 @@ def _model_system(
         system_prompt=around.choose(entry, "system"),
         max_turns=around.choose(entry, "max_turns") or DEFAULT_MAX_TURNS,
         timeout=around.choose(entry, "timeout") or DEFAULT_TIMEOUT,
-    )
-
-
-def _parameters(settings: Mapping[str, Any]) -> ModelParameters:
-    return ModelParameters(
-        temperature=settings["temperature"],
-        top_p=settings["top_p"],
-        seed=settings["seed"],
-        max_tokens=settings["max_tokens"],
-        parallel_tool_calls=settings["parallel_tool_calls"],
-        tool_choice=settings["tool_choice"],
-        stop=tuple(settings["stop"]),
-        reasoning=settings["reasoning"],
-        prompt_cache=settings["prompt_cache"],
-        extra=settings["extra"],
     )
 
 

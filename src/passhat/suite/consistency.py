@@ -95,17 +95,13 @@ def _repeated_names(tree: Tree) -> Iterator[Problem]:
 def _repeats(tree: Tree, names: list[tuple[Path, Any]]) -> Iterator[Problem]:
     first: dict[Any, Path] = {}
     for path, name in names:
-        if not _is_name(name):
+        if not isinstance(name[0] if isinstance(name, tuple) else name, str):
             continue
         if name in first:
             line, _ = tree.mark((*first[name], "name"))
             shown = name if isinstance(name, str) else " on ".join(map(str, filter(None, name)))
             yield tree.problem((*path, "name"), f'"{shown}" is also the name on line {line}')
         first.setdefault(name, path)
-
-
-def _is_name(name: Any) -> bool:
-    return isinstance(name[0] if isinstance(name, tuple) else name, str)
 
 
 def _unknown_servers(tree: Tree) -> Iterator[Problem]:

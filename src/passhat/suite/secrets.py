@@ -63,7 +63,8 @@ def _settings(path: Path) -> Path:
 
 
 def _is_written_out(text: str, name: str, path: Path) -> bool:
-    literal = _without_references(text)
+    # A reference leaves only its default behind.
+    literal = REFERENCE.sub(lambda m: f" {m['operand'] if m['operator'] == ':-' else ''} ", text)
     if has_certain_shape(literal):
         return not any(part in PROSE for part in path)
     if not holds_secrets(path):
@@ -72,11 +73,6 @@ def _is_written_out(text: str, name: str, path: Path) -> bool:
         return True
     bare = literal.removeprefix("Bearer").removeprefix("Basic").strip()
     return bool(SECRET_NAME.search(name)) and len(bare) >= 12 and "env" not in path[-1:]
-
-
-def _without_references(text: str) -> str:
-    """The literal text: a reference leaves only its default behind."""
-    return REFERENCE.sub(lambda m: f" {m['operand'] if m['operator'] == ':-' else ''} ", text)
 
 
 def _is_random(text: str) -> bool:

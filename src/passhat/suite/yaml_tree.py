@@ -237,7 +237,8 @@ def resolve(text: str) -> Any:
         return bool(TRUE.fullmatch(text))
     if INTEGER.fullmatch(text):
         # Python refuses to read integers of more than 4300 digits: such a thing is a text.
-        return _integer(text) if len(text) < 1000 else text
+        base = {"0o": 8, "0x": 16}.get(text[:2], 10)
+        return int(text, base) if len(text) < 1000 else text
     if FLOAT.fullmatch(text):
         return float(text)
     if SPECIAL_FLOAT.fullmatch(text):
@@ -294,10 +295,6 @@ def is_map(value: Any) -> TypeGuard[dict[Any, Any]]:
 def is_text(value: Any) -> TypeGuard[str]:
     """Whether it is a text."""
     return isinstance(value, str)
-
-
-def _integer(text: str) -> int:
-    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
 
 
 def _failed(message: str) -> Tree:

@@ -78,3 +78,9 @@ def test_more_patterns_than_can_be_ordered_stay_in_order_of_their_means():
     found = cluster_tasks({"a": table, "b": dict.fromkeys(table, 0.5)})
     rates = [table[task] for task in found.tasks]
     assert rates == sorted(rates, reverse=True)
+
+
+def test_rates_that_look_like_distances_give_no_warning():
+    table = {"a": {"x": 0.0, "y": 0.5, "z": 0.5}, "b": {"x": 0.5, "y": 0.0, "z": 0.25}}
+    table["c"] = {"x": 0.5, "y": 0.25, "z": 0.0}
+    assert len(cluster_tasks(table).tasks) == 3

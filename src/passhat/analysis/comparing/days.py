@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from passhat.analysis.comparing.differences import Aligned, Difference
 from passhat.analysis.comparing.moved_together import wider
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.group_spread import Arms, DaySpread
@@ -26,14 +25,12 @@ MOST_RUNS = 50
 """Older runs of a suite say little about the agent as it is today."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
     """How far stored runs of the same suite differ."""
 
     spread: DaySpread
     runs: int
-
-    __repr__ = repr_fields
 
     @property
     def known(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from passhat.analysis.reports.disturbances import has_partial_credit
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.analysis.reports.provenance import ReportOptions
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
 from passhat.stats.paired import Answer, PairedDifference
@@ -25,7 +25,7 @@ Scores = tuple[list[Floats], list[Floats]]
 """The scores of every run of each shared task, of both systems."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One metric of the first system minus the second, in both scopes, with a verdict in each.
 
@@ -37,8 +37,6 @@ class Difference:
     second: float | None
     this_suite: PairedDifference | Estimate | Unavailable
     tasks_like_these: PairedDifference | Unavailable
-
-    __repr__ = repr_fields
 
     @property
     def value(self) -> float | None:
@@ -94,7 +92,7 @@ class Aligned:
         return task_values(self.runs, self.passes, k)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDifference:
     """One task: passes and runs of both, the difference, and the tests.
 
@@ -113,8 +111,6 @@ class TaskDifference:
     p_screening: float
     answer: TaskAnswer
     flip: Flip | None
-
-    __repr__ = repr_fields
 
 
 def task_scores(

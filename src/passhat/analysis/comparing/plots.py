@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
@@ -12,11 +12,10 @@ from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval
 from passhat.drawing.figure import shorten
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
-from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.trends import SystemTrend
-    from passhat.stats.trend import ChangePoint
+    from passhat.stats.trend import ChangePoint, Changes
 
 MOST_ROWS = 60
 """Tasks drawn in one picture; those that differ most, where there are more."""
@@ -88,6 +87,48 @@ def plot_ranks(report: RankReport) -> Figure:
         x_range=(0.5, count + 0.5),
         x_kind="whole",
         ties=ties,
+    )
+
+
+def plot_trend(
+    system: str,
+    *,
+    runs: Sequence[tuple[str, str]],
+    metrics: Mapping[str, Sequence[Estimate]],
+    changes: Mapping[str, Changes],
+) -> Figure:
+    """pass@k and pass^k over a history, with intervals and change points.
+
+    `runs` has the start and the label of each run; the first of `metrics` is what the trend is
+    about.
+    """
+    lead = next(iter(metrics))
+    moves = changes[lead].points
+    newest = max(moves, key=lambda change: change.position, default=None)
+    changed: dict[tuple[int, str], list[str]] = {}
+    for name, found in changes.items():
+        for change in found.points:
+            if name == lead or abs(change.after - change.before) >= _MARKED:
+                changed.setdefault((change.position, change.direction), []).append(name)
+    now = ", ".join(f"{name} {100 * points[-1].value:.0f} %" for name, points in metrics.items())
+    lines = "" if newest is None else " Level lines: before and since a change."
+    return line_chart(
+        [_series(name, points) for name, points in metrics.items()],
+        title=f"{system}: {_trend_words(lead, newest, runs)}",
+        finding=f"Newest run: {now}. Bands: this suite.{lines}",
+        x_label="day and commit of the run, oldest first",
+        y_label="chance",
+        y_range=(0, 1),
+        y_kind="percent",
+        x_names=[started[5:10] for started, _ in runs],
+        x_notes=[label.split(" ")[0][:9] for _, label in runs],
+        markers=[
+            Marker(name=f"{' and '.join(names)} {direction}", x=position)
+            for (position, direction), names in changed.items()
+        ],
+        levels=list(_levels(moves, len(runs))),
+        width=_TREND_WIDTH,
+        within=True,
     )
 
 
@@ -163,71 +204,30 @@ def _signed(difference: float, interval: Interval | None) -> str:
     return f"{100 * difference:+.0f}{bounds}"
 
 
-def plot_trend(trend: SystemTrend) -> Figure:
-    """pass@k and pass^k over the moments of a history, with intervals and change points."""
-    places = list(range(len(trend.points)))
-    changes = trend.changes[trend.metrics[0]].points
-    changed: dict[tuple[int, str], list[str]] = {}
-    for name, found in trend.changes.items():
-        for change in found.points:
-            if name == trend.metrics[0] or abs(change.after - change.before) >= _MARKED:
-                changed.setdefault((change.position, change.direction), []).append(name)
-    return line_chart(
-        [_series(trend, name, places) for name in trend.metrics],
-        title=_trend_title(trend),
-        finding=_trend_finding(trend),
-        x_label="day and commit of the run, oldest first",
-        y_label="chance",
-        y_range=(0, 1),
-        y_kind="percent",
-        x_names=[point.started[5:10] for point in trend.points],
-        x_notes=[point.label.split(" ")[0][:9] for point in trend.points],
-        markers=[
-            Marker(name=f"{' and '.join(names)} {direction}", x=position)
-            for (position, direction), names in changed.items()
-        ],
-        levels=list(_levels(trend, changes)),
-        width=_TREND_WIDTH,
-        within=True,
-    )
+def _trend_words(name: str, newest: ChangePoint | None, runs: Sequence[tuple[str, str]]) -> str:
+    if newest is None:
+        return f"no change of {name} shown over {plural(len(runs), 'run')}"
+    moved = "fell" if newest.direction == "down" else "rose"
+    levels = f"from {100 * newest.before:.0f} % to {100 * newest.after:.0f} %"
+    return f"{name} {moved} {levels} on {runs[newest.position][0][:10]}"
 
 
-def _levels(trend: SystemTrend, changes: Sequence[ChangePoint]) -> Iterator[Level]:
+def _levels(changes: Sequence[ChangePoint], runs: int) -> Iterator[Level]:
     """The level before and after each change, as the sentences have them."""
     starts = [0, *(change.position for change in changes)]
-    stops = [*(change.position - 1 for change in changes), len(trend.points) - 1]
+    stops = [*(change.position - 1 for change in changes), runs - 1]
     values = [change.before for change in changes[:1]] + [change.after for change in changes]
     for value, start, stop in zip(values, starts, stops, strict=False):
         yield Level(name=f"{100 * value:.0f} %", y=value, start=start, stop=max(start, stop))
 
 
-def _series(trend: SystemTrend, name: str, places: list[int]) -> Series:
-    estimates = [point.metrics[name] for point in trend.points]
+def _series(name: str, estimates: Sequence[Estimate]) -> Series:
     bounds = [e.interval for e in estimates]
     return Series(
         name=name,
-        x=places,
+        x=list(range(len(estimates))),
         y=[e.value for e in estimates],
         low=[b.low if b else e.value for b, e in zip(bounds, estimates, strict=True)],
         high=[b.high if b else e.value for b, e in zip(bounds, estimates, strict=True)],
         colour="n" if "@" in name else "a",
     )
-
-
-def _trend_title(trend: SystemTrend) -> str:
-    name, runs = trend.metrics[0], plural(len(trend.points), "run")
-    if (change := trend.newest_change) is None:
-        return f"{trend.name}: no change of {name} shown over {runs}"
-    moved = "fell" if change.direction == "down" else "rose"
-    return (
-        f"{trend.name}: {name} {moved} from {100 * change.before:.0f} % to "
-        f"{100 * change.after:.0f} % on {trend.day(change)}"
-    )
-
-
-def _trend_finding(trend: SystemTrend) -> str:
-    """Where both lines end, and what the bands and the level lines are."""
-    last = trend.points[-1].metrics
-    now = ", ".join(f"{name} {100 * last[name].value:.0f} %" for name in trend.metrics)
-    levels = "" if trend.newest_change is None else " Level lines: before and since a change."
-    return f"Newest run: {now}. Bands: this suite.{levels}"

@@ -12,7 +12,8 @@ from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE, PROFILE_KS
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import plural, quoted, repr_fields, rounded, short_repr
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.records.subject import one_tally
@@ -34,7 +35,7 @@ from passhat.stats.variance import icc
 Measure = Callable[[Evidence, float], Number]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Norm:
     """One number of the agent, and the same number of every reference agent.
 
@@ -49,8 +50,6 @@ class Norm:
     missing: tuple[str, ...]
     percentile: Number
     high_is_good: bool | None
-
-    __repr__ = repr_fields
 
     @property
     def quartiles(self) -> tuple[float, float, float] | None:

@@ -20,7 +20,8 @@ from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import first_few, plural, quoted, repr_fields, rounded, short_repr
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import whole_number
@@ -32,7 +33,7 @@ _MOST_NAMED = 5
 _LONGEST_COUNT = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class RankedSystem:
     """One system: its value over the shared tasks, and the ranks it may truly have."""
 
@@ -41,10 +42,8 @@ class RankedSystem:
     ranks: tuple[int, int]
     metric: Metric
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class PairDifference:
     """The first system minus the second, with an interval that holds for all pairs at once."""
 
@@ -54,21 +53,17 @@ class PairDifference:
     interval: Interval
     p_value: float
 
-    __repr__ = repr_fields
-
     @property
     def told_apart(self) -> bool:
         return 0 not in self.interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Unranked:
     """A system that has too few runs for the metric, and what it has instead."""
 
     name: str
     reason: str
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

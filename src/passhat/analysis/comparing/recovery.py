@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome, Tally, Trials
 from passhat.stats.derived_intervals import ratio_of
 from passhat.stats.estimate import Estimate, Number
@@ -19,7 +18,7 @@ STRUCK, AFTER = "fault:", "after-fault:"
 """How trials are tagged: by the faults that struck them, and by what the agent did next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryAt:
     """pass^k under faults against pass^k without; `score` is their ratio, 1 for full recovery."""
 
@@ -28,10 +27,8 @@ class RecoveryAt:
     under: Number
     score: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class FaultKindReport:
     """How often the trials struck by one kind of fault passed; `score` is against no faults."""
 
@@ -40,10 +37,8 @@ class FaultKindReport:
     rate: Number
     score: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionReport:
     """What agents did after a fault, in how many trials, and how often these passed."""
 
@@ -52,10 +47,8 @@ class ReactionReport:
     share: Estimate
     rate: Estimate
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
     """One system with and without faults, on the tasks that were run both ways."""
 
@@ -66,8 +59,6 @@ class Recovery:
     levels: tuple[RecoveryAt, ...]
     kinds: tuple[FaultKindReport, ...]
     reactions: tuple[ReactionReport, ...]
-
-    __repr__ = repr_fields
 
 
 def measure_recovery(

@@ -16,7 +16,7 @@ from passhat.analysis.reports.metrics import this_suite_chain
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
@@ -61,7 +61,7 @@ class Moment:
     groupings: Mapping[str, Sequence[RunGroups]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
     """The rates at one moment; `tasks` and `runs` count what was run then.
 
@@ -77,10 +77,8 @@ class TrendPoint:
     runs: int
     carried: tuple[str, ...]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTurn:
     """A task whose label changed, at the first moment that showed the new one."""
 
@@ -91,10 +89,8 @@ class TaskTurn:
     key: str
     label: str
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMove:
     """A task before and after the newest change: passed runs and all runs of each stretch.
 
@@ -105,15 +101,13 @@ class TaskMove:
     before: tuple[int, int]
     after: tuple[int, int]
 
-    __repr__ = repr_fields
-
     @property
     def moved(self) -> float:
         """The rate after the change minus that before it."""
         return self.after[0] / self.after[1] - self.before[0] / self.before[1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTrend(Displayed):
     """One system over history, oldest moment first.
 
@@ -129,8 +123,6 @@ class SystemTrend(Displayed):
     turns: tuple[TaskTurn, ...]
     moved: tuple[TaskMove, ...] = ()
 
-    __repr__ = repr_fields
-
     @property
     def newest_change(self) -> ChangePoint | None:
         """The newest change of pass^k, the number that a trend is about."""
@@ -143,11 +135,15 @@ class SystemTrend(Displayed):
 
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
-        from passhat.analysis.comparing.plots import (
-            plot_trend,  # drawing is loaded by those who draw
-        )
+        # Drawing is loaded by those who draw.
+        from passhat.analysis.comparing.plots import plot_trend
 
-        return plot_trend(self)
+        return plot_trend(
+            self.name,
+            runs=[(point.started, point.label) for point in self.points],
+            metrics={name: [one.metrics[name] for one in self.points] for name in self.metrics},
+            changes=self.changes,
+        )
 
     def day(self, change: ChangePoint) -> str:
         """The day of the first run after a change."""

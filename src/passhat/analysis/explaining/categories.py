@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.normal_calls import masked_text
 from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome
 from passhat.records.task_names import natural_key
 from passhat.records.transcript import Check, TranscriptKey
@@ -29,7 +28,7 @@ ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argum
 TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
     """Failed runs that went wrong in the same way.
 
@@ -45,8 +44,6 @@ class Category:
     tasks: tuple[str, ...]
     example: TranscriptKey
     runs: tuple[TranscriptKey, ...]
-
-    __repr__ = repr_fields
 
     @property
     def count(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import comb
 from typing import Literal
 
@@ -20,7 +20,8 @@ from passhat.analysis.explaining.tested_features import (
     associations,
     holds_within,
 )
-from passhat.messages import plural, repr_fields
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import plural
 from passhat.records.transcript import TranscriptKey
 from passhat.stats.multiplicity import shuffled_in_strata
 
@@ -37,7 +38,7 @@ MOST_FEATURES = 3
 """Most properties named; each further one holds among runs that are alike in those before it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A failing run to read, beside the passing run of its task that is nearest to it.
 
@@ -49,15 +50,13 @@ class Example:
     passing: TranscriptKey
     call: int | None = None
 
-    __repr__ = repr_fields
-
     @classmethod
     def of(cls, one: Divergence) -> Example:
         place = None if one.call is None else one.call.place
         return cls(failing=one.run.key, passing=one.passing.key, call=place)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """Something that goes together with failing; `p` is adjusted for all that was tested.
 
@@ -78,8 +77,6 @@ class Cause:
     detail: str
     example: Example
     opposite: str = ""
-
-    __repr__ = repr_fields
 
     @property
     def sentence(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome, Trials
 from passhat.records.task_names import first_number
 from passhat.records.transcript import Transcripts
@@ -46,7 +46,7 @@ SHUFFLES = 4_999
 """Shuffles that a cause is compared with: p is a multiple of 1 / 5,000, doubled for two tests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class RunCounts:
     """How many runs there are of each sort, and how many could be compared.
 
@@ -65,10 +65,8 @@ class RunCounts:
     never_passed_tasks: int
     never_passed_runs: int
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
@@ -96,8 +94,6 @@ class Explanation(Displayed):
     provenance: Provenance
     pairs: tuple[SideBySide, ...] = field(default=(), repr=False)
     first_trial: int = 0
-
-    __repr__ = repr_fields
 
 
 def explain(

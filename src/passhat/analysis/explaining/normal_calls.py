@@ -121,7 +121,11 @@ def _arguments(text: str) -> Arguments:
         given = text
     if not isinstance(given, dict):
         given = {"": given}
-    return {name: _as_text(_masked(given[name])) for name in sorted(given)}
+    masked = {name: _masked(given[name]) for name in sorted(given)}
+    return {
+        name: one if isinstance(one, str) else json.dumps(one, sort_keys=True, ensure_ascii=False)
+        for name, one in masked.items()
+    }
 
 
 def _masked(value: Any) -> Any:
@@ -135,9 +139,3 @@ def _masked(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 250.0 and 250 ask for the same
     return value
-
-
-def _as_text(value: Any) -> str:
-    return (
-        value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-    )

@@ -11,7 +11,8 @@ from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
 from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
-from passhat.messages import closest, listed, repr_fields
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import closest, listed
 from passhat.records import Trials
 from passhat.records.task_names import first_number, run_number
 from passhat.records.transcript import Transcripts
@@ -25,7 +26,7 @@ MOST_CALLS = 1_000
 _SAME, _SAME_TOOL = 4, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide(Displayed):
     """Two runs call by call; `parting` is the place of the first pair that is not the same.
 
@@ -41,8 +42,6 @@ class SideBySide(Displayed):
     runs: tuple[ExplainedRun, ...] = ()
     partings: Mapping[int, int] = field(default_factory=dict)
     first_trial: int = 0
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

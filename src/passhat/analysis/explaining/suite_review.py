@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate
@@ -32,7 +31,7 @@ _STRETCH = 3
 _COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class LuckyTask:
     """One of the tasks that hold half of the luck between runs; `share` is what it holds."""
 
@@ -42,10 +41,8 @@ class LuckyTask:
     runs: int
     share: float
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicates:
     """Two tasks that ask for nearly the same."""
 
@@ -53,10 +50,8 @@ class NearDuplicates:
     second: str
     likeness: float
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class GraderPair:
     """Two graders of the same runs: how often they agree, beyond chance (Cohen 1960).
 
@@ -71,10 +66,8 @@ class GraderPair:
     only_second: int
     example: tuple[str, str, int]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteReview:
     """Tasks that never discriminate, are near-duplicates or mostly luck; graders that disagree."""
 
@@ -83,8 +76,6 @@ class SuiteReview:
     duplicates: tuple[NearDuplicates, ...]
     lucky: tuple[LuckyTask, ...]
     graders: tuple[GraderPair, ...]
-
-    __repr__ = repr_fields
 
 
 def review_suite(runs: Sequence[ExplainedRun], *, confidence: float) -> SuiteReview:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun
 from passhat.analysis.explaining.side_by_side import align
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
 from passhat.stats.score_mean import score_estimate
@@ -29,7 +29,7 @@ NOTHING = ""
 """What stands in a matrix of tools where no tool was expected, or none was chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectories:
     """The ways that runs took: how alike they are, what they repeated, what failing ones cost.
 
@@ -46,8 +46,6 @@ class Trajectories:
     behaviours: tuple[ObservedBehaviour, ...]
     splits: tuple[CostSplit, ...]
     matrix: ToolMatrix
-
-    __repr__ = repr_fields
 
 
 class _Remembered:
@@ -66,7 +64,7 @@ class _Remembered:
         return self._known[pair]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedBehaviour:
     """Something that runs do along the way, and how often runs pass that do it."""
 
@@ -77,10 +75,8 @@ class ObservedBehaviour:
     share: Estimate
     pass_rate: Estimate
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class CostSplit:
     """What passing and failing runs take: the mean of each, and the share that failing ones had."""
 
@@ -90,10 +86,8 @@ class CostSplit:
     failing_share: float
     runs: int
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMatrix:
     """Tools expected against tools chosen: how often each stood in the place of each.
 
@@ -103,8 +97,6 @@ class ToolMatrix:
 
     counts: Mapping[tuple[str, str], int]
     given: bool
-
-    __repr__ = repr_fields
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from typing import Any, Literal, cast, get_args
 from passhat.analysis.reports.targets import Target, parse_target
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import closest, repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import closest
 
 Sign = Literal[">=", ">", "<=", "<"]
 EvidenceKind = Literal["bound", "point", "sequential"]
@@ -96,7 +96,7 @@ class BestOfDemand:
 Demand = NumberDemand | EveryTaskDemand | NoWorseDemand | NoTaskWorseDemand | BestOfDemand
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """A demand, how it is decided, and what follows.
 
@@ -121,8 +121,6 @@ class Gate:
     design: Design = "sprt"
     on_undecided: OnUndecided = "exit4"
     severity: Severity = "error"
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta"):

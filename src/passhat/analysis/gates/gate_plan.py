@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from passhat.analysis.gates.demands import (
 from passhat.analysis.gates.sequential import BETTER_BY, DrawGate, draw_gate, every_task_gate
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, Floats, probability, whole_number
 from passhat.stats.fitted_plan import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
@@ -41,7 +40,7 @@ _BASELINE_MEAN = 0.8
 """The assumed mean of a baseline when only the difference from it is demanded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlanRow:
     """What happens if this is the truth: the chance of each verdict, and the runs it takes."""
 
@@ -52,10 +51,8 @@ class GatePlanRow:
     expected_runs: float
     runs_95: float
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlan(Displayed):
     """A gate before any run, over a range of truths.
 
@@ -72,8 +69,6 @@ class GatePlan(Displayed):
     exact: bool
     repetitions: int | None
     seed: int
-
-    __repr__ = repr_fields
 
     @property
     def worst_runs(self) -> float:

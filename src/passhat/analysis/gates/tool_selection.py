@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import Pairing, ToolSelection, Trials
 from passhat.stats.estimate import Interval
 from passhat.stats.proportions import lower_bound, proportion_interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFloor:
     """Whether an agent's runs keep to the floor of its task.
 
@@ -30,8 +29,6 @@ class SelectionFloor:
     interval: Interval
     bound: float
     confidence: float
-
-    __repr__ = repr_fields
 
     @property
     def passed(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from passhat.analysis.reports.evidence import Evidence
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.estimate import Unavailable
 from passhat.stats.foreseen import (
     ASSURANCE,
@@ -43,7 +43,7 @@ class Purchase:
     tasks_like_these: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Assured:
     """The runs and tasks after which most reports are as narrow as asked.
 
@@ -68,15 +68,13 @@ class Assured:
     purchases: tuple[Purchase, ...]
     effective_tasks: float | None = None
 
-    __repr__ = repr_fields
-
     @property
     def best(self) -> Purchase | None:
         """What reduces the width for tasks like these most, for the same runs."""
         return min(self.purchases, key=lambda one: one.tasks_like_these, default=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class AssuredComparison:
     """What tells two agents apart with the power asked for, by comparisons that were drawn.
 
@@ -90,8 +88,6 @@ class AssuredComparison:
     tasks: int | Unavailable | None = None
     families: int | Unavailable | None = None
     runs: int | Unavailable | None = None
-
-    __repr__ = repr_fields
 
 
 def assure_comparison(

@@ -19,7 +19,8 @@ from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
-from passhat.messages import plural, repr_fields, rounded, short_repr
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level, probability, whole_number
@@ -65,7 +66,7 @@ _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
 _ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
     """What the plan assumes: guessed before any run, measured where there are trials.
 
@@ -81,8 +82,6 @@ class Assumptions:
     task_correlation: float
     measured: bool
     rate_given: bool = False
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
-from passhat.messages import listed, plural, repr_fields
+from passhat.fast_dataclass import short_dataclass
+from passhat.messages import listed, plural
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Unavailable
 from passhat.stats.rounds import Burst, RoundTests, find_bursts, round_tests
@@ -34,7 +34,7 @@ _DROPPED = "left out by request: "
 _MINUTE, _HOUR = 60, 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
     """Something that moved runs together, so that they are not independent evidence.
 
@@ -54,8 +54,6 @@ class Disturbance:
     others: float | None = None
     change: float | None = None
     means: tuple[float, ...] = ()
-
-    __repr__ = repr_fields
 
     @property
     def seconds(self) -> float | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
 from passhat.stats.families import FamilyShares
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One number in both scopes: the value is the same, the intervals are not.
 
@@ -21,8 +20,6 @@ class Metric:
     name: str
     this_suite: Number
     tasks_like_these: Number
-
-    __repr__ = repr_fields
 
     @property
     def value(self) -> float | None:
@@ -57,7 +54,7 @@ class Design:
         return self.fewest_runs == self.most_runs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceSplit:
     """Where the spread of scores comes from: tasks that differ in difficulty, and luck.
 
@@ -75,10 +72,8 @@ class VarianceSplit:
     reliability: Number
     families: FamilyShares | Unavailable | None = None
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
     """The share of tasks that passed in each whole round of the suite: first runs, second runs.
 
@@ -90,20 +85,16 @@ class Rounds:
     population_sd: float
     standard_error: float
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
     """pass@k or pass^k of this suite at one k; its interval holds for the whole curve at once."""
 
     k: int
     estimate: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class RunOrder:
     """Descriptions that depend on the order of runs, 0 to 100, averaged over tasks.
 
@@ -117,10 +108,8 @@ class RunOrder:
     flips: float | Unavailable
     tasks: int
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
     """How reliability falls as more successes in a row are asked for.
 
@@ -133,10 +122,8 @@ class Decay:
     beyond: tuple[CurvePoint, ...]
     run_order: RunOrder | Unavailable
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
@@ -152,10 +139,8 @@ class BarCount:
     undetermined: tuple[str, ...]
     model_share: Number
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorSplit:
     """Errored trials apart from failures, and every metric under the other policy.
 
@@ -169,10 +154,8 @@ class ErrorSplit:
     kinds: Mapping[str, int]
     otherwise: Mapping[str, Metric]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUse:
     """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
 
@@ -193,10 +176,8 @@ class ResourceUse:
     per_success: Number
     per_streak: Mapping[int, Number]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
     """Tasks that a number leaves out, and why."""
 
@@ -204,10 +185,8 @@ class Exclusion:
     tasks: tuple[str, ...]
     reason: str
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
     """Something the trials do not decide, and how many more runs would, at the observed rates.
 
@@ -219,10 +198,8 @@ class Unsettled:
     more_runs: int | None
     advice: str
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Leaders:
     """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
 
@@ -241,5 +218,3 @@ class Leaders:
     method: str
     confidence: float
     ties: tuple[tuple[str, ...], ...] = ()
-
-    __repr__ = repr_fields

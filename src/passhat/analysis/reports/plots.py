@@ -144,7 +144,7 @@ class Plots:
             x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[[place[name] for name in group] for group in ties],
-            width=600 if ties else WIDTH,
+            width=600,
         )
 
     def curves(self, leaders: Leaders | Unavailable | None = None) -> Figure | Unavailable:

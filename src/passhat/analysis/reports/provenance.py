@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from passhat._version import __version__
 from passhat.analysis.reports.evidence import error_policy
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
 from passhat.stats.arguments import ascending, confidence_level, whole_number
 
@@ -52,7 +51,7 @@ class ReportOptions:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where a report comes from: input, versions, options."""
 
@@ -62,8 +61,6 @@ class Provenance:
     options: ReportOptions
     platform: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
-
-    __repr__ = repr_fields
 
 
 def stamp(trials: Trials | Sequence[Tally], options: ReportOptions) -> Provenance:

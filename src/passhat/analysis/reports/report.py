@@ -70,7 +70,7 @@ class Report(Displayed):
         """Every task against every system."""
         from passhat.analysis.reports.tasks import task_matrix
 
-        return task_matrix(self.systems, self.plots.matrix())
+        return task_matrix({one.name: one.tasks for one in self.systems}, self.plots.matrix())
 
     def system(self, name: str | None = None) -> SystemReport:
         """The report of one system (the only one, if none is named)."""

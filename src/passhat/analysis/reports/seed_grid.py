@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
 from passhat.stats.seeds import SeedVariance
@@ -19,7 +18,7 @@ MOST_CELLS = 200_000
 _LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedGrid:
     """The runs of each task as P, F and E, in columns that belong to a seed.
 
@@ -29,18 +28,14 @@ class SeedGrid:
     columns: Mapping[int, int]
     cells: Mapping[str, str]
 
-    __repr__ = repr_fields
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSpread:
     """How far whole runs of the suite differ by their seed, beside the error within a seed."""
 
     means: Mapping[int, float]
     variance: SeedVariance | Unavailable
     grid: SeedGrid | None = None
-
-    __repr__ = repr_fields
 
 
 def lay_out_seeds(trials: Trials) -> SeedGrid | None:

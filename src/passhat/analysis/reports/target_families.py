@@ -131,14 +131,6 @@ def _decay(system: SystemReport, _: Scope) -> Named:
         yield from ((f"decay[{k}]", percent) for k, percent in enumerate(order.decay, 1))
 
 
-def _beyond(system: SystemReport, _: Scope) -> Named:
-    yield from ((f"model.pass^{point.k}", point.estimate) for point in system.decay.beyond)
-
-
-def _error_rate(system: SystemReport, _: Scope) -> Named:
-    yield "error_rate", system.errors.rate
-
-
 def _labelled(name: str, label: str) -> Find:
     return lambda system, _: iter([(f"tasks.{name}", float(system.tasks.count(label)))])
 
@@ -173,10 +165,6 @@ def _per_streak(system: SystemReport, _: Scope) -> Named:
             yield f"{feature.name}.per_streak[{k}]", number
 
 
-def _tools(system: SystemReport, _: Scope) -> Named:
-    yield from ((f"selection_rate({tool})", rate) for tool, rate in system.tools.items())
-
-
 def _task(attribute: str) -> Find:
     return lambda system, _: (
         (f"tasks[{row.name}].{attribute}", getattr(row, attribute)) for row in system.tasks
@@ -193,14 +181,6 @@ def _task_streaks(system: SystemReport, _: Scope) -> Named:
 
 def _read_passed(_: Places, trial: Trial) -> float | None:
     return passed(trial)
-
-
-def _read_score(_: Places, trial: Trial) -> float | None:
-    return None if trial.outcome is Outcome.ERRORED else trial.score
-
-
-def _read_errored(_: Places, trial: Trial) -> float:
-    return float(trial.outcome is Outcome.ERRORED)
 
 
 def _read_called(places: Places, trial: Trial) -> float | None:
@@ -230,7 +210,8 @@ def _of_each(within: str, kind: str) -> Iterator[TargetFamily]:
 FAMILIES: tuple[TargetFamily, ...] = (
     _share(
         "mean_score", "the mean score over tasks, partial credit counted", _mean_score(),
-        "mean score", read=_read_score,
+        "mean score",
+        read=lambda _, trial: None if trial.outcome is Outcome.ERRORED else trial.score,
     ),
     _share(
         "pass^{k}", "the chance that k attempts at a task all succeed", _metrics("^"),
@@ -277,10 +258,14 @@ FAMILIES: tuple[TargetFamily, ...] = (
     ),
     _other("flips", "how often neighbouring runs differ, in percent", _run_order("flips")),
     _other("decay[{k}]", "reliability after k runs in order, 0 to 100 (mcptest)", _decay),
-    _share("model.pass^{k}", "pass^k beyond the runs there are, by a model", _beyond),
     _share(
-        "error_rate", "the share of runs that errored", _error_rate, "error rate",
-        read=_read_errored,
+        "model.pass^{k}", "pass^k beyond the runs there are, by a model",
+        lambda system, _: ((f"model.pass^{p.k}", p.estimate) for p in system.decay.beyond),
+    ),
+    _share(
+        "error_rate", "the share of runs that errored",
+        lambda system, _: iter([("error_rate", system.errors.rate)]), "error rate",
+        read=lambda _, trial: float(trial.outcome is Outcome.ERRORED),
     ),
     _other("tasks.solid", "how many tasks are solid", _labelled("solid", "solid")),
     _other("tasks.flaky", "how many tasks are flaky", _labelled("flaky", "flaky")),
@@ -317,7 +302,8 @@ FAMILIES: tuple[TargetFamily, ...] = (
     ),
     _other("{feature}.per_streak[{k}]", "what k successes in a row cost", _per_streak),
     _share(
-        "selection_rate({tool})", "the share of runs in which the tool was called", _tools,
+        "selection_rate({tool})", "the share of runs in which the tool was called",
+        lambda system, _: ((f"selection_rate({t})", r) for t, r in system.tools.items()),
         "selection rate({tool})", read=_read_called,
     ),
     *_of_each("levels", "level"),

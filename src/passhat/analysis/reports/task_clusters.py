@@ -132,8 +132,10 @@ def _leaves(rows: NDArray[np.float64], *, better: NDArray[np.float64]) -> list[i
 
 def _linkage(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import pdist
 
-    return np.asarray(linkage(rows, "ward", optimal_ordering=True))
+    # Of rows, linkage would warn where they happen to look like a matrix of distances.
+    return np.asarray(linkage(pdist(rows), "ward", optimal_ordering=True))
 
 
 def _merged(groups: Sequence[Sequence[int]], table: NDArray[np.float64]) -> list[list[int]]:

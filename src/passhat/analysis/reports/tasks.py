@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.analysis.reports.lazy_value import Later
 from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
-from passhat.messages import plural, repr_fields, short_repr
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import plural, short_repr
 from passhat.records import Tally
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval
@@ -22,7 +22,6 @@ from passhat.stats.labels import label_tasks, runs_to_label
 from passhat.stats.proportions import proportion_bounds
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.system_report import SystemReport
     from passhat.drawing.figure import Figure
     from passhat.stats.estimate import Unavailable
 
@@ -31,7 +30,7 @@ Label = Literal["solid", "flaky", "broken", "undecided"]
 LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """One task: how often it passed, and its label.
 
@@ -49,8 +48,6 @@ class TaskRow:
     chance: float
     more_runs: int | None
     sequence: str | None
-
-    __repr__ = repr_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -219,20 +216,20 @@ def tabulate_tasks(
     )
 
 
-def task_matrix(systems: tuple[SystemReport, ...], figure: Figure | Unavailable) -> TaskMatrix:
+def task_matrix(tables: Mapping[str, TaskTable], figure: Figure | Unavailable) -> TaskMatrix:
     """The tasks of some systems side by side, in the natural order of their names."""
     found = [
         {
             name: MatrixCell(passed=passed, runs=runs)
             for name, passed, runs in zip(
-                one.tasks.names, one.tasks.passed.tolist(), one.tasks.runs.tolist(), strict=True
+                one.names, one.passed.tolist(), one.runs.tolist(), strict=True
             )
         }
-        for one in systems
+        for one in tables.values()
     ]
     tasks = sorted({name for cells in found for name in cells}, key=natural_key)
     return TaskMatrix(
-        systems=tuple(one.name for one in systems),
+        systems=tuple(tables),
         tasks=tuple(tasks),
         cells=tuple(tuple(cells.get(task) for cells in found) for task in tasks),
         figure=figure,

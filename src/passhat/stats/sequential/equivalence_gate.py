@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
@@ -60,7 +60,7 @@ class EquivalenceWealth:
         return replace(self, upper=self.upper.with_new_bets(), lower=self.lower.with_new_bets())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class EquivalenceGate(ScoreGate):
     """PASS if the mean of paired differences is at most mu0 either way, FAIL if mu1 or more.
 
@@ -75,8 +75,6 @@ class EquivalenceGate(ScoreGate):
 
     low: float = -1.0
     high: float = 1.0
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.operating import OperatingCharacteristics
@@ -33,7 +33,7 @@ class EveryTaskState:
         return sum(state.verdict is not None for state in self.tasks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class EveryTaskGate:
     """PASS when every task's gate passed, FAIL as soon as one failed.
 
@@ -53,8 +53,6 @@ class EveryTaskGate:
     max_runs_per_task: int | None = None
     gates: tuple[TaskGate, ...] = field(init=False, repr=False, compare=False)
     """The gate of each task."""
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         error_rates(self.alpha, self.beta)

@@ -42,7 +42,13 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) 
         wrong_fail = bdtr(needed - 1.0, runs, p1)
         found = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
         if found.size:
-            return _design_at(int(runs[found[0]]), int(needed[found[0]]), p0, p1)
+            count, passes = int(runs[found[0]]), int(needed[found[0]])
+            return FixedDesign(
+                runs=count,
+                passes_needed=passes,
+                wrong_pass=float(bdtrc(passes - 1.0, count, p0)),
+                wrong_fail=float(bdtr(passes - 1.0, count, p1)),
+            )
     raise ArgumentError("p1 - p0", f"needs more than {_MOST_RUNS} runs to tell apart", p1 - p0)
 
 
@@ -81,12 +87,3 @@ def critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
         high = np.where(rare, middle, high)
         low = np.where(rare, low, middle)
     return high
-
-
-def _design_at(runs: int, needed: int, p0: float, p1: float) -> FixedDesign:
-    return FixedDesign(
-        runs=runs,
-        passes_needed=needed,
-        wrong_pass=float(bdtrc(needed - 1.0, runs, p0)),
-        wrong_fail=float(bdtr(needed - 1.0, runs, p1)),
-    )

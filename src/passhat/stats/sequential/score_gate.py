@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_design import fixed_design
@@ -38,7 +38,7 @@ _LARGEST_LOSS = 0.75
 _PRIOR_RUNS = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreGate(RandomTaskGate):
     """PASS if the mean score over these tasks is mu1 or more, FAIL if mu0 or less; watch at will.
 
@@ -54,8 +54,6 @@ class ScoreGate(RandomTaskGate):
 
     low: float = 0.0
     high: float = 1.0
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Floats, one_of, whole_number
 from passhat.stats.sequential.fixed_design import fixed_design, two_rates
 from passhat.stats.sequential.projection import (
@@ -35,7 +35,7 @@ BlockMetric = Literal["pass^k", "pass@k"]
 BLOCK_METRICS = ("pass^k", "pass@k")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteGate(RandomTaskGate):
     """PASS if the mean over these tasks is mu1 or more, FAIL if mu0 or less; watch it at will.
 
@@ -58,8 +58,6 @@ class SuiteGate(RandomTaskGate):
 
     k: int = 1
     metric: BlockMetric = "pass^k"
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)

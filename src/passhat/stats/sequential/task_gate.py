@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import one_of, probability, whole_number
 from passhat.stats.sequential import task_designs
 from passhat.stats.sequential.confidence_sequence import confidence_sequence
@@ -53,7 +53,7 @@ class TaskState:
     draws: Draws = field(default_factory=Draws, repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskGate:
     """PASS if the task's rate is p1 or more, FAIL if p0 or less; watch it as often as you like.
 
@@ -77,8 +77,6 @@ class TaskGate:
     beta: float = 0.05
     design: TaskDesign = "sprt"
     max_runs: int | None = None
-
-    __repr__ = repr_fields
 
     def __post_init__(self) -> None:
         one_of("design", self.design, _DESIGNS)

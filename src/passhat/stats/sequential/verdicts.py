@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from passhat.errors import ArgumentError
-from passhat.messages import repr_fields
+from passhat.fast_dataclass import short_dataclass
 
 if TYPE_CHECKING:
     from passhat.stats.estimate import Interval
@@ -31,7 +31,7 @@ Observed = float | None | SetAside
 """What a gate is shown: a score, None for a run that errored, or a run that was set aside."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@short_dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
     """A verdict, or None while it is open, with everything needed to recompute it.
 
@@ -54,8 +54,6 @@ class GateResult:
     alpha: float
     beta: float
     seed: int | None = None
-
-    __repr__ = repr_fields
 
     @property
     def runs_saved(self) -> int | None:
