@@ -19,17 +19,14 @@ from passhat.stats.cells import Cells, count_cells, remembered
 # The climb ends after so many steps, or with one this short (logits, or logs of precision).
 _STEPS = 200
 _TOLERANCE = 1e-7
-# A longer step can jump over the maximum.
 _LONGEST_STEP = 3.0
 # Precisions a + b beyond this many times the longest task look the same as identical tasks.
 _LARGEST_PRECISION_PER_RUN = 1e4
 # Below this precision runs of a task correlate by 0.9999: every task is all or nothing.
 _LEAST_LOG = float(np.log(1e-4))
-# A step damped as much as this no longer moves anything.
 _STUCK = 1e12
 # A mean within 1e-13 of 0 or 1, where 1 - mean begins to lose its digits.
 _LARGEST_LOGIT = 30.0
-# Terms held at once: 8 MB of floats.
 _BLOCK = 1 << 20
 # The asymptotic series of trigamma is used from x = 8 on; smaller x are shifted up to it.
 _SHIFTS = 8
@@ -327,10 +324,7 @@ def _shapes(mean: Any, size: Any) -> tuple[Any, Any]:
 
 
 def _trigamma(x: Floats) -> Floats:
-    """The second derivative of ln Gamma (Abramowitz and Stegun 6.4.12, shifted to x >= 8).
-
-    Scipy's zeta(2, x) is several times slower, and Newton's steps need no more digits.
-    """
+    """The second derivative of ln Gamma (Abramowitz and Stegun 6.4.12); zeta(2, x) is slower."""
     small = x < 2 * _SHIFTS
     near = np.zeros(x.shape)
     near[small] = (1 / (x[small][:, None] + np.arange(float(_SHIFTS))) ** 2).sum(axis=-1)

@@ -26,7 +26,6 @@ from passhat.reporters.answers.several_page import (
     tasks_together,
 )
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
-from passhat.reporters.glossary import LABEL_RULE
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (
@@ -39,6 +38,9 @@ from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
+
+
+_RULES = ("Labels", "Verdict")
 
 
 def page_of(
@@ -159,11 +161,11 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
 def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
     """The sentences of a report on one system that its page does not show as figures or tables.
 
-    `among` several systems, the rule of the labels is not repeated for each.
+    `among` several systems, the rules of labels and verdicts are not repeated for each.
     """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
     found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
-    return [one for one in found if not (among and one.text == LABEL_RULE)]
+    return [one for one in found if not (among and one.label in _RULES)]
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
