@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from passhat.analysis.planning.assumptions import Assumptions, assume, seen_before
 from passhat.analysis.planning.assured import (
     Assured,
     AssuredComparison,
@@ -15,27 +16,20 @@ from passhat.analysis.planning.assured import (
 from passhat.analysis.planning.budgets import BudgetPlan, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.lazy_value import Later
-from passhat.analysis.reports.metrics import measure_metrics
-from passhat.analysis.reports.unsettled import seen_design
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
-from passhat.fast_dataclass import short_dataclass
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level, probability, whole_number
-from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.estimate import Unavailable
 from passhat.stats.fitted_plan import (
-    GUESSED_ICC,
-    UNKNOWN,
     WIDEST,
     Expected,
     Seen,
     Spread,
-    bounded_variance,
     expected_half_widths,
     plan_from,
-    seen_spread,
 )
 from passhat.stats.foreseen import ASSURANCE
 from passhat.stats.paired_power import (
@@ -52,7 +46,6 @@ from passhat.stats.power import (
     smallest_count,
     zero_failure_runs,
 )
-from passhat.stats.variance import icc, variance_components
 
 ZERO_FAILURE_RATES = (0.9, 0.95, 0.99)
 """Rates for which a plan says how many runs without a failure show them."""
@@ -64,24 +57,6 @@ _CLOSE = 1.25
 _MOST_RUNS = 100_000
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
 _ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
-
-
-@short_dataclass(frozen=True, slots=True, kw_only=True)
-class Assumptions:
-    """What the plan assumes: guessed before any run, measured where there are trials.
-
-    `icc_interval` is how well the ICC is known, None where it was guessed and no wider than the
-    number itself where it was given.
-    `task_correlation` is how far two agents find the same tasks hard.
-    """
-
-    rate: float
-    variance: float
-    icc: float
-    icc_interval: Interval | None
-    task_correlation: float
-    measured: bool
-    rate_given: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +137,8 @@ def plan(
     tally = None if trials is None else one_tally("trials", trials, purpose="to plan from")
     evidence = None if tally is None else gather(tally, errors)
     level = confidence_level(confidence)
-    base = _assumptions(evidence, rate, correlation, task_correlation, level)
-    seen = _seen(evidence, level)
+    base = assume(evidence, rate, correlation, task_correlation, level)
+    seen = seen_before(evidence, level)
     if seen is not None and seen.constant and (rate is not None or correlation is not None):
         # Runs that all ended alike say nothing of how others will spread.
         seen, base = None, replace(base, measured=False, icc_interval=None)
@@ -353,62 +328,6 @@ def _all_errored(tally: Tally | None, evidence: Evidence | None) -> tuple[str, .
         return ()
     meaning = "counted as failures" if evidence.tasks else "left out, so nothing is measured"
     return (f"every one of these trials errored, {meaning}: a plan from them is a guess",)
-
-
-def _assumptions(
-    evidence: Evidence | None,
-    rate: float | None,
-    correlation: float | None,
-    task_correlation: float,
-    confidence: float,
-) -> Assumptions:
-    """What the user gave, else what was observed, else the most cautious guess."""
-    seen_rate, seen = _observed(evidence, confidence)
-    mean = seen_rate if rate is None else probability("rate", rate)
-    variance = seen.variance if rate is None else mean * (1 - mean)
-    return Assumptions(
-        rate=mean,
-        variance=bounded_variance(variance),
-        icc=seen.icc if correlation is None else probability("correlation", correlation),
-        icc_interval=seen.icc_interval
-        if correlation is None
-        else Interval(correlation, correlation),
-        task_correlation=probability("task_correlation", task_correlation),
-        measured=evidence is not None and bool(evidence.tasks),
-        rate_given=rate is not None,
-    )
-
-
-def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spread]:
-    """The mean and how single runs spread; a coin flip and an even split where unknown."""
-    if evidence is None or not evidence.tasks:
-        return 0.5, Spread(variance=0.25, icc=GUESSED_ICC, icc_interval=None)
-    mean = float((evidence.score_total / evidence.runs).mean())
-    sums = evidence.runs, evidence.score_total, evidence.score_squares
-    split, share = variance_components(*sums), icc(*sums, confidence=confidence)
-    if isinstance(split, Unavailable) or isinstance(share, Unavailable):
-        # A rate at an end still varies: as if half a run had ended the other way.
-        runs = int(evidence.runs.sum())
-        rate = (mean * runs + 0.5) / (runs + 1)
-        bounds = UNKNOWN if mean in (0, 1) else None
-        luck = bounded_variance(rate * (1 - rate))
-        return mean, Spread(variance=luck, icc=GUESSED_ICC, icc_interval=bounds)
-    return mean, seen_spread(
-        variance=split.total,
-        icc=share.value,
-        icc_interval=share.interval,
-        tasks=len(evidence.tasks),
-        runs=int(evidence.runs.sum()),
-    )
-
-
-def _seen(evidence: Evidence | None, confidence: float) -> Seen | None:
-    """What a report prints of these trials: a plan from them begins there."""
-    if evidence is None or not evidence.tasks:
-        return None
-    _, spread = _observed(evidence, confidence)
-    mean = measure_metrics(evidence, (1,), confidence=confidence)["mean_score"]
-    return seen_design(evidence, spread, mean)
 
 
 def _size(
