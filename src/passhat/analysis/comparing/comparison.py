@@ -170,7 +170,17 @@ def _differences(
     typical = min(typical_runs(left.runs), typical_runs(right.runs))
     ks = options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
     means = _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
-    found = [means, *(_pass_hat(left, right, k, options, margin) for k in ks)]
+    # where every score is 0 or 1 the mean score is pass^1, and so is its difference
+    graded = left.graded or right.graded
+    found = [
+        means,
+        *(
+            _pass_hat(left, right, k, options, margin)
+            if k > 1 or graded
+            else replace(means, name="pass^1")
+            for k in ks
+        ),
+    ]
     return {difference.name: _nested(_agreeing(difference), margin) for difference in found}
 
 

@@ -87,6 +87,12 @@ class Aligned:
     def outcomes(self) -> TaskSums:
         return TaskSums.of_passes(self.runs, self.passes)
 
+    @property
+    def graded(self) -> bool:
+        """Whether scores say more than passes do."""
+        sums = self.total, self.squares
+        return not all(np.array_equal(one, self.passes) for one in sums)
+
     def values(self, k: int) -> Floats:
         """pass^k of each task, nan with too few runs."""
         return task_values(self.runs, self.passes, k)
