@@ -86,7 +86,7 @@ def test_a_coding_agent_with_only_these_tools_finds_the_planted_cause(folder: Pa
     async def coding_agent(client, call) -> str:
         """Follows what the answers say, as the server's instructions advise."""
         report = await call("get_report")
-        assert "pass^" in report
+        assert "reliability@" in report
         why = await call("explain_failures")
         tool = re.search(r"without calling\s+(\w+)\s+first", why)
         assert tool is not None, why
@@ -152,7 +152,7 @@ def test_runs_are_listed_compared_and_planned_from(tools: PasshatTools):
 
 def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: PasshatTools, tmp_path: Path):
     (tools.folder / "results.csv").write_text("task,passed\na,true\na,false\nb,true\nb,true\n")
-    assert "pass^" in tools.get_report("results.csv")
+    assert "reliability@" in tools.get_report("results.csv")
     (tools.folder / "link.csv").symlink_to("/etc/hostname")
     with pytest.raises(InputError, match="lies outside the folder"):
         tools.get_report("link.csv")

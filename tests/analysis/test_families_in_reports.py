@@ -32,7 +32,10 @@ def test_a_report_of_families_is_wider_for_tasks_like_these_and_the_same_for_thi
     plain = measure(Trials.from_columns({k: v for k, v in columns.items() if k != "family"}))
     grouped = measure(Trials.from_columns(columns))
     one, other = (report.system().metrics["pass^1"] for report in (plain, grouped))
-    assert other.this_suite.interval == one.this_suite.interval
+    ends = [
+        (found.this_suite.interval.low, found.this_suite.interval.high) for found in (one, other)
+    ]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-14)  # computed by two ways
     assert other.tasks_like_these.interval.width > 1.3 * one.tasks_like_these.interval.width
     assert other.tasks_like_these.families == 10
 

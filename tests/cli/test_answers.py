@@ -103,11 +103,11 @@ def test_a_plan_uses_the_results_there_are(call, files):
     assert found["budgets"][0]["runs_in_all"] > 100
 
 
-def test_a_plan_says_that_k_plays_no_part_in_it(call):
+def test_a_plan_is_for_the_k_that_was_asked_for(call):
     with_k, without = call("plan", "--k", "3"), call("plan")
-    assert with_k.stdout == without.stdout
-    assert "--k plays no part" in with_k.stderr
-    assert without.stderr == ""
+    assert with_k.stdout.startswith("To know pass^3 of these 20 tasks")
+    assert without.stdout.startswith("To know the mean of these 20 tasks")
+    assert with_k.stderr == without.stderr == ""
 
 
 def test_a_profile_is_against_a_reference_or_the_rest_of_the_file(call, files):

@@ -90,6 +90,7 @@ COMMANDS = {
         ["repeat", "--runs", "3", "--", "true"],
     ],
     "runs": [["history", "list"]],
+    "search": [["history", "search", "hello"]],
     "list": [["list"]],
     "validation": [["validate"], ["validate", "suite.yml", "wrong.yml"]],
     "dry-run": [["run", "--dry-run"], ["run", "--dry-run", "--until-settled"]],

@@ -19,6 +19,7 @@ SCHEMAS = {
     "diff": "diff --json",
     "run": "run, resume, repeat: --json",
     "runs": "history list --json",
+    "search": "history search --json",
     "trend": "trend --json",
     "flaky": "flaky --json",
     "list": "list --json",

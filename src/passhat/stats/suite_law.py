@@ -122,7 +122,7 @@ def _few_runs_quantile(
         s = (rho - 1) / (1 - theta + rho * theta)
         up, down = 1 + s * (1 - theta), 1 - s * theta
         mixed = values * (up**-weight)[..., None] + missing * (down**-weight)[..., None]
-        cumulant = np.vecdot(tasks, np.log(mixed)) - UNSEEN * np.log(down)
+        cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY))) - UNSEEN * np.log(down)
         root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
         one, zero = (1 - theta) / up, theta / down
         jump = np.vecdot(tasks, tilted * (1 - tilted)) * (weight * (one + zero)) ** 2

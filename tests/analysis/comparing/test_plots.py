@@ -30,7 +30,8 @@ def test_every_shared_task_has_a_dumbbell_under_the_row_of_the_mean(comparison):
 def test_the_finding_counts_what_the_comparison_shows(comparison):
     up = sum(task.difference > 0 for task in comparison.tasks)
     shown = sum(task.answer in ("better", "worse") for task in comparison.tasks)
-    finding = plot_differences(comparison).finding
+    figure = plot_differences(comparison)
+    finding = f"{figure.title} {figure.finding}"
     assert f"on {up} of 30 tasks" in finding
     assert f"{shown} of these differences" in finding
 
@@ -64,5 +65,5 @@ def test_ties_are_joined_by_a_line_and_named(ranking):
     figure = plot_ranks(ranking)
     tied = [band for band in ranking.tie_bands if len(band) > 1]
     assert figure.body.count("<circle") == len(ranking.systems) + sum(map(len, tied))
-    assert "cannot be told apart" in figure.finding
-    assert "c stands alone at rank 3" in figure.finding
+    assert "cannot be told apart" in figure.title
+    assert "c stands alone at rank 3" in figure.title

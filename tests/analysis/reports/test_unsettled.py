@@ -53,8 +53,7 @@ def test_a_task_on_a_border_is_promised_nothing_and_the_sentence_is_of_one_task(
     found = advice_on([19], 20)
     assert found.more_runs is None
     assert found.advice == (
-        "1 task has too few runs to be called solid, flaky or broken; it lies too close to a "
-        "border between them for more runs to tell."
+        "1 task lies so close to a border between labels that more runs would not settle it."
     )
 
 

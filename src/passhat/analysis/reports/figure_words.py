@@ -71,7 +71,8 @@ def compared_title(
     if isinstance(leaders, Leaders) and leaders.k == k:
         *others, last = leaders.names
         if len(others) > 3:
-            return f"{len(leaders.names)} systems cannot be told apart at the top, {_in_a_row(k)}"
+            tied = plural(len(leaders.names), "system")
+            return f"{tied} cannot be told apart at the top, {_in_a_row(k)}"
         if others:
             return f"{', '.join(others)} and {last} cannot be told apart, {_in_a_row(k)}"
         return f"{last} has the highest pass^{k}, {_percent(leaders.values[0])}"

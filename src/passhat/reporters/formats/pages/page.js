@@ -140,6 +140,8 @@ const reveal = () => {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  // On a reload the browser would go back to where it was, which may be another place.
+  history.scrollRestoration = "manual";
   target.scrollIntoView();
 };
 addEventListener("hashchange", reveal);
