@@ -79,7 +79,7 @@ def test_an_open_sequential_gate_continues_where_it_stopped(suite):
 
 def test_runs_cannot_be_taken_away(suite):
     passhat.run_suite(suite, store="h.db")
-    with pytest.raises(ArgumentError, match="runs must be at least 5, which the run has already"):
+    with pytest.raises(ArgumentError, match="runs must be at least 5, which the run may take already"):
         passhat.resume_run(store="h.db", runs=3)
 
 
@@ -87,3 +87,10 @@ def test_a_shard_is_no_plan_of_its_own(suite):
     passhat.run_suite(suite, store="h.db", shard="1/2")
     with pytest.raises(HistoryError, match="start the plan again with more runs"):
         passhat.resume_run(store="h.db", runs=9)
+
+
+def test_how_to_read_a_file_cannot_change_a_run_that_was_read(suite):
+    passhat.run_suite(suite, store=".passhat/history.db")
+    done = CliRunner().invoke(main, ["report", "latest", "--pass-if", "score>=0.8"])
+    assert done.exit_code == 2
+    assert "--pass-if says how to read a file, and latest is a run" in done.output

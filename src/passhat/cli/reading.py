@@ -39,7 +39,7 @@ class ReadingOptions:
         from passhat.ingest import ColumnMap, parse_limits
 
         self._refuse_run_of_files()
-        return Results(
+        results = Results(
             paths=paths or self.paths,
             format=self.format,
             mapping=ColumnMap(**self.columns),
@@ -52,6 +52,30 @@ class ReadingOptions:
             on_note=say_note,
             wording=self._in_options,
         )
+        self._refuse_columns_of_runs(results)
+        return results
+
+    def _refuse_columns_of_runs(self, results: Results) -> None:
+        """A kept run was read when it was kept: how to read a file cannot change it any more."""
+        if not (typed := self._typed_columns()) or not all(map(results.is_stored, results.paths)):
+            return
+        raise click.UsageError(
+            f"{typed[0]} says how to read a file, and {results.paths[0]} is a run that was read "
+            f"when it was kept; give {typed[0]} with the file, or to `passhat history add`"
+        )
+
+    def _typed_columns(self) -> list[str]:
+        """The options on columns and outcomes that stand on the command line itself."""
+        context = click.get_current_context(silent=True)
+        if context is None:
+            return []
+        typed = click.core.ParameterSource.COMMANDLINE
+        return [
+            f"--{name.replace('_', '-')}" if name in _NAMES else _flags(self.task_option)[name]
+            for name, parameter in COLUMN_NAMES.items()
+            if name in self.columns and name != "transcript"
+            if context.get_parameter_source(parameter) is typed
+        ]
 
     def _in_options(self, text: str) -> str:
         """What a reader says of its arguments, as the options of the command."""
