@@ -79,7 +79,9 @@ def test_an_open_sequential_gate_continues_where_it_stopped(suite):
 
 def test_runs_cannot_be_taken_away(suite):
     passhat.run_suite(suite, store="h.db")
-    with pytest.raises(ArgumentError, match="runs must be at least 5, which the run may take already"):
+    with pytest.raises(
+        ArgumentError, match="runs must be at least 5, which the run may take already"
+    ):
         passhat.resume_run(store="h.db", runs=3)
 
 

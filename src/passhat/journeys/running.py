@@ -177,7 +177,9 @@ def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
         )
     planned = max(pairing.runs for pairing in suite.pairings) // max(1, len(suite.seeds))
     if runs < planned:
-        raise ArgumentError("runs", f"must be at least {planned}, which the run may take already", runs)
+        raise ArgumentError(
+            "runs", f"must be at least {planned}, which the run may take already", runs
+        )
 
 
 def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
