@@ -49,6 +49,11 @@ def found_in(matches):
     return {(one.system, one.task, one.trial) for one in matches.matches}
 
 
+def test_a_match_in_a_store_has_the_number_that_reports_and_diff_use(kept):
+    (first, *_) = search_transcripts("refund", store=kept[0]).matches
+    assert first.number == first.trial + 1  # these trials count from 0
+
+
 def test_store_and_dataset_give_the_same_trials(kept):
     store, dataset, asked, run = kept
     for where in ({"store": store}, {"dataset": dataset}):

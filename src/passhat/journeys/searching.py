@@ -26,6 +26,8 @@ MOST_MATCHES = 20
 
 _RUN = re.compile(r"run=([^/\\]+)")
 
+_Found = tuple[str, int | None, KeptTranscript]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedTrials:
@@ -62,7 +64,7 @@ def search_transcripts(
     source = _of_store(store, wanted) if dataset is None else _of_dataset(str(dataset), wanted)
     matches: list[TranscriptMatch] = []
     read = 0
-    for run, kept in source:
+    for run, first, kept in source:
         read += 1
         if excerpt := search.find(kept.text):
             if len(matches) == limit:
@@ -71,25 +73,27 @@ def search_transcripts(
             matches.append(
                 TranscriptMatch(
                     run=run, system=system, task=task, trial=trial, outcome=kept.outcome,
-                    excerpt=excerpt,
+                    number=None if first is None else trial - first + 1, excerpt=excerpt,
                 )
             )  # fmt: skip
     return TranscriptMatches(wanted=text, matches=tuple(matches), read=read)
 
 
-def _of_store(store: Path | str, wanted: SearchedTrials) -> Iterator[tuple[str, KeptTranscript]]:
-    from passhat.history.lookups import each_run
+def _of_store(store: Path | str, wanted: SearchedTrials) -> Iterator[_Found]:
+    """Each transcript with its run, and the number that its first trial has."""
+    from passhat.history.lookups import each_run, first_trial
     from passhat.history.transcripts import each_transcript
 
     with open_store(store) as history:
         runs = each_run(history) if wanted.run is None else [history.find_run(wanted.run)]
         for run in runs:
+            first = first_trial(history, run)
             for kept in each_transcript(history, run, system=wanted.system, task=wanted.task):
                 if wanted.has(kept):
-                    yield run.key, kept
+                    yield run.key, first, kept
 
 
-def _of_dataset(place: str, wanted: SearchedTrials) -> Iterator[tuple[str, KeptTranscript]]:
+def _of_dataset(place: str, wanted: SearchedTrials) -> Iterator[_Found]:
     if not is_url(place) and not Path(place).is_dir():
         raise ArgumentError("dataset", "must be a folder or an address", place)
     found = False
@@ -98,7 +102,7 @@ def _of_dataset(place: str, wanted: SearchedTrials) -> Iterator[tuple[str, KeptT
         run = match[1] if (match := _RUN.search(name)) else ""
         if wanted.run is None or run.startswith(wanted.run):
             for kept in scan_shard(stream, name, wanted.has):
-                yield run, kept
+                yield run, None, kept
     if not found:
         raise ReadError(
             f"{place}: holds no transcripts; `passhat history export RUN {place} --transcripts` "

@@ -39,12 +39,17 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptMatch:
-    """A trial in which a text was said, and the words around it."""
+    """A trial in which a text was said, and the words around it.
+
+    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None where the
+    dataset does not say where its log begins.
+    """
 
     run: str
     system: str
     task: str
     trial: int
+    number: int | None = None
     outcome: Outcome | None
     excerpt: Excerpt
 

@@ -229,11 +229,14 @@ def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
 def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
     """Which tasks the table lists, where it leaves some out."""
     found = len(differing_tasks(comparison))
-    if found in (0, len(comparison.tasks)):
+    if found == len(comparison.tasks):
         return ""
     said_below = every_task_follows or found > MOST_TASKS
     where = "" if said_below else "; --json lists all tasks"
-    return f" Listed are tasks that flipped or are shown to differ{where}."
+    if found:
+        return f" Listed are tasks shown to differ, and flipped ones unless their p is 1{where}."
+    flipped = any(task.flip for task in comparison.tasks)
+    return f" None is listed, as the p of each is 1{where}." if flipped else ""
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:

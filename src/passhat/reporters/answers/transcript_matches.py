@@ -56,7 +56,8 @@ def _headline(found: TranscriptMatches) -> str:
 
 def _trial(match: TranscriptMatch) -> str:
     ended = f" {match.outcome.name.lower()}" if match.outcome is not None else ""
-    return safe_text(f"{match.run} / {match.system} / {match.task} / trial {match.trial}{ended}")
+    which = f" / trial {match.trial}" if match.number is None else f" #{match.number}"
+    return safe_text(f"{match.run} / {match.system} / {match.task}{which}{ended}")
 
 
 def _words(match: TranscriptMatch) -> str:
