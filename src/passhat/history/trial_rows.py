@@ -31,7 +31,7 @@ def unpack(body: bytes) -> str:
 def _join_texts(texts: Sequence[str]) -> str | None:
     """Several short texts as one, a JSON list; None where there are none.
 
-    >>> _join_texts(("search", "add")), join_texts(())
+    >>> _join_texts(("search", "add")), _join_texts(())
     ('["search","add"]', None)
     """
     return json.dumps(list(texts), separators=(",", ":")) if texts else None

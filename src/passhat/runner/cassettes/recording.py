@@ -18,7 +18,6 @@ class Recording:
     >>> import asyncio
     >>> from passhat.records import Behaviour
     >>> from passhat.runner.models.exchange import Message
-    >>> from passhat.runner.cassettes.replaying import Replaying
     >>> from passhat.runner.models.scripted import Scripted
     >>> model = Recording(Scripted([Behaviour(answer="4")]))
     >>> question = Request(messages=(Message(role="user", text="2 + 2?"),))
