@@ -47,6 +47,13 @@ def test_shards_put_together_are_the_run_that_one_process_makes(suite, tmp_path)
         assert history.transcript(merged.run, first.system, first.task, first.trial)
 
 
+def test_a_shard_judges_nothing(suite, tmp_path):
+    assert not run_suite(suite).passed  # some trials fail, and there is no gate
+    part = run_suite(suite, store=tmp_path / "part.db", shard="1/2")
+    assert part.passed
+    assert part.why_not_passed is None
+
+
 def test_missing_shards_are_named(suite, tmp_path):
     merged = merge_shards([shard(suite, i, 4) for i in (1, 3)], tmp_path / "all.db")
     assert (merged.run.status, merged.missing) == ("interrupted", (2, 4))

@@ -46,8 +46,12 @@ def conclude(
     transcripts: bool,
     coverage_threshold: float | None = None,
     notes: Sequence[str] = (),
+    judges: bool = True,
 ) -> RunAnswer:
-    """The answer, with everything that decides whether the run passed."""
+    """The answer, with everything that decides whether the run passed.
+
+    A shard is the part of a run that `judges` nothing.
+    """
     from passhat.analysis.comparing.recovery import measure_recovery
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.tool_selection import suite_floors
@@ -67,7 +71,9 @@ def conclude(
         recoveries=measure_recovery(
             trials, variants(suite), ks=suite.ks or None, confidence=confidence
         ),
-        floors=suite_floors(plain_pairings(suite), trials, confidence=confidence),
+        floors=(
+            suite_floors(plain_pairings(suite), trials, confidence=confidence) if judges else ()
+        ),
         failures=_gather_failures(result, reasons),
         reasons=reasons,
         unread=_count_unread(result),
@@ -75,7 +81,7 @@ def conclude(
         transcripts=opened.transcripts(result.trials) if transcripts else None,
         quarantined=quarantined(suite),
         floored=floored(suite),
-        exempt=frozenset(variants(suite).values()),
+        exempt=frozenset(variants(suite).values() if judges else trials.systems),
         nothing_ran=all(trial.outcome is Outcome.ERRORED for trial in result.trials),
         results=shlex.quote(opened.name) if opened.name else None,
         run=None if opened.run is None else opened.run.key,

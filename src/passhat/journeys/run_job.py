@@ -167,6 +167,7 @@ def conduct(
             transcripts=transcripts,
             coverage_threshold=job.request.coverage_threshold,
             notes=_notes(job, rule),
+            judges=job.request.shard is None,
         )
 
 
