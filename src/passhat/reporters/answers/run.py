@@ -137,7 +137,10 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
         return []
     runs = 2 * max(system.design.most_runs for system in answer.report.systems)
     if answer.more_runs is None:
-        return [Steps("To settle it", (NextStep(f"Run again with --runs {runs:,} or more."),))]
+        text = f"Run again with --runs {runs:,} or more."
+        if answer.run is not None:  # kept, and yet it gets no more: its answers are replayed
+            text += " What is not recorded yet has to be recorded first, with --append."
+        return [Steps("To settle it", (NextStep(text),))]
     return [Steps("To settle it", (advise("Allow more runs", answer.more_runs.up_to(runs)),))]
 
 
