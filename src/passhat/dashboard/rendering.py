@@ -80,9 +80,7 @@ def _templates() -> Environment:
         "run_label": run_label,
         "percent": lambda share: percent(share, digits=1),
         "plural": plural,
-        "suite_anchor": lambda name: (
-            "suite-" + sha256(name.encode(errors="replace")).hexdigest()[:8]
-        ),
+        "suite_anchor": _suite_anchor,
         "when": lambda text: (text or "")[:16].replace("T", " "),
     }
     return environment

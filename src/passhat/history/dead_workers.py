@@ -21,10 +21,10 @@ CALL_KEY = "system BIGINT, task BIGINT, trial BIGINT, step BIGINT"
 _REAP = f"""
 WITH judged AS (
   SELECT * FROM jsonb_to_recordset(CAST(:judged AS JSONB))
-    AS j(session BIGINT, {CALL_KEY}, verdict TEXT)),
+    AS j(session BIGINT, {CALL_KEY}, fate TEXT)),
 held AS (
   SELECT a.run, a.system, a.task, a.trial, a.step, a.reserved_cost, a.reserved_tokens, a.priced,
-    a.remote, j.verdict FROM answers a JOIN judged j USING (session, system, task, trial, step)
+    a.remote, j.fate FROM answers a JOIN judged j USING (session, system, task, trial, step)
   WHERE a.run = :run AND a.reply IS NULL FOR UPDATE OF a),
 removed AS (
   DELETE FROM answers a USING held h WHERE h.remote IS NULL AND a.run = h.run
@@ -40,13 +40,13 @@ ended AS (UPDATE sessions SET alive = 0 WHERE id = ANY(:ending)),
 sums AS (
   SELECT count(*) AS calls, coalesce(sum(reserved_cost), 0) AS cost,
     coalesce(sum(reserved_tokens), 0) AS tokens,
-    count(*) FILTER (WHERE verdict IN ('lost', 'unsure')) AS lost_calls,
-    coalesce(sum(reserved_cost) FILTER (WHERE verdict IN ('lost', 'unsure')), 0) AS lost_cost,
-    coalesce(sum(1 - priced) FILTER (WHERE verdict IN ('lost', 'unsure')), 0) AS unpriced,
-    count(*) FILTER (WHERE verdict = 'unsure') AS unsure_calls,
-    count(*) FILTER (WHERE verdict = 'given up') AS given_up_calls,
-    coalesce(sum(reserved_cost) FILTER (WHERE verdict = 'given up'), 0) AS given_up_cost,
-    coalesce(sum(1 - priced) FILTER (WHERE verdict = 'given up'), 0) AS given_up_unpriced
+    count(*) FILTER (WHERE fate IN ('lost', 'unsure')) AS lost_calls,
+    coalesce(sum(reserved_cost) FILTER (WHERE fate IN ('lost', 'unsure')), 0) AS lost_cost,
+    coalesce(sum(1 - priced) FILTER (WHERE fate IN ('lost', 'unsure')), 0) AS unpriced,
+    count(*) FILTER (WHERE fate = 'unsure') AS unsure_calls,
+    count(*) FILTER (WHERE fate = 'given up') AS given_up_calls,
+    coalesce(sum(reserved_cost) FILTER (WHERE fate = 'given up'), 0) AS given_up_cost,
+    coalesce(sum(1 - priced) FILTER (WHERE fate = 'given up'), 0) AS given_up_unpriced
   FROM held)
 UPDATE accounts a SET lost_calls = a.lost_calls + s.lost_calls,
   lost_cost = a.lost_cost + s.lost_cost, unpriced = a.unpriced + s.unpriced,
@@ -93,7 +93,7 @@ def reap(database: Database, run: Run) -> None:
 
 def _judged(call: OpenCall) -> dict[str, Any]:
     key = dict(zip(("system", "task", "trial", "step"), call.key, strict=True))
-    return {"session": call.session, **key, "verdict": call.verdict}
+    return {"session": call.session, **key, "fate": call.fate}
 
 
 def as_json(records: Iterable[Any]) -> str:

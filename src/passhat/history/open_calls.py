@@ -10,7 +10,7 @@ from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
 from passhat.history.sent_marks import KnownMarks, mark_of, marks_path, read_marks
 
-Verdict = Literal["lost", "unsure", "given up", "free"]
+CallFate = Literal["lost", "unsure", "given up", "free"]
 """Lost: sent, and asked again. Unsure: asked again, perhaps never sent. Given up: sent, and its
 trial ended without the answer. Free: never sent, or of an agent that costs nothing."""
 
@@ -32,14 +32,14 @@ WHERE a.run = ?1 AND a.reply IS NULL AND coalesce(a.session, -1) <> 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCall:
-    """A call without an answer: its key in the store, the most it may have cost, the verdict."""
+    """A call without an answer: its key in the store, the most it may have cost, and its fate."""
 
     session: int | None
     key: tuple[int, int, int, int]
     cost: int
     priced: bool
     remote: str | None
-    verdict: Verdict
+    fate: CallFate
 
 
 def read_open_calls(database: Database, run: Run, *, ending: bool = False) -> list[OpenCall]:
@@ -63,11 +63,11 @@ def _open_call(row: Row, marks: dict[int, KnownMarks | None]) -> OpenCall:
         cost=row[8],
         priced=bool(row[9]),
         remote=row[10],
-        verdict=_verdict(row, marks),
+        fate=_fate(row, marks),
     )
 
 
-def _verdict(row: Row, marks: dict[int, KnownMarks | None]) -> Verdict:
+def _fate(row: Row, marks: dict[int, KnownMarks | None]) -> CallFate:
     session, system, task, trial, step, request = row[0], row[5], row[6], row[3], row[4], row[7]
     finished, paid = row[15], row[16]
     if request.startswith("agent:") and (finished or not paid):

@@ -213,9 +213,7 @@ class RunJournal:
         """Calls that were sent, brought no answer, and are not asked again."""
         *_, number, cost, unpriced = self._account()
         known = UnansweredCalls(calls=number, cost=cost / MICRO, unpriced=unpriced)
-        late = [
-            c for c in read_open_calls(self.history.database, self.run) if c.verdict == "given up"
-        ]
+        late = [c for c in read_open_calls(self.history.database, self.run) if c.fate == "given up"]
         return known + UnansweredCalls(
             calls=len(late),
             cost=sum(call.cost for call in late) / MICRO,
@@ -240,13 +238,13 @@ class RunJournal:
         return tuple(map(int, row)) if row else (0,) * len(_ACCOUNT)
 
     def _add_to_account(self, calls: Sequence[OpenCall], *, found: int = 0) -> None:
-        again = [call for call in calls if call.verdict in ("lost", "unsure")]
-        late = [call for call in calls if call.verdict == "given up"]
+        again = [call for call in calls if call.fate in ("lost", "unsure")]
+        late = [call for call in calls if call.fate == "given up"]
         amounts = (
             len(again),
             sum(call.cost for call in again),
             sum(not call.priced for call in again),
-            sum(call.verdict == "unsure" for call in again),
+            sum(call.fate == "unsure" for call in again),
             found,
             len(late),
             sum(call.cost for call in late),
@@ -316,7 +314,7 @@ def _lost_call(entry: LostAnswer) -> OpenCall:
         cost=micro(entry.most.cost),
         priced=entry.most.cost is not None,
         remote=None,
-        verdict="given up",
+        fate="given up",
     )
 
 
