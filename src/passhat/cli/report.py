@@ -126,12 +126,12 @@ def report(
     elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     if writes_page(output) and len(answer.systems) == 1:
-        page["change"] = change_of_named_run(reading.results(), answer.systems[0].name)
+        page["change"] = change_of_named_run(results, answer.systems[0].name)
     again = reading.again(*again_options(analysing, only))
     output.write(
         answer,
         results=again,
-        more_runs=None if again is None else reading.results().more_runs(),
+        more_runs=None if again is None else results.more_runs(),
         all_tasks=all_tasks,
         narrowed=len(only) > 1,
         **page,

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from passhat.drawing import Figure
     from passhat.history import History, Run
     from passhat.history.lookups import TaskMoment
-    from passhat.journeys.results import Results
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
     from passhat.stats.estimate import Interval, Unavailable
 
