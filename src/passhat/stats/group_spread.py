@@ -12,7 +12,7 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import wilson_bounds
-from passhat.stats.special import ndtr, stdtr, stdtrit
+from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
 
 Arms = tuple[float, float]
 """Two lengths or two factors: of the arm below a value, and of the arm above it."""
@@ -135,6 +135,14 @@ class DaySpread:
             else:
                 high = middle
         return high
+
+    def arms(self, interval: Interval, slope: float, days: float, confidence: float) -> Arms:
+        """What the spread between days adds to the arms of an interval, as squares add up."""
+        half = interval.width / 2
+        noise = (half / float(ndtri((1 + confidence) / 2))) ** 2
+        wider = self.half_width(noise, slope, days, confidence)
+        more = float(np.sqrt(max(0.0, wider**2 - half**2)))
+        return more, more
 
 
 def mean_variance(found: GroupedRuns) -> float | None:
