@@ -75,7 +75,7 @@ def all_pairs(
         error=_errors(gaps, sizes, value),
         p_value=tukey(p, systems),
         level=level,
-        method=f"paired, Dirichlet weights and {flips.method}, Tukey over {gaps.shape[0]} pairs",
+        method=f"paired, Dirichlet weights and {flips.method}{_tukey(systems)}",
     )
 
 
@@ -132,6 +132,10 @@ class _Laws:
         cells = len(means) * values.size
         counts = np.bincount((rows + places.reshape(means.shape)).ravel(), minlength=cells)
         return values, counts.reshape(len(means), values.size).astype(np.float64)
+
+
+def _tukey(systems: int) -> str:
+    return f", Tukey over {systems} systems" if systems > 2 else ""
 
 
 def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -75,8 +76,16 @@ class TaskSeries:
         """
         p = 2 * ndtr(-self.clarity(start, split, end))
         for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
-            p[i] = self._exact_p(int(start[i]), int(split[i]), int(end[i]))
+            p[i] = self.exact_p(int(start[i]), int(split[i]), int(end[i]))
         return np.asarray(p)
+
+    def near(
+        self, start: Counts, split: Counts, end: Counts, *, below: float
+    ) -> Iterator[tuple[int, int, int]]:
+        """The windows that a normal law does not put far above `below`."""
+        p = 2 * ndtr(-self.clarity(start, split, end))
+        for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
+            yield int(start[i]), int(split[i]), int(end[i])
 
     def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """How many standard errors apart old and new are, by the noise that posteriors expect."""
@@ -216,7 +225,8 @@ class TaskSeries:
         ratio = np.divide(moved, error, out=np.zeros(moved.shape), where=error > 0)
         return np.asarray(np.abs(ratio))
 
-    def _exact_p(self, start: int, split: int, end: int) -> float:
+    def exact_p(self, start: int, split: int, end: int) -> float:
+        """The permutation test of [start, split) against [split, end)."""
         old, new = self._counts(start, split), self._counts(split, end)
         both = self._both(old, new)
         counts = (part[both] for part in (*old, *new))

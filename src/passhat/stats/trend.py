@@ -243,12 +243,29 @@ def _first_alarm(
     for newest in range(max(start + 1, looked), len(series)):
         windows = _windows(start, newest + 1, newest)
         for test in tests:
-            p = test.p_values(*windows, below=line)
-            for i in np.flatnonzero(p <= line).tolist():
-                window = (start, int(windows[1][i]), int(windows[2][i]))
-                if _allowing_for_days(test, spread, window, float(p[i])) <= line:
-                    return _Alarm(newest=newest, by=test)
+            if _apart(test, windows, line, spread):
+                return _Alarm(newest=newest, by=test)
     return None
+
+
+def _apart(
+    series: Series, windows: tuple[Counts, Counts, Counts], line: float, spread: DaySpread
+) -> bool:
+    """Whether old and new differ in any window, where every point may have moved by itself.
+
+    Only old points say by how much, so that a change does not hide itself.
+    """
+    if not isinstance(series, TaskSeries):
+        return bool((series.p_values(*windows) <= line).any())
+    for start, split, end in series.near(*windows, below=line):
+        known = _learned(series, spread, start, split)
+        moved = series.days_between(start, split, end)
+        # Days alone may explain it: then the exact test, which costs most, is not needed.
+        if known.p_value(*moved, plain_p=0.0) <= line:
+            exact = series.exact_p(start, split, end)
+            if known.p_value(*moved, plain_p=exact) <= line:
+                return True
+    return False
 
 
 def _tests(series: Series) -> tuple[Series, ...]:
@@ -259,20 +276,6 @@ def _tests(series: Series) -> tuple[Series, ...]:
 
 def _has_days(series: Series) -> bool:
     return isinstance(series, TaskSeries)
-
-
-def _allowing_for_days(
-    series: Series, spread: DaySpread, window: tuple[int, int, int], plain_p: float
-) -> float:
-    """The p-value of a window where every point may have moved by itself.
-
-    Only old points say by how much, so that a change does not hide itself.
-    """
-    if not isinstance(series, TaskSeries):
-        return plain_p
-    start, split, end = window
-    known = _learned(series, spread, start, split)
-    return known.p_value(*series.days_between(start, split, end), plain_p=plain_p)
 
 
 def _learned(series: Series, spread: DaySpread, start: int, end: int) -> DaySpread:
