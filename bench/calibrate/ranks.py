@@ -152,7 +152,7 @@ def _improved_by_a_failure(
     fewer = values.copy()
     fewer[task, system] -= 1 / runs
     low, high = _ranked(fewer, np.random.default_rng(0)).rank_sets[system]
-    return low < before[system][0] or high < before[system][1]
+    return bool(low < before[system][0] or high < before[system][1])
 
 
 def _ranked(values: Floats, rng: np.random.Generator) -> Ranking:
