@@ -120,14 +120,14 @@ def test_one_failure_outweighs_and_one_open_gate_outlasts():
 
 def test_further_runs_at_the_observed_rate_settle_it_four_times_in_five():
     """The same chance as in `compare` and `plan`; a quarter of the runs does so less often."""
-    first = judge(counted({"a": (36, 4)}), ["pass^1 >= 0.8"])[0]
+    first = judge(counted({"a": (50, 10)}), ["pass^1 >= 0.8"])[0]
     assert first.word == "UNDECIDED"
     rng = np.random.default_rng(1)
 
     def settled(extra):
-        passes = 36 + rng.binomial(extra, 0.9, size=60)
+        passes = 50 + rng.binomial(extra, 5 / 6, size=60)
         words = {
-            passed: judge(counted({"a": (passed, 40 + extra - passed)}), ["pass^1 >= 0.8"]).word
+            passed: judge(counted({"a": (passed, 60 + extra - passed)}), ["pass^1 >= 0.8"]).word
             for passed in set(passes.tolist())
         }
         return np.mean([words[passed] == "PASS" for passed in passes.tolist()])
