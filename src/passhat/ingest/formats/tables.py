@@ -23,6 +23,7 @@ from passhat.ingest.rows import (
     is_own_file,
     row_names,
     sheet_of,
+    without_total,
 )
 from passhat.ingest.table_faults import aggregates, conflicting, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
@@ -102,6 +103,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     found, prompts = find_meanings(sheet.columns, mapping, sheet.cells)
     if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
         raise fault
+    sheet, total = without_total(sheet, found["task"])
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = _without_commas(sheet, found, tests)
@@ -126,7 +128,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         columns=columns,
         entry=table.entry,
         numbers=table.numbers,
-        notes=(*prompts, *notes, *folded, *marks, *commas),
+        notes=(*prompts, *notes, *folded, *total, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document), **table_facts(found, mapping)},
