@@ -141,15 +141,15 @@ def _walk(
         try:
             document = Document(str(path), path=path, data=None, limits=limits)
             reader = recognise(document)
-            if reader.derived:
+            if reader.reading.derived:
                 raise ReadError(
                     f"{path}: was made by passhat from other results; name the file to read it"
                 )
         except ReadError as error:
             skipped[str(path)] = error
             continue
-        companions |= set(reader.companions)
-        covered = covered or reader.covers_subfolders
+        companions |= set(reader.reading.companions)
+        covered = covered or reader.reading.covers_subfolders
         yield document, reader
     for path in files:
         if path.name in companions:

@@ -86,7 +86,7 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
     if mapping.chosen() and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
     if is_own_file(document):
-        return tables.READER
+        return READERS["table"]
     if answer := own_answer(document):
         raise answer
     for reader in readers_of(document):
@@ -168,7 +168,7 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     if document.first and (spans := READERS["otel"]).recognises(document):
         return spans
     tables.check_columns(document, mapping)
-    return tables.READER
+    return READERS["table"]
 
 
 def _without_parts(pieces: list[Piece]) -> list[Piece]:
@@ -220,10 +220,10 @@ def _check_derived(pieces: Sequence[Piece]) -> None:
     if len(pieces) == 1:
         return
     first: dict[str, Piece] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.reader.derived):
+    for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):
         for system in dict.fromkeys(piece.table.columns.get("system") or [piece.stem]):
             held = first.setdefault(str(system), piece)
-            if piece.reader.derived and held is not piece:
+            if piece.reader.reading.derived and held is not piece:
                 raise ReadError(
                     f'{piece.name}: is a saved report on "{short(str(system))}", of which '
                     f"{held.name} holds runs too; leave one out, or pass `names` for each file to "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from typing import cast
 
 from passhat.ingest.document import Document, Kind
 from passhat.ingest.reader import Reader
@@ -86,8 +86,7 @@ class _Readers(Mapping[str, Reader]):
     """The readers by name, each loaded when it is taken out."""
 
     def __getitem__(self, name: str) -> Reader:
-        module, _, _ = _FORMATS[name]
-        return cast("Reader", import_module(f"passhat.ingest.formats.{module}").READER)
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_FORMATS)
@@ -97,6 +96,20 @@ class _Readers(Mapping[str, Reader]):
 
 
 READERS: Mapping[str, Reader] = _Readers()
+
+
+@cache
+def _load(name: str) -> Reader:
+    file, kinds, _ = _FORMATS[name]
+    module = import_module(f"passhat.ingest.formats.{file}")
+    return Reader(
+        name=name,
+        kinds=kinds,
+        reading=module.READING,
+        has_marks=module.recognises,
+        read=module.read,
+        transcripts=getattr(module, "transcripts", None),
+    )
 
 
 def readers_of(document: Document) -> Iterator[Reader]:

@@ -15,10 +15,20 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="BFCL scores and results",
+    versions="v1 to v4: score/MODEL/*_score.json with result/MODEL/*_result.json",
+    system="folder of the model",
+    task="id",
+    run="one for each file",
+    outcome="failed where the score file lists it",
+    family="category in the file's name",
+)
 
 _OLD_RESULT = "gorilla_openfunctions_v1_test_"
 """How the files of answers begin in the first version: its score files have the category alone."""
@@ -51,8 +61,6 @@ _RUN_FOLDER = re.compile(r"(?:run|trial|seed|rep|repeat)?[ _-]?\d{1,6}|[\dTZ:_.-
 
 def recognises(document: Document) -> bool:
     """Whether it begins with an accuracy and counts, or holds answers that are to be scored."""
-    if document.kind not in ("lines", "json"):
-        return False
     if _is_answers(document):
         _check_scored(document)
         return True
@@ -74,23 +82,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         _row(system, category, task, answer, failures.get(task))
         for task, answer in zip(tasks, answers, strict=True)
     ]
-    return TrialTable.of_rows(rows, entry="entry", submission=_evaluation(document))
-
-
-READER = Reader(
-    name="bfcl",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="BFCL scores and results",
-        versions="v1 to v4: score/MODEL/*_score.json with result/MODEL/*_result.json",
-        system="folder of the model",
-        task="id",
-        run="one for each file",
-        outcome="failed where the score file lists it",
-        family="category in the file's name",
-    ),
-)
+    return TrialTable(columns=columns_of(rows), entry="entry", submission=_evaluation(document))
 
 
 def _is_answers(document: Document) -> bool:

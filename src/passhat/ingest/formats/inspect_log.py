@@ -11,12 +11,23 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
 from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
+
+READING = Reading(
+    format="Inspect log",
+    versions=".eval and .json, 2024 to 2026",
+    system="model (and solver)",
+    task="task/sample id",
+    run="epoch",
+    outcome="a score of 1 passes",
+    score="value of the first scorer, or of `scorer`",
+    started="started_at",
+)
 
 # A log whose run crashed has no header, only what was written at the start.
 _FIRST_MEMBERS = "header.json", "_journal/start.json"
@@ -83,8 +94,6 @@ def recognises(document: Document) -> bool:
     """Whether it is an archive of a log, or a log in JSON."""
     if document.kind == "json":
         return document.has("version", "status", "eval")
-    if document.kind != "zip":
-        return False
     with document.stream() as stream:
         return listing_names(document.name, stream, document.limits, *_FIRST_MEMBERS)
 
@@ -144,24 +153,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
             document.limits.check_ratio(document.name, expanded, packed)
             sample = decode(f"{document.name}, {member}", data, SpokenSample)
             yield sample_transcript(sample, longest)
-
-
-READER = Reader(
-    name="inspect",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="Inspect log",
-        versions=".eval and .json, 2024 to 2026",
-        system="model (and solver)",
-        task="task/sample id",
-        run="epoch",
-        outcome="a score of 1 passes",
-        score="value of the first scorer, or of `scorer`",
-        started="started_at",
-    ),
-)
 
 
 def _header(name: str, archive: Archive) -> _Header:

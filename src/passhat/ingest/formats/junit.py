@@ -24,12 +24,21 @@ from passhat.ingest.junit_suites import (
     Words,
     parse_suites,
 )
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
+
+READING = Reading(
+    format="JUnit XML",
+    versions="pytest and its repeat plugins, Jest, Vitest, Playwright, Surefire, promptfoo",
+    system="suite name where there is one, else the report's name",
+    task="class and test name, with the suite where there are several",
+    run="repeat marks in names, reruns, order of test cases",
+    outcome="failure fails, error is errored, neither passes",
+)
 
 _PYTEST = "pytest"
 _PYTEST_REPORT = "pytest tests"
@@ -38,10 +47,7 @@ _PROMPTFOO = "promptfoo"
 
 def recognises(document: Document) -> bool:
     """Whether the root is a test suite."""
-    return (
-        document.kind == "xml"
-        and re.search(rb"<testsuites?[\s>]", document.data[:4096]) is not None
-    )
+    return re.search(rb"<testsuites?[\s>]", document.data[:4096]) is not None
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -59,7 +65,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
     rows = [row for case, system, task in trials for row in _attempts(case, system, task)]
     numbers = [row.pop("line") for row in rows]
-    return TrialTable.of_rows(rows, notes=notes, entry="line", numbers=numbers, read_as=facts)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="line", numbers=numbers, read_as=facts
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -70,22 +78,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
             if not case.skipped:
                 yield from _attempt_transcripts(case)
             case.words.clear()  # what all cases printed is most of the file
-
-
-READER = Reader(
-    name="junit",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="JUnit XML",
-        versions="pytest and its repeat plugins, Jest, Vitest, Playwright, Surefire, promptfoo",
-        system="suite name where there is one, else the report's name",
-        task="class and test name, with the suite where there are several",
-        run="repeat marks in names, reruns, order of test cases",
-        outcome="failure fails, error is errored, neither passes",
-    ),
-)
 
 
 def _test_names(report: str, suites: Sequence[JUnitSuite], cases: Sequence[JUnitCase]) -> list[str]:

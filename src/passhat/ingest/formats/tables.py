@@ -13,7 +13,7 @@ from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.rows import (
@@ -67,6 +67,18 @@ from passhat.records.table_meanings import (
 )
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
+
+READING = Reading(
+    format="table",
+    versions="CSV, TSV, JSON, JSON Lines, Parquet",
+    system="column agent, system, model, ...",
+    task="column task, task_id, instance_id, ...",
+    run="column trial, run, epoch, ...",
+    outcome="column passed, outcome, success, ...; else a score of 1 passes",
+    score="column score, reward, ...",
+    family="column family",
+    started="column started, timestamp, ...",
+)
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (
@@ -184,25 +196,6 @@ def _beside_a_dataset(path: Path, sheet: Sheet) -> Iterator[Transcript | None]:
         return
     for text in read_rows(shard, str(shard), sheet.cells(ROW_COLUMN)):
         yield None if text is None else Transcript.from_json(text)
-
-
-READER = Reader(
-    name="table",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="table",
-        versions="CSV, TSV, JSON, JSON Lines, Parquet",
-        system="column agent, system, model, ...",
-        task="column task, task_id, instance_id, ...",
-        run="column trial, run, epoch, ...",
-        outcome="column passed, outcome, success, ...; else a score of 1 passes",
-        score="column score, reward, ...",
-        family="column family",
-        started="column started, timestamp, ...",
-    ),
-)
 
 
 def check_columns(document: Document, mapping: ColumnMap) -> None:
