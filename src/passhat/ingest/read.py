@@ -23,7 +23,7 @@ from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import closest, few_paths, plural, short
+from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
 from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import USUAL, ColumnMap
@@ -115,15 +115,19 @@ def _read(
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
+    reasons: list[str] = []
     for given, one in enumerate(inputs):
         for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
             table = reader.read(document, mapping)
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
+            else:
+                reasons += table.notes
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
-        raise ReadError(f"{few_paths(shown)}: holds no trial")
+        why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
+        raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = _name_by_folder(pieces)

@@ -23,6 +23,7 @@ from passhat.ingest.rows import (
     is_own_file,
     row_names,
     sheet_of,
+    without_total,
 )
 from passhat.ingest.table_faults import aggregates, conflicting, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
@@ -44,6 +45,7 @@ from passhat.records.column_names import (
     has_column,
     is_table,
     missing_column,
+    name_parts,
     transcript_column,
 )
 from passhat.records.outcome_words import (
@@ -59,6 +61,7 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
+    name_cells,
     stated_outcomes,
     with_errors,
 )
@@ -112,6 +115,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     found, prompts = find_meanings(sheet.columns, mapping, sheet.cells)
     if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
         raise fault
+    sheet, total = without_total(sheet, found["task"])
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = _without_commas(sheet, found, tests)
@@ -119,8 +123,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
-        if meaning not in ("task", "passed")
+        if meaning not in ("system", "task", "passed")
     }
+    if "system" in found:
+        columns["system"] = name_cells(sheet.columns, found["system"], sheet.cells)
     if grades := letter_scores(found, sheet.cells):
         columns["score"] = grades
     columns["task"], folded = _tasks(found, mapping, sheet)
@@ -134,7 +140,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         columns=columns,
         entry=table.entry,
         numbers=table.numbers,
-        notes=(*prompts, *notes, *folded, *marks, *commas),
+        notes=(*prompts, *notes, *folded, *total, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document), **table_facts(found, mapping)},
@@ -252,8 +258,8 @@ def notes_on(
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
     for meaning, column in mapping.chosen().items():
-        joined = meaning == "task" and not has_column(columns, column)
-        for part in _parts(column) if joined else [column]:
+        named = meaning in ("task", "system")
+        for part in name_parts(columns, column) if named else [column]:
             yield meaning, part
     if not mapping.pass_if:
         return
@@ -293,20 +299,18 @@ def _tasks(
 ) -> tuple[list[Any], list[str]]:
     """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
     column = found["task"]
-    if not sheet.has(column):
-        parts = zip(*(sheet.cells(part) for part in _parts(column)), strict=True)
-        return ["/".join(map(str, names)) for names in parts], []
-    cells = list(sheet.cells(column))
-    if mapping.task or "trial" in found or not all(isinstance(cell, str) for cell in cells):
+    cells = name_cells(sheet.columns, column, sheet.cells)
+    if (
+        mapping.task
+        or not sheet.has(column)
+        or "trial" in found
+        or not all(isinstance(cell, str) for cell in cells)
+    ):
         return cells, []
     bases = without_numbers(cells)
     if bases is None:
         return cells, []
     return bases, [numbered_note(column)]
-
-
-def _parts(column: str) -> list[str]:
-    return [part.strip() for part in column.split(",")]
 
 
 def _no_outcome(
@@ -360,9 +364,10 @@ def left_out_columns(
 
 
 def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
+    used = tuple(part for column in found.values() for part in name_parts(columns, column))
     if len(columns) > MOST_KEPT:
-        return list(_unused_columns.__wrapped__(tuple(columns), tuple(found.values()), mapping))
-    return list(_unused_columns(tuple(columns), tuple(found.values()), mapping))
+        return list(_unused_columns.__wrapped__(tuple(columns), used, mapping))
+    return list(_unused_columns(tuple(columns), used, mapping))
 
 
 # A folder holds thousands of tables with the same columns.
