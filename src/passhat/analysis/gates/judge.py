@@ -115,8 +115,9 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
     if gate.evidence == "sequential":
-        paired = isinstance(demand, NoWorseDemand)
-        other = _baseline(demand, trials.systems[0], around) if paired else None
+        other = None
+        if isinstance(demand, NoWorseDemand):
+            other = _baseline(demand, trials.systems[0], around)
         verdict = judge_sequentially(
             gate, trials, bars=around.bars, baseline=other, seed=around.seed
         )
