@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
+from passhat.ingest.alike_tables import KnownShapes, read_each
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
@@ -116,8 +117,8 @@ def _read(
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
     for given, one in enumerate(inputs):
-        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
-            table = reader.read(document, mapping)
+        known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
+        for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
@@ -143,10 +144,17 @@ def _read(
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
+    shapes = KnownShapes(mapping)
+
     def chosen(document: Document) -> Reader:
         if format_name is not None:
             return _named(format_name)
-        return recognise(document, mapping)
+        if document in shapes:
+            return tables.READER
+        reader = recognise(document, mapping)
+        if reader is tables.READER:
+            shapes.add(document)
+        return reader
 
     return chosen
 
@@ -213,7 +221,7 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 
 def _check_derived(pieces: Sequence[Piece]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
-    if len(pieces) == 1:
+    if len(pieces) == 1 or not any(piece.reader.derived for piece in pieces):
         return
     first: dict[str, Piece] = {}
     for piece in sorted(pieces, key=lambda piece: piece.reader.derived):
