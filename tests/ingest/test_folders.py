@@ -255,4 +255,4 @@ def test_a_job_of_more_trials_than_the_limits_is_refused_before_the_first_is_ope
 
 
 def test_the_names_of_companions_are_those_that_readers_have():
-    assert {name for reader in READERS.values() for name in reader.companions} == COMPANIONS
+    assert {name for reader in READERS.values() for name in reader.reading.companions} == COMPANIONS

@@ -16,7 +16,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Known
 from passhat.ingest.reader import Reader, TrialTable
-from passhat.ingest.readers import formats_of
+from passhat.ingest.readers import READERS, formats_of
 from passhat.ingest.rows import Sheet, column_names, separator_of
 from passhat.ingest.written_numbers import SEPARATORS, number_columns
 from passhat.records.column_names import USUAL, ColumnMap, find_columns, usual_name, verdict_columns
@@ -141,7 +141,7 @@ def _read_held(
 ) -> Iterator[tuple[Document, Reader, TrialTable]]:
     places: dict[Shape, list[int]] = {}
     for place, (document, reader) in enumerate(held):
-        if reader is tables.READER and (shape := shape_of(document)) is not None:
+        if reader is READERS["table"] and (shape := shape_of(document)) is not None:
             places.setdefault(shape, []).append(place)
     read: dict[int, TrialTable | None] = {}
     for alike in places.values():

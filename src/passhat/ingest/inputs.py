@@ -143,15 +143,16 @@ def _walk(
         try:
             document = Document(path, path=path, data=None, limits=limits)
             reader = recognise(document)
-            if reader.derived:
+            if reader.reading.derived:
                 raise ReadError(
                     f"{path}: was made by passhat from other results; name the file to read it"
                 )
         except ReadError as error:
             skipped[path] = error
             continue
-        companions = companions.union(reader.companions) if reader.companions else companions
-        covered = covered or reader.covers_subfolders
+        if reader.reading.companions:
+            companions |= set(reader.reading.companions)
+        covered = covered or reader.reading.covers_subfolders
         yield document, reader
     for name in companions.intersection(files):
         skipped.pop(inside + name, None)

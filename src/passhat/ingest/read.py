@@ -24,7 +24,7 @@ from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import closest, few_paths, plural, short
+from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
 from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import USUAL, ColumnMap
@@ -87,7 +87,7 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
     if mapping.chosen() and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
     if is_own_file(document):
-        return tables.READER
+        return READERS["table"]
     if answer := own_answer(document):
         raise answer
     for reader in readers_of(document):
@@ -116,15 +116,19 @@ def _read(
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
+    reasons: list[str] = []
     for given, one in enumerate(inputs):
         known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
         for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
+            else:
+                reasons += table.notes
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
-        raise ReadError(f"{few_paths(shown)}: holds no trial")
+        why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
+        raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = _name_by_folder(pieces)
@@ -150,9 +154,9 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
         if format_name is not None:
             return _named(format_name)
         if document in shapes:
-            return tables.READER
+            return READERS["table"]
         reader = recognise(document, mapping)
-        if reader is tables.READER:
+        if reader is READERS["table"]:
             shapes.add(document)
         return reader
 
@@ -172,7 +176,7 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     if document.first and (spans := READERS["otel"]).recognises(document):
         return spans
     tables.check_columns(document, mapping)
-    return tables.READER
+    return READERS["table"]
 
 
 def _without_parts(pieces: list[Piece]) -> list[Piece]:
@@ -221,13 +225,13 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 
 def _check_derived(pieces: Sequence[Piece]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
-    if len(pieces) == 1 or not any(piece.reader.derived for piece in pieces):
+    if len(pieces) == 1 or not any(piece.reader.reading.derived for piece in pieces):
         return
     first: dict[str, Piece] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.reader.derived):
+    for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):
         for system in dict.fromkeys(piece.table.columns.get("system") or [piece.stem]):
             held = first.setdefault(str(system), piece)
-            if piece.reader.derived and held is not piece:
+            if piece.reader.reading.derived and held is not piece:
                 raise ReadError(
                     f'{piece.name}: is a saved report on "{short(str(system))}", of which '
                     f"{held.name} holds runs too; leave one out, or pass `names` for each file to "

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import cast
 
 from passhat.ingest.document import Document, Kind
 from passhat.ingest.reader import Reader
@@ -88,7 +87,7 @@ class _Readers(Mapping[str, Reader]):
     """The readers by name, each loaded when it is taken out."""
 
     def __getitem__(self, name: str) -> Reader:
-        return _reader(name)
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_FORMATS)
@@ -97,13 +96,21 @@ class _Readers(Mapping[str, Reader]):
         return len(_FORMATS)
 
 
-@cache
-def _reader(name: str) -> Reader:
-    module, _, _ = _FORMATS[name]
-    return cast("Reader", import_module(f"passhat.ingest.formats.{module}").READER)
-
-
 READERS: Mapping[str, Reader] = _Readers()
+
+
+@cache
+def _load(name: str) -> Reader:
+    file, kinds, _ = _FORMATS[name]
+    module = import_module(f"passhat.ingest.formats.{file}")
+    return Reader(
+        name=name,
+        kinds=kinds,
+        reading=module.READING,
+        has_marks=module.recognises,
+        read=module.read,
+        transcripts=getattr(module, "transcripts", None),
+    )
 
 
 def readers_of(document: Document) -> Iterator[Reader]:

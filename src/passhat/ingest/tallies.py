@@ -189,10 +189,10 @@ def _source(
     unused = () if own else tables.left_out_columns(engine.columns, plan.found, mapping)
     return Source(
         name=str(plan.path),
-        format=tables.READER.name,
+        format="table",
         sha256="",
         notes=(*plan.notes, *notes),
-        read_as=tables.READER.reading.facts(facts, unused),
+        read_as=tables.READING.facts(facts, unused),
     )
 
 
@@ -206,7 +206,7 @@ def _repeats(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> bool:
 def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
     """Whether the first lines are those of a table, and not of some tool's own log."""
     try:
-        return recognise(_head(path), mapping) is tables.READER
+        return recognise(_head(path), mapping).name == "table"
     except ReadError:
         return False
 

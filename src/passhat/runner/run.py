@@ -28,6 +28,7 @@ from passhat.runner.events import (
     TrialStarted,
 )
 from passhat.runner.evidence import OrderedEvidence, Restored
+from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Journal, MemoryJournal, Scribe
 from passhat.runner.memory import Cassettes, reply_spent
@@ -133,7 +134,8 @@ def run_trials(
         environment=environment,
         handle_signals=handle_signals,
     )
-    return run_coroutine(going)
+    with rare_collections():
+        return run_coroutine(going)
 
 
 def run_coroutine(going: Coroutine[Any, Any, Result]) -> Result:

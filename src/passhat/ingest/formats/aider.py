@@ -7,9 +7,21 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="Aider benchmark result",
+    versions=".aider.results.json of each exercise",
+    system="model (and edit format)",
+    task="language/testcase",
+    run="folder of the benchmark run",
+    outcome="last of tests_outcomes",
+    family="language",
+)
+
+recognises = has_keys("testcase tests_outcomes")
 
 
 class _Result(msgspec.Struct):
@@ -21,11 +33,6 @@ class _Result(msgspec.Struct):
     duration: float | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-
-
-def recognises(document: Document) -> bool:
-    """Whether it has the outcomes of an exercise's tests."""
-    return document.kind == "json" and document.has("testcase", "tests_outcomes")
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -48,23 +55,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = []
     if len(tries) > 1:
         notes.append("a second try that saw the failed tests counts as the same trial")
-    return TrialTable.of_rows([row], notes=notes, entry="result", run=run)
-
-
-READER = Reader(
-    name="aider",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Aider benchmark result",
-        versions=".aider.results.json of each exercise",
-        system="model (and edit format)",
-        task="language/testcase",
-        run="folder of the benchmark run",
-        outcome="last of tests_outcomes",
-        family="language",
-    ),
-)
+    return TrialTable(columns=columns_of([row]), notes=notes, entry="result", run=run)
 
 
 def _places(document: Document) -> tuple[str | None, str | None]:

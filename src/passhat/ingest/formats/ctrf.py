@@ -13,11 +13,21 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.ingest.repeated_tests import tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="CTRF report",
+    versions="0.0 and 1.0, of Jest, Playwright, pytest and others",
+    system="tool name",
+    task="suite and test name",
+    run="retries, repeat marks in names, order of tests",
+    outcome="status",
+    started="start",
+)
 
 _ENDINGS = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
 _NOT_RUN = ("skipped", "pending")
@@ -62,7 +72,7 @@ class _Report(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it says that it is one, or has a tool, a summary and tests."""
-    if document.kind != "json" or not document.has("results"):
+    if not document.has("results"):
         return False
     results = bytes(document.first["results"]).lstrip()
     if bytes(document.first.get("reportFormat", b"")) == b'"CTRF"':
@@ -91,23 +101,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         )
     if skipped := sum(test.status in _NOT_RUN for test in results.tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    return TrialTable.of_rows(rows, notes=notes, entry="attempt")
-
-
-READER = Reader(
-    name="ctrf",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="CTRF report",
-        versions="0.0 and 1.0, of Jest, Playwright, pytest and others",
-        system="tool name",
-        task="suite and test name",
-        run="retries, repeat marks in names, order of tests",
-        outcome="status",
-        started="start",
-    ),
-)
+    return TrialTable(columns=columns_of(rows), notes=notes, entry="attempt")
 
 
 def _name(test: _Test) -> str:

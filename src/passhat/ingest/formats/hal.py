@@ -9,10 +9,22 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="HAL upload",
+    versions="*_UPLOAD.json",
+    system="config.agent_name, or file name",
+    task="task id",
+    run="one for each file",
+    outcome="successful_tasks and failed_tasks, or raw_eval_results",
+    score="reward or score of a task",
+)
+
+recognises = has_keys("results raw_eval_results config")
 
 _VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
 _SCORES = ("reward", "score", "success_rate", "accuracy")
@@ -39,11 +51,6 @@ class _Upload(msgspec.Struct):
     raw_eval_results: Any = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether it has a run's results and what its benchmark said of each task."""
-    return document.kind == "json" and document.has("results", "raw_eval_results", "config")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
     upload = document.decode(_Upload)
@@ -67,23 +74,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     lost = sorted(asked - set(endings))
     ran = plural(len(lost), "task that ran has", "tasks that ran have")
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
-    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": outcome_from})
-
-
-READER = Reader(
-    name="hal",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="HAL upload",
-        versions="*_UPLOAD.json",
-        system="config.agent_name, or file name",
-        task="task id",
-        run="one for each file",
-        outcome="successful_tasks and failed_tasks, or raw_eval_results",
-        score="reward or score of a task",
-    ),
-)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="task", read_as={"outcome": outcome_from}
+    )
 
 
 def _row(system: str, task: str, ending: Mapping[str, Any], summary: _Summary) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.rows import (
@@ -22,6 +22,7 @@ from passhat.ingest.rows import (
     is_own_file,
     row_names,
     sheet_of,
+    without_total,
 )
 from passhat.ingest.table_faults import aggregates, conflicting, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
@@ -37,6 +38,7 @@ from passhat.records.column_names import (
     has_column,
     is_table,
     missing_column,
+    name_parts,
     transcript_column,
 )
 from passhat.records.outcome_words import (
@@ -52,11 +54,24 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
+    name_cells,
     stated_outcomes,
     with_errors,
 )
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
+
+READING = Reading(
+    format="table",
+    versions="CSV, TSV, JSON, JSON Lines, Parquet",
+    system="column agent, system, model, ...",
+    task="column task, task_id, instance_id, ...",
+    run="column trial, run, epoch, ...",
+    outcome="column passed, outcome, success, ...; else a score of 1 passes",
+    score="column score, reward, ...",
+    family="column family",
+    started="column started, timestamp, ...",
+)
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (
@@ -106,6 +121,7 @@ def read_sheet(
     found, prompts = find_meanings(sheet.columns, mapping, sheet.cells)
     if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
         raise fault
+    sheet, total = without_total(sheet, found["task"])
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = without_commas(sheet, found, tests)
@@ -113,8 +129,10 @@ def read_sheet(
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
-        if meaning not in ("task", "passed")
+        if meaning not in ("system", "task", "passed")
     }
+    if "system" in found:
+        columns["system"] = name_cells(sheet.columns, found["system"], sheet.cells)
     if grades := letter_scores(found, sheet.cells):
         columns["score"] = grades
     columns["task"], folded = _tasks(found, mapping, sheet)
@@ -129,7 +147,7 @@ def read_sheet(
         columns=columns,
         entry=table.entry,
         numbers=table.numbers,
-        notes=(*prompts, *notes, *folded, *marks, *commas),
+        notes=(*prompts, *notes, *folded, *total, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document), **table_facts(found, mapping)},
@@ -185,25 +203,6 @@ def _beside_a_dataset(path: Path, sheet: Sheet) -> Iterator[Transcript | None]:
         return
     for text in read_rows(shard, str(shard), sheet.cells(ROW_COLUMN)):
         yield None if text is None else Transcript.from_json(text)
-
-
-READER = Reader(
-    name="table",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="table",
-        versions="CSV, TSV, JSON, JSON Lines, Parquet",
-        system="column agent, system, model, ...",
-        task="column task, task_id, instance_id, ...",
-        run="column trial, run, epoch, ...",
-        outcome="column passed, outcome, success, ...; else a score of 1 passes",
-        score="column score, reward, ...",
-        family="column family",
-        started="column started, timestamp, ...",
-    ),
-)
 
 
 def check_columns(document: Document, mapping: ColumnMap) -> None:
@@ -266,8 +265,8 @@ def notes_on(
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
     for meaning, column in mapping.chosen().items():
-        joined = meaning == "task" and not has_column(columns, column)
-        for part in _parts(column) if joined else [column]:
+        named = meaning in ("task", "system")
+        for part in name_parts(columns, column) if named else [column]:
             yield meaning, part
     if not mapping.pass_if:
         return
@@ -285,20 +284,18 @@ def _tasks(
 ) -> tuple[list[Any], list[str]]:
     """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
     column = found["task"]
-    if not sheet.has(column):
-        parts = zip(*(sheet.cells(part) for part in _parts(column)), strict=True)
-        return ["/".join(map(str, names)) for names in parts], []
-    cells = list(sheet.cells(column))
-    if mapping.task or "trial" in found or not all(isinstance(cell, str) for cell in cells):
+    cells = name_cells(sheet.columns, column, sheet.cells)
+    if (
+        mapping.task
+        or not sheet.has(column)
+        or "trial" in found
+        or not all(isinstance(cell, str) for cell in cells)
+    ):
         return cells, []
     bases = without_numbers(cells)
     if bases is None:
         return cells, []
     return bases, [numbered_note(column)]
-
-
-def _parts(column: str) -> list[str]:
-    return [part.strip() for part in column.split(",")]
 
 
 def _no_outcome(
@@ -352,9 +349,10 @@ def left_out_columns(
 
 
 def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
+    used = tuple(part for column in found.values() for part in name_parts(columns, column))
     if len(columns) > MOST_KEPT:
-        return list(_unused_columns.__wrapped__(tuple(columns), tuple(found.values()), mapping))
-    return list(_unused_columns(tuple(columns), tuple(found.values()), mapping))
+        return list(_unused_columns.__wrapped__(tuple(columns), used, mapping))
+    return list(_unused_columns(tuple(columns), used, mapping))
 
 
 # A folder holds thousands of tables with the same columns.
