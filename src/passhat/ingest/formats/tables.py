@@ -6,7 +6,6 @@ Any tool's export can be read this way once its columns are named; passhat's own
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,15 +27,9 @@ from passhat.ingest.rows import (
 from passhat.ingest.table_faults import aggregates, conflicting, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
-from passhat.ingest.written_numbers import (
-    SEPARATORS,
-    comma_fault,
-    shares,
-    with_points,
-    without_marks,
-)
+from passhat.ingest.written_numbers import comma_fault, shares, without_commas, without_marks
 from passhat.messages import few, short, short_value
-from passhat.records import FEATURES, Outcome
+from passhat.records import Outcome
 from passhat.records.column_names import (
     MOST_KEPT,
     USUAL,
@@ -85,7 +78,8 @@ _NO_NUMBER = (
     'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
     "its row out"
 )
-_NUMBERS = ("passed", "score", *FEATURES)
+
+Columns = Mapping[str, Sequence[Any]]
 
 
 def recognises(document: Document) -> bool:
@@ -108,7 +102,19 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    sheet = sheet_of(document)
+    return read_sheet(document, sheet_of(document), mapping)
+
+
+def read_sheet(
+    document: Document,
+    sheet: Sheet,
+    mapping: ColumnMap,
+    repeats: Callable[[Columns], bool] | None = None,
+) -> TrialTable:
+    """The rows of a sheet; `document` says what kind of file they are from, and its name.
+
+    `repeats` says whether only their order distinguishes the trials of a task.
+    """
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
     own = is_own_file(document)
@@ -118,7 +124,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     sheet, total = without_total(sheet, found["task"])
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
-    sheet, commas = _without_commas(sheet, found, tests)
+    sheet, commas = without_commas(sheet, found, tests)
     table = TrialTable(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
@@ -135,7 +141,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     columns["outcome"] = _outcomes(
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
-    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
+    repeated = repeats or only_ordered
+    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
     return TrialTable(
         columns=columns,
         entry=table.entry,
@@ -268,28 +275,6 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
         yield "pass_if", found.get(test.column, test.column)
 
 
-def _without_commas(
-    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Sheet, list[str]]:
-    """Decimal commas as points where the separator leaves them free, and the note that says so."""
-    if sheet.separator not in SEPARATORS:
-        return sheet, []
-    numbers = [found[meaning] for meaning in _NUMBERS if meaning in found]
-    numbers += [found.get(test.column, test.column) for test in tests]
-    read = {
-        column: points
-        for column in dict.fromkeys(numbers)
-        if (points := with_points(sheet.cells(column))) is not None
-    }
-    if not read:
-        return sheet, []
-    column, points = next(iter(read.items()))
-    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
-    example = f"{sheet.cells(column)[at]} is {points[at]}"
-    note = f"decimal commas were read as points in {few(read)} ({example})"
-    return replace(sheet, columns={**sheet.columns, **read}), [note]
-
-
 def _entry(document: Document) -> str:
     return {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
 
@@ -382,7 +367,7 @@ def _unused_columns(
     return tuple(column for column in columns if column not in used)
 
 
-def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:
+def only_ordered(columns: Columns) -> bool:
     """Whether nothing but their order distinguishes a system's trials of a task."""
     if "trial" in columns:
         return False
