@@ -51,6 +51,33 @@ def test_verdicts_of_openhands_are_found_by_their_path():
     assert trials.tally().passed.tolist() == [1]
 
 
+def bfcl_folder(home, right):
+    """One question and its score, as bfcl-eval writes them."""
+    for kind in ("result", "score"):
+        (home / kind / "m").mkdir(parents=True)
+    (home / "result/m/BFCL_v4_simple_result.json").write_text('{"id":"simple_0","result":"x"}\n')
+    head = {"accuracy": right, "correct_count": right, "total_count": 1}
+    failure = [] if right else [{"id": "simple_0", "error_type": "wrong"}]
+    lines = "".join(json.dumps(line) + "\n" for line in [head, *failure])
+    (home / "score/m/BFCL_v4_simple_score.json").write_text(lines)
+
+
+@pytest.mark.parametrize(
+    ("folders", "systems"),
+    [
+        (("v0.10.2", "v0.11.0"), ("m (v0.10.2)", "m (v0.11.0)")),
+        (("run-1", "run-2"), ("m",)),
+        (("2026-11-16T00-12-00", "2026-11-17T00-12-00"), ("m",)),
+    ],
+)
+def test_folders_of_bfcl_are_configurations_unless_they_are_numbered(tmp_path, folders, systems):
+    for right, folder in enumerate(folders):
+        bfcl_folder(tmp_path / folder, right)
+    trials = read_trials(tmp_path)
+    assert trials.systems == systems
+    assert sorted(trials.outcome.tolist()) == [0, 1]
+
+
 def test_the_folder_of_bfcl_names_the_model_though_its_failures_call_it_otherwise(tmp_path):
     for category, failures in (("simple", []), ("java", [{"id": "java_0", "model_name": "x/y"}])):
         head = {"accuracy": 0.5, "correct_count": 1 - len(failures), "total_count": 1}

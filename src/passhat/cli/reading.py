@@ -137,7 +137,10 @@ _COLUMNS = {
     "trial": ("--trial", "Column that numbers the attempts at a task."),
     "passed": ("--pass", "Column that says whether the attempt passed."),
     "score": ("--score", "Column with a score from 0 to 1."),
-    "system": ("--system", "Column that names the agent."),
+    "system": (
+        "--system",
+        "Column that names the agent; several, joined by commas, make one name.",
+    ),
     "error": ("--error", "Column that names what went wrong, where something did."),
     "seed": ("--seed-column", "Column with the seed of the attempt."),
     "tags": ("--tags", "Column with tags."),

@@ -89,6 +89,8 @@ class JUnitSuite:
         """Put a failure and what broke while clearing up after it together again: one attempt."""
         self.listed += 1
         late = self.cases[-1]
+        # A test that skips itself may still break while it is cleared up.
+        late.skipped = late.skipped and late.outcome() is Outcome.PASSED
         failed = self.last.setdefault(late.name, late)
         if not late.torn_down() or failed.outcome() is not Outcome.FAILED:
             self.last[late.name] = late

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -78,6 +79,21 @@ class _Undecoded:
             return list(cells_one_by_one(self.document, self.column))
         name = self.document.name
         return [None if raw is None else decode(name, raw, object) for raw in self.cells]
+
+
+TOTALS = ("total", "totals", "grand total", "overall", "average")
+"""What spreadsheets call a last row that sums up the others."""
+
+
+def without_total(sheet: Sheet, task: str) -> tuple[Sheet, list[str]]:
+    """A table without the last row that sums up the others, and the note that says so."""
+    cells = [] if sheet.separator is None else sheet.cells(task)
+    last = str(cells[-1]).strip() if len(cells) > 1 else ""
+    if last.lower() not in TOTALS or last in map(str, cells[:-1]):
+        return sheet, []
+    columns = {name: _decoded(cells)[:-1] for name, cells in sheet.columns.items()}
+    sheet = replace(sheet, columns=columns, numbers=sheet.numbers[:-1])
+    return sheet, [f'the last row, "{last}", sums up the others and was left out']
 
 
 def column_names(document: Document) -> list[str]:
