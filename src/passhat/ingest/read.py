@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
+from passhat.ingest.alike_tables import KnownShapes, read_each
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
@@ -117,8 +118,8 @@ def _read(
     pieces: list[Piece] = []
     reasons: list[str] = []
     for given, one in enumerate(inputs):
-        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
-            table = reader.read(document, mapping)
+        known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
+        for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
@@ -147,10 +148,17 @@ def _read(
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
+    shapes = KnownShapes(mapping)
+
     def chosen(document: Document) -> Reader:
         if format_name is not None:
             return _named(format_name)
-        return recognise(document, mapping)
+        if document in shapes:
+            return READERS["table"]
+        reader = recognise(document, mapping)
+        if reader is READERS["table"]:
+            shapes.add(document)
+        return reader
 
     return chosen
 
@@ -217,7 +225,7 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 
 def _check_derived(pieces: Sequence[Piece]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
-    if len(pieces) == 1:
+    if len(pieces) == 1 or not any(piece.reader.reading.derived for piece in pieces):
         return
     first: dict[str, Piece] = {}
     for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):

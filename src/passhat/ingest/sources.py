@@ -105,8 +105,8 @@ def _one_source(
 def _joint_facts(sources: Sequence[Source]) -> Facts:
     """How several files of one format were read; where they differ, all the ways, up to three."""
     ways: dict[str, dict[str, None]] = {}
-    for source in sources:
-        for part, words in source.read_as:
+    for facts in dict.fromkeys(source.read_as for source in sources):
+        for part, words in facts:
             ways.setdefault(part, {})[words] = None
     joined = {part: listed(words, MOST_NAMES) for part, words in ways.items()}
     left_out = joined.pop(LEFT_OUT, None)

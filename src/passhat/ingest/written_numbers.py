@@ -9,7 +9,8 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.rows import Sheet
-from passhat.messages import short, short_value
+from passhat.messages import few, short, short_value
+from passhat.records import FEATURES
 from passhat.records.outcome_words import ColumnCondition, is_missing, number
 
 SEPARATORS = (";", "\t")
@@ -44,6 +45,32 @@ def with_points(cells: Sequence[Any]) -> list[str] | None:
     if not all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in numbers):
         return None
     return [str(cell).replace(",", ".") for cell in cells]
+
+
+def without_commas(
+    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Sheet, list[str]]:
+    """Decimal commas as points where the separator leaves them free, and the note that says so."""
+    if sheet.separator not in SEPARATORS:
+        return sheet, []
+    compared = [found.get(test.column, test.column) for test in tests]
+    read = {
+        column: points
+        for column in dict.fromkeys((*number_columns(found), *compared))
+        if (points := with_points(sheet.cells(column))) is not None
+    }
+    if not read:
+        return sheet, []
+    column, points = next(iter(read.items()))
+    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
+    example = f"{sheet.cells(column)[at]} is {points[at]}"
+    note = f"decimal commas were read as points in {few(read)} ({example})"
+    return replace(sheet, columns={**sheet.columns, **read}), [note]
+
+
+def number_columns(found: Mapping[str, str]) -> list[str]:
+    """The columns that may hold numbers."""
+    return [found[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in found]
 
 
 def comma_fault(cell: Any) -> str | None:

@@ -6,7 +6,6 @@ Any tool's export can be read this way once its columns are named; passhat's own
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -31,14 +30,9 @@ from passhat.ingest.rows import (
 from passhat.ingest.table_faults import aggregates, conflicting, no_outcome, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
-from passhat.ingest.written_numbers import (
-    SEPARATORS,
-    shares,
-    with_points,
-    without_marks,
-)
+from passhat.ingest.written_numbers import shares, without_commas, without_marks
 from passhat.messages import few, short
-from passhat.records import FEATURES, Outcome
+from passhat.records import Outcome
 from passhat.records.column_names import (
     MOST_KEPT,
     USUAL,
@@ -51,7 +45,6 @@ from passhat.records.column_names import (
     transcript_column,
 )
 from passhat.records.outcome_words import (
-    ColumnCondition,
     error_text,
     is_missing,
     parse_pass_if,
@@ -62,6 +55,7 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
+    model_of,
     name_cells,
     stated_outcomes,
     with_errors,
@@ -81,7 +75,7 @@ READING = Reading(
     started="column started, timestamp, ...",
 )
 
-_NUMBERS = ("passed", "score", *FEATURES)
+Columns = Mapping[str, Sequence[Any]]
 
 
 def recognises(document: Document) -> bool:
@@ -104,13 +98,26 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    sheet, found, prompts = _rows_of(document, mapping)
+    return read_sheet(document, sheet_of(document), mapping)
+
+
+def read_sheet(
+    document: Document,
+    sheet: Sheet,
+    mapping: ColumnMap,
+    repeats: Callable[[Columns], bool] | None = None,
+) -> TrialTable:
+    """The rows of a sheet; `document` says what kind of file they are from, and its name.
+
+    `repeats` says whether only their order distinguishes the trials of a task.
+    """
+    sheet, found, prompts = _trial_rows(document, sheet, mapping)
     own = is_own_file(document)
     if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
         raise fault
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
-    sheet, commas = _without_commas(sheet, found, tests)
+    sheet, commas = without_commas(sheet, found, tests)
     table = TrialTable(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
@@ -127,7 +134,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     columns["outcome"] = _outcomes(
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
-    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
+    repeated = repeats or only_ordered
+    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
     return TrialTable(
         columns=columns,
         entry=table.entry,
@@ -137,17 +145,23 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document), **table_facts(found, mapping)},
         left_out=() if own else left_out_columns(sheet.columns, found, mapping),
+        submission=None if own else model_of(sheet.columns, found, mapping, sheet.cells),
     )
 
 
-def _rows_of(document: Document, mapping: ColumnMap) -> tuple[Sheet, Mapping[str, str], list[str]]:
+def _trial_rows(
+    document: Document, sheet: Sheet, mapping: ColumnMap
+) -> tuple[Sheet, Mapping[str, str], list[str]]:
     """The rows that are trials, which column means what, and notes on both."""
-    sheet = sheet_of(document)
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
     found, notes = find_meanings(sheet.columns, mapping, sheet.cells)
     sheet, total = without_total(sheet, found["task"])
     return sheet, found, [*notes, *total]
+
+
+def _row_count(document: Document, mapping: ColumnMap) -> int:
+    return len(_trial_rows(document, sheet_of(document), mapping)[0])
 
 
 def _outcomes(
@@ -187,7 +201,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         return
     if not has_column(names, column):
         raise missing_column(document.name, "transcript", column, names)
-    rows = len(_rows_of(document, mapping)[0]) if ends_in_total(document) else None
+    rows = _row_count(document, mapping) if ends_in_total(document) else None
     for cell in islice(cells_one_by_one(document, column), rows):
         yield None if is_missing(cell) else transcript_of(cell)
 
@@ -271,28 +285,6 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
         yield "pass_if", found.get(test.column, test.column)
 
 
-def _without_commas(
-    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Sheet, list[str]]:
-    """Decimal commas as points where the separator leaves them free, and the note that says so."""
-    if sheet.separator not in SEPARATORS:
-        return sheet, []
-    numbers = [found[meaning] for meaning in _NUMBERS if meaning in found]
-    numbers += [found.get(test.column, test.column) for test in tests]
-    read = {
-        column: points
-        for column in dict.fromkeys(numbers)
-        if (points := with_points(sheet.cells(column))) is not None
-    }
-    if not read:
-        return sheet, []
-    column, points = next(iter(read.items()))
-    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
-    example = f"{sheet.cells(column)[at]} is {points[at]}"
-    note = f"decimal commas were read as points in {few(read)} ({example})"
-    return replace(sheet, columns={**sheet.columns, **read}), [note]
-
-
 def _entry(document: Document) -> str:
     return {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
 
@@ -352,7 +344,7 @@ def _unused_columns(
     return tuple(column for column in columns if column not in used)
 
 
-def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:
+def only_ordered(columns: Columns) -> bool:
     """Whether nothing but their order distinguishes a system's trials of a task."""
     if "trial" in columns:
         return False
