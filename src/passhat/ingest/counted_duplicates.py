@@ -1,4 +1,4 @@
-"""Trials that occur twice in a big table, found out by an engine."""
+"""Trials that occur twice in a big table, found by a query engine."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def understand_groups(
 def _with_letter_scores(
     plan: GroupQuery, groups: Mapping[str, list[Any]]
 ) -> Mapping[str, list[Any]]:
-    """The scores that Inspect's letters stand for, where those are the verdicts."""
+    """The scores of Inspect's letter grades, where those are the verdicts."""
     by_letter = plan.by_word and not plan.summed and not plan.score
     grades = letter_grades(groups["o"]) if by_letter else None
     if grades is None:
@@ -214,7 +214,7 @@ def _with_letter_scores(
 
 
 def _score_sql(engine: Engine, found: Mapping[str, str]) -> str | None:
-    """A score as SQL: a number, or what a column of Inspect's letters stands for; else None."""
+    """A score as SQL: a number, or the score of an Inspect letter grade; else None."""
     if "score" not in found or found["score"] not in engine.columns:
         return None
     column = quoted(found["score"])

@@ -33,7 +33,7 @@ from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 _FILE_NAME = "file name"
-"""What a reader says of a system that it calls by the file."""
+"""How a reader says that it named a system after the file."""
 
 # Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
 _RUN_FOLDER = re.compile(
@@ -308,7 +308,7 @@ def _kept_texts(
 
 
 def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
-    """Call systems by folder where files of one name lie in several folders that are not runs.
+    """Name systems after folders where several folders that are not runs have a file of one name.
 
     `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
     `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
@@ -355,7 +355,7 @@ def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequen
 
 
 def _renamed(piece: Piece, folder: str) -> Piece:
-    if not folder:  # it lies above the others
+    if not folder:  # its folder is above the others
         return piece
     table = piece.table
     columns = dict(table.columns)

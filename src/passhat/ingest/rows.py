@@ -68,7 +68,7 @@ class Sheet:
 class _Undecoded:
     """A column of a big file: its cells are decoded if they are asked for, and not kept.
 
-    Those of JSON are known by where they stand; a CSV is read again.
+    For JSON their positions are kept; a CSV is read again.
     """
 
     document: Document
@@ -256,7 +256,7 @@ def _raw_sheet(document: Document) -> Sheet:
 
 
 def _shared(document: Document) -> dict[str, msgspec.Raw]:
-    """What an object says of all rows in its list."""
+    """The fields of an object that apply to all rows in its list."""
     return {
         key: raw
         for key, raw in document.first.items()
@@ -304,7 +304,7 @@ def _csv_sheet(document: Document) -> Sheet:
 def _csv_reader(document: Document) -> Any:
     encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
-    csv.field_size_limit(2**31 - 1)  # a transcript may stand in a cell; the file is bounded
+    csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
     return csv.reader(text, delimiter=_separator(document))
 
 

@@ -21,7 +21,7 @@ _NO_NUMBER = (
 
 
 def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
-    """Which column became what, and what stands in for columns that are not there."""
+    """Which column became what, and what replaces columns that are missing."""
     named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
     outcome = named.pop("passed", "")
     if not outcome:

@@ -1,4 +1,4 @@
-"""What to say of a file that no reader knows: what it seems to be, and which file to give."""
+"""The error for a file of unknown format: what it seems to be, and which file to give instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aider's benchmark: the `.aider.results.json` that lies in the folder of each exercise."""
+"""Aider's benchmark: the `.aider.results.json` in the folder of each exercise."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _ENDINGS = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
 _NOT_RUN = ("skipped", "pending")
 _MOST_RETRIES = 1000
 _SECONDS_BELOW = 1e11
-"""Times in milliseconds lie above this number since 1973; some reporters write seconds."""
+"""Times in milliseconds exceed this number since 1973; some reporters write seconds."""
 
 
 class _Attempt(msgspec.Struct):
