@@ -19,9 +19,21 @@ from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.readers import READERS, formats_of
 from passhat.ingest.rows import Sheet, column_names, separator_of
 from passhat.ingest.written_numbers import SEPARATORS, number_columns
-from passhat.records.column_names import USUAL, ColumnMap, find_columns, usual_name, verdict_columns
+from passhat.records.column_names import (
+    USUAL,
+    ColumnMap,
+    find_columns,
+    usual_name,
+    verdict_columns,
+)
 from passhat.records.outcome_words import LETTER_GRADES
-from passhat.records.table_meanings import TASK_IDS, find_meanings, may_aggregate
+from passhat.records.table_meanings import (
+    MODELS,
+    TASK_IDS,
+    find_meanings,
+    may_aggregate,
+    model_of,
+)
 
 Shape = tuple[Any, ...]
 Rows = tuple[Sequence[Any], Sequence[int]]
@@ -230,6 +242,9 @@ def _read_whole(
 def _row_by_row(sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap) -> bool:
     """Whether what a cell means does not depend on the other cells of its file."""
     names = tuple(sheet.columns)
+    models = [name for name in names if usual_name(name) in MODELS and name != found.get("system")]
+    if models and model_of(names, found, mapping, sheet.cells) is None:
+        return False
     if "trial" not in found:
         if any(usual_name(name) in TASK_IDS and name != found["task"] for name in names):
             return False

@@ -9,7 +9,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.query_engines import VIEW, Engine
+from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.records import FEATURES
@@ -171,12 +171,6 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
 def whole_trials(engine: Engine, plan: GroupQuery) -> bool:
     """Whether trials are given by number."""
     return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
-
-
-def quoted(column: str) -> str:
-    """A column's name as SQL writes it, whatever is in it."""
-    doubled = column.replace('"', '""')
-    return f'"{doubled}"'
 
 
 def name_sql(engine: Engine, column: str) -> str:

@@ -11,8 +11,7 @@ from typing import Any, BinaryIO, Protocol
 
 from passhat.errors import MissingExtra, ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.group_query import quoted
-from passhat.ingest.query_engines import duckdb_database
+from passhat.ingest.query_engines import duckdb_database, quoted
 
 _ROW_BYTES = 64  # the least memory that a row takes in Python
 

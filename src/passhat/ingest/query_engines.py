@@ -69,6 +69,12 @@ def dataset_files(folder: Path) -> list[Path]:
     return found
 
 
+def quoted(column: str) -> str:
+    """A column's name as SQL writes it, whatever is in it."""
+    doubled = column.replace('"', '""')
+    return f'"{doubled}"'
+
+
 def open_engine(path: Path, shape: Shape, separator: str = ",") -> Engine:
     """The engine that reads this kind of file the fastest, of those installed."""
     if shape != "csv" and has_duckdb():
