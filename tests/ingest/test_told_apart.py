@@ -127,7 +127,8 @@ def test_marks_say_how_a_run_ended():
 @pytest.mark.parametrize("files", [2, 8])
 def test_files_of_one_agent_with_different_models_are_different_systems(tmp_path, files):
     for place in range(files):
-        run = {"agent": "x", "model": f"m/{place % 2}", "task": f"t{place // 2}", "passed": True}
+        half, model = divmod(place, 2)
+        run = {"agent": "x", "model": f"m/{model}", "task": f"t{half}", "passed": bool(model)}
         (tmp_path / f"{place}.json").write_text(json.dumps(run))
     assert read_trials(tmp_path).systems == ("x (m-0)", "x (m-1)")
     assert read_trials(tmp_path / "0.json").systems == ("x",)
