@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
+from passhat.errors import ArgumentError
 from passhat.history import History
 from passhat.journeys import assert_reliable
 
@@ -206,3 +208,20 @@ def test_a_function_is_asserted_reliable_without_pytest():
         return True
 
     assert assert_reliable(later, "pass@1 >= 0.5")
+
+
+def test_a_function_that_always_fails_is_a_fail_and_not_taken_for_an_outage_forever():
+    def broken():
+        time.sleep(0.05)  # a stretch of failures that took time asks for a pause
+        return False
+
+    with pytest.raises(AssertionError, match=r"broken: pass\^3 >= 0.5: FAIL after"):
+        assert_reliable(broken, "pass^3 >= 0.5")
+
+
+def test_a_function_may_take_the_seed_and_nothing_that_nobody_gives_it():
+    seeds = []
+    assert_reliable(lambda seed: seeds.append(seed), "pass^1 >= 0.5")
+    assert seeds == list(range(len(seeds)))
+    with pytest.raises(ArgumentError, match="function may take `trial`, `seed` or nothing"):
+        assert_reliable(lambda prompt: True)
