@@ -225,3 +225,23 @@ def test_a_function_may_take_the_seed_and_nothing_that_nobody_gives_it():
     assert seeds == list(range(len(seeds)))
     with pytest.raises(ArgumentError, match="function may take `trial`, `seed` or nothing"):
         assert_reliable(lambda prompt: True)
+
+
+def test_a_verdict_is_the_same_with_and_without_xdist(session):
+    body = """
+import random
+
+@pytest.mark.reliable("pass^2 >= 0.6", indifference=0.1, runs=150)
+@pytest.mark.parametrize("salt", range(4))
+def test_seeded(salt, trial):
+    assert random.Random(f"{salt} {trial.seed}").random() < 0.9 - 0.15 * salt
+"""
+
+    def sentences(*arguments):
+        lines = session(body, *arguments).stdout.splitlines()
+        return sorted(line for line in lines if line.startswith("test_it.py::test_seeded"))
+
+    alone = sentences()
+    assert len(alone) == 5
+    assert {word for line in alone for word in ("PASS", "FAIL") if word in line} == {"PASS", "FAIL"}
+    assert sentences("-n", "2") == alone
