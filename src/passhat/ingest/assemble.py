@@ -130,7 +130,7 @@ def _source(
         format=reader.name,
         sha256=document.sha256,
         notes=tuple(notes),
-        read_as=_facts(reader.reading, read_as, table.left_out, filled, mapping),
+        read_as=_facts(reader.reading, read_as, tuple(table.left_out), filled, mapping),
     )
 
 
