@@ -216,3 +216,25 @@ def test_a_second_score_of_one_name_on_a_trace_is_noted():
     trials = read_trials(rows.encode())
     assert trials.outcome.tolist() == [0]
     assert "1 score has the name of an earlier one of the same trace" in notes_of(trials)
+
+
+def test_benchmarks_of_aider_are_told_apart_by_what_they_are_called_and_not_by_their_date(tmp_path):
+    runs = ("2026-01-01-10-00-00--plain", "2026-01-02-10-00-00--plain", "20260103-terse-run-2")
+    for run in runs:
+        home = tmp_path / run / "failed" / "anagram"
+        home.mkdir(parents=True)
+        result = {"testcase": "anagram", "tests_outcomes": [run == runs[1]], "model": "m"}
+        (home / ".aider.results.json").write_text(json.dumps(result))
+    trials = read_trials(tmp_path)
+    assert trials.systems == ("m (plain)", "m (terse)")
+    assert trials.tally("m (plain)").passed.tolist() == [1]
+    assert read_trials(tmp_path / runs[0]).systems == ("m",)
+
+
+def test_tests_of_one_name_in_several_files_are_several_tests_in_ctrf():
+    tests = [
+        {"name": "opens", "status": status, "filePath": f"{file}.cy.ts", "duration": 1}
+        for file, status in (("a", "passed"), ("b", "failed"))
+    ]
+    report = {"results": {"tool": {"name": "cypress"}, "summary": {}, "tests": tests}}
+    assert read_trials(json.dumps(report).encode()).tasks == ("a.cy.ts > opens", "b.cy.ts > opens")

@@ -72,7 +72,7 @@ COMPANIONS = frozenset(
         *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
     }
 )
-"""The names of files that some format keeps beside its results: the words of a run, as a rule."""
+"""The names of files that some format keeps beside its results, mostly transcripts."""
 
 HIDDEN_RESULTS = frozenset(
     {".aider.results.json", ".deepeval", ".latest_run_full.json", ".latest_test_run.json"}

@@ -36,7 +36,7 @@ _DECISIVE = ("trial", "score", "passed", "outcome")
 class Piece:
     """What one file says, before it is checked; the file's content is not kept.
 
-    `stem` is what to call its system where nothing else names it, `folder` where the file lies.
+    `stem` names its system where nothing else does; `folder` is the folder of the file.
     """
 
     name: str
@@ -126,7 +126,7 @@ def _alone(piece: Piece, mapping: ColumnMap) -> Part:
 
 
 def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
-    """All files as one table, held by the first part; None where something must be said of one."""
+    """All files as one table, on the first part; None where one of them needs a note."""
     first = pieces[0]
     names = dict.fromkeys(name for piece in pieces for name in piece.table.columns)
     columns = {name: list(_values(pieces, name)) for name in names}
