@@ -12,6 +12,7 @@ import numpy as np
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.alike_tables import KnownShapes, read_each
 from passhat.ingest.document import Document
+from passhat.ingest.folder_names import name_by_folder
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
@@ -21,7 +22,6 @@ from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
-from passhat.ingest.system_names import name_systems
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
@@ -121,7 +121,7 @@ def _read(
         raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
-        pieces = name_systems(pieces, _folders(inputs))
+        pieces = name_by_folder(pieces, _folders(inputs))
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))

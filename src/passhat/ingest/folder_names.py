@@ -1,7 +1,7 @@
-"""What to call systems that nothing but their files names: by the file, or by the folder.
+"""What to call systems that no file names: by the folders that the files are in.
 
 `gpt.csv` and `claude.csv` are two systems. `0001.json` to `5000.json`, in which no run occurs
-twice, are one system in pieces, called by its folder. `baseline/results.csv` and
+twice, are one system in pieces, named after its folder. `baseline/results.csv` and
 `new/results.csv` are two systems again, and `run-1/results.csv` and `run-2/results.csv` two runs.
 """
 
@@ -17,7 +17,9 @@ from passhat.ingest.small_files import FEWEST_ALIKE, Piece
 from passhat.messages import plural, short
 
 _FILE_NAME = "file name"
-"""What a reader says of a system that it calls by the file."""
+"""How a reader says that it named a system after the file."""
+
+_FOLDER_NAME = "folder name"
 
 _RUN_WORDS = r"run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
 
@@ -40,6 +42,12 @@ _PIECE_FILE = re.compile(
 _TEST_REPORT = "TEST-"
 """How Surefire and others begin the name of a report on one class of tests."""
 
+_PLAIN_FOLDERS = frozenset(
+    ("tasks", "cases", "instances", "results", "runs", "trials", "outputs", "logs", "data", "json")
+)
+"""Folders whose names say what lies in them, not what was run."""
+
+
 IN_PIECES = "folder name: {files} hold no run twice (named one by one, each is a system)"
 NOT_SURE = (
     "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
@@ -47,20 +55,61 @@ NOT_SURE = (
 )
 
 
-def name_systems(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
-    """Call systems by a folder where their files alone do not tell them apart.
+def name_by_folder(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """The same files, their systems called by folder where their own names say nothing.
 
     `folders` has the inputs that are folders, by their place: files that were given one by one
     stay systems of their own, unless they have the same name.
     """
-    return _name_pieces(_name_by_folder(pieces), folders)
+    return _join_pieces(_tell_folders_apart(_join_tasks(pieces, folders)), folders)
 
 
-def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
-    """Call systems by folder where files of one name lie in several folders that are not runs.
+def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """Call files of one folder that hold one task each, and each another one, by their folder.
 
-    Folders that share no task are those of tasks. A copy of a file keeps its name, so that it is
-    found out to be one.
+    `modelA/task-1.json` and `modelA/task-2.json` are two tasks of modelA, not two systems.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.given in folders and piece.folder is not None and _called_by_file(piece):
+            groups.setdefault((piece.reader.name, piece.folder), []).append(place)
+    named = list(pieces)
+    joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
+    if any(len(places) > 1 for places in joined):
+        note = (
+            "each file holds another task: the folder is taken for the system (`name` renames it)"
+        )
+        for places in joined:
+            system = _telling_folder(Path(pieces[places[0]].folder or ""))
+            for place in places:
+                named[place] = _renamed(pieces[place], system)
+            named[places[0]] = _noted(named[places[0]], note)
+    return named
+
+
+def _hold_a_task_each(pieces: Sequence[Piece], places: Sequence[int]) -> bool:
+    """Whether each file holds one task, and each another one; a single file is called like it."""
+    tasks = [{str(task) for task in pieces[place].table.columns["task"]} for place in places]
+    if any(len(own) > 1 for own in tasks):
+        return False
+    if len(places) == 1:
+        return pieces[places[0]].stem in tasks[0]
+    return len(set().union(*tasks)) == len(places)
+
+
+def _telling_folder(folder: Path) -> str:
+    """The name of the nearest folder that says more than "tasks" or "run-3"."""
+    names = [name for name in folder.absolute().parts[::-1] if name.strip("/")]
+    telling = (n for n in names if n.lower() not in _PLAIN_FOLDERS and not _RUN_FOLDER.fullmatch(n))
+    return next(telling, names[0] if names else "files")
+
+
+def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
+    """Name systems after folders where several folders that are not runs have a file of one name.
+
+    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
+    `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
+    file keeps its name, so that it is found out to be one.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, piece in enumerate(pieces):
@@ -73,21 +122,22 @@ def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
         folders = _first_difference([Path(pieces[place].folder or "") for place in places])
         if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
             continue
+        note = (
+            f'files called "{short(pieces[places[0]].stem)}" lie in several folders: the folder is '
+            "taken for the system (`name` makes them one)"
+        )
         for place, folder in zip(places, folders, strict=True):
-            if folder:  # one without lies above the others
-                note = (
-                    f'files called "{short(pieces[place].stem)}" lie in several folders: the '
-                    "folder is taken for the system (`name` makes them one)"
-                )
-                named[place] = _renamed(pieces[place], folder, "folder name", note)
+            if folder:  # else it lies above the others
+                named[place] = _noted(_renamed(pieces[place], folder), note)
     return named
 
 
-def _name_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]:
+def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]:
     """Call the files of a folder by the folder where they are one system in pieces."""
     groups: dict[tuple[int, str], list[int]] = {}
     for place, piece in enumerate(pieces):
-        if piece.given in folders and _called_by_file(piece):
+        renamed = piece.table.read_as.get("system") == _FOLDER_NAME
+        if piece.given in folders and _called_by_file(piece) and not renamed:
             groups.setdefault((piece.given, piece.reader.name), []).append(place)
     for (given, _), group in groups.items():
         for folder, places in _by_system(pieces, group, folders[given]):
@@ -101,7 +151,7 @@ def _name_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]
                     pieces[place] = _renamed(pieces[place], folder, fact)
             elif unique:
                 for place in places:
-                    pieces[place] = _with_note(pieces[place], NOT_SURE)
+                    pieces[place] = _noted(pieces[place], NOT_SURE)
     return pieces
 
 
@@ -112,7 +162,7 @@ def _by_system(
     parts = _first_difference([Path(pieces[place].folder or "") for place in group])
     runs = all(map(_RUN_FOLDER.fullmatch, parts))
     if not parts or "" in parts or runs or not _share_tasks(pieces, group, parts):
-        return [(Path(given).resolve().name or given, list(group))]
+        return [(_telling_folder(Path(given).resolve()), list(group))]
     by_folder: dict[str, list[int]] = {}
     for place, part in zip(group, parts, strict=True):
         by_folder.setdefault(part, []).append(place)
@@ -182,19 +232,17 @@ def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequen
     )
 
 
-def _renamed(piece: Piece, folder: str, fact: str, note: str = "") -> Piece:
+def _renamed(piece: Piece, folder: str, fact: str = _FOLDER_NAME) -> Piece:
     table = piece.table
     columns = dict(table.columns)
     if "system" in columns:
         columns["system"] = [folder] * len(table)
-    facts = {**table.read_as, "system": fact}
-    notes = (*table.notes, note) if note else table.notes
     # Runs of a trial or two, each in a file with its number, may be the same to the byte.
     few = len(table) < FEWEST_ALIKE and _RUN_FILE.fullmatch(piece.stem)
     run = table.run or (piece.stem if few else None)
-    table = replace(table, columns=columns, notes=notes, read_as=facts, run=run)
+    table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
     return replace(piece, stem=folder, table=table)
 
 
-def _with_note(piece: Piece, note: str) -> Piece:
+def _noted(piece: Piece, note: str) -> Piece:
     return replace(piece, table=replace(piece.table, notes=(*piece.table.notes, note)))
