@@ -208,16 +208,16 @@ def _marker(
 ) -> str:
     """Names are put in three rows, so that they cover neither each other nor the lines."""
     at = x(marker.x)
-    rows = [TOP + 10 + 14 * row for row in range(index % 3, 15, 3)]
+    rows = [TOP + 16 + 14 * row for row in range(index % 3, 15, 3)]
     clear = (row for row in rows if all(low > row + 4 or high < row - 13 for low, high in lines))
     line = element("path", d=f"M{number(at)} {TOP}V{number(y.start)}", class_="n thin dot")
-    return line + label(marker.name, at + 4, next(clear, rows[0]), "soft")
+    return line + label(marker.name, at + 7, next(clear, rows[0]), "soft halo")
 
 
 def _in_the_way(
     marker: Marker, series: Sequence[Series], x: Scale, y: Scale
 ) -> list[tuple[float, float]]:
-    """From where to where, downwards, lines and their names pass beside a marker."""
+    """From where to where, downwards, lines, their bands and names pass beside a marker."""
     first = x(marker.x)
     last = first + 4 + _LETTER * len(marker.name)
     found = []
@@ -225,6 +225,9 @@ def _in_the_way(
         points = [(x(a), y(b)) for a, b in zip(one.x, one.y, strict=True)]
         if points and last > x.stop + 10:
             found.append((points[-1][1] - 7, points[-1][1] + 7))  # its name, at the end
+        for a, low, high in zip(one.x, one.low or (), one.high or (), strict=False):
+            if first <= x(a) <= last:
+                found.append((y(high), y(low)))
         for (left, top), (right, bottom) in pairwise(points):
             ends = [max(first, left), min(last, right)]
             if ends[0] < ends[1]:
@@ -285,7 +288,8 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
     left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
     parts = []
     for (at, i), place in zip(ends, places, strict=True):
-        text = label(series[i].name, left, place + 4, "key", most=_MOST_LETTERS)
+        look = "soft" if series[i].faint else "key"
+        text = label(series[i].name, left, place + 4, look, most=_MOST_LETTERS)
         if left - x.stop > 10:
             line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
             text = element("path", d=line, class_="rule") + text
