@@ -30,7 +30,8 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .axis{stroke:var(--soft);fill:none}.ph .a{--s:var(--a)}.ph .b{--s:var(--b)}.ph .c{--s:var(--c)}
 .ph .d{--s:var(--d)}.ph .e{--s:var(--e)}.ph .n{--s:var(--soft)}
 .ph .line{stroke:var(--s);fill:none;stroke-width:2}.ph .thin{stroke:var(--s);stroke-width:1.5}
-.ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}.ph .area{fill:var(--s);fill-opacity:.72}.ph .open{fill:none;stroke:var(--s)}
+.ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}
+.ph .area{fill:var(--s);fill-opacity:.72}.ph .open{fill:none;stroke:var(--s)}
 .ph .dash{stroke-dasharray:5 4}.ph .dot{stroke-dasharray:1.5 3}.ph .end{text-anchor:end}
 .ph .mid{text-anchor:middle}.ph .key{fill:var(--s);font-weight:600}
 .ph .thick{stroke:var(--s);stroke-width:10}.ph .inner{stroke:var(--band);stroke-width:8}
@@ -195,8 +196,10 @@ class Names:
 def _break(name: str, most: int) -> int:
     """Where a name is broken into two lines of at most so many letters: at a seam, if it can be."""
     places = range(max(1, len(name) - most), most + 1)
-    seams = [i for i in places if name[i - 1] in _NAME_SEAMS]
-    return max(seams, default=most)
+    words = [i for i in places if name[i - 1] == " "]
+    if words:
+        return min(words, key=lambda i: abs(2 * i - len(name)))
+    return max((i for i in places if name[i - 1] in _NAME_SEAMS), default=most)
 
 
 def element(tag: str, content: str = "", **attributes: str | float | None) -> str:

@@ -102,10 +102,7 @@ def line_chart(
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names, x_notes)
         + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
-        + "".join(
-            _marker(marker, i, x_scale, y_scale, _in_the_way(marker, series, x_scale, y_scale))
-            for i, marker in enumerate(markers)
-        )
+        + "".join(_marker(marker, i, series, x_scale, y_scale) for i, marker in enumerate(markers))
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
         + "".join(_level(level, x_scale, y_scale) for level in levels)
         + _names(series, x_scale, y_scale)
@@ -203,31 +200,46 @@ def _level(level: Level, x: Scale, y: Scale) -> str:
     return element("path", d=line, class_="level") + label(level.name, middle, at - 6, "strong mid")
 
 
-def _marker(
-    marker: Marker, index: int, x: Scale, y: Scale, lines: Sequence[tuple[float, float]]
-) -> str:
-    """Names are put in three rows, so that they cover neither each other nor the lines."""
+def _marker(marker: Marker, index: int, series: Sequence[Series], x: Scale, y: Scale) -> str:
+    """Names are in three rows, to cover neither each other nor lines, nor bands if they can."""
     at = x(marker.x)
     rows = [TOP + 16 + 14 * row for row in range(index % 3, 15, 3)]
-    clear = (row for row in rows if all(low > row + 4 or high < row - 13 for low, high in lines))
+    lines, bands = _lines_beside(marker, series, x, y), _bands_beside(marker, series, x, y)
+    clear = (
+        row
+        for taken in ([*lines, *bands], lines)
+        for row in rows
+        if all(low > row + 4 or high < row - 13 for low, high in taken)
+    )
     line = element("path", d=f"M{number(at)} {TOP}V{number(y.start)}", class_="n thin dot")
     return line + label(marker.name, at + 7, next(clear, rows[0]), "soft halo")
 
 
-def _in_the_way(
+def _bands_beside(
     marker: Marker, series: Sequence[Series], x: Scale, y: Scale
 ) -> list[tuple[float, float]]:
-    """From where to where, downwards, lines, their bands and names pass beside a marker."""
+    """From where to where, downwards, bands pass beside a marker."""
     first = x(marker.x)
-    last = first + 4 + _LETTER * len(marker.name)
+    last = first + 7 + _LETTER * len(marker.name)
+    return [
+        (y(high), y(low))
+        for one in series
+        for a, low, high in zip(one.x, one.low or (), one.high or (), strict=False)
+        if first <= x(a) <= last
+    ]
+
+
+def _lines_beside(
+    marker: Marker, series: Sequence[Series], x: Scale, y: Scale
+) -> list[tuple[float, float]]:
+    """From where to where, downwards, lines and their names pass beside a marker."""
+    first = x(marker.x)
+    last = first + 7 + _LETTER * len(marker.name)
     found = []
     for one in series:
         points = [(x(a), y(b)) for a, b in zip(one.x, one.y, strict=True)]
         if points and last > x.stop + 10:
             found.append((points[-1][1] - 7, points[-1][1] + 7))  # its name, at the end
-        for a, low, high in zip(one.x, one.low or (), one.high or (), strict=False):
-            if first <= x(a) <= last:
-                found.append((y(high), y(low)))
         for (left, top), (right, bottom) in pairwise(points):
             ends = [max(first, left), min(last, right)]
             if ends[0] < ends[1]:

@@ -110,7 +110,7 @@ def _by_group(
             left, level = room.width + cell * j, 0 if mean is None else _level(round(mean, 2))
             box = f"M{number(left)} {number(top + 1)}h{number(cell - 2)}v{tall - 2}h{2 - cell:.1f}z"
             boxes.setdefault(("l0", *LEVELS)[level], []).append(box)
-            shown = "–" if mean is None else f"{100 * mean:.0f}"
+            shown = "-" if mean is None else f"{100 * mean:.0f}"
             look = f"mid on{level}" if level > 2 else "mid"
             written.append(label(shown, left + cell / 2 - 1, top + tall / 2 + 4, look))
     parts += [element("path", d="".join(drawn), class_=level) for level, drawn in boxes.items()]
@@ -126,9 +126,7 @@ def _by_group(
     )
 
 
-def _group_means(
-    row: Sequence[float | None], groups: Sequence[ColumnGroup]
-) -> list[float | None]:
+def _group_means(row: Sequence[float | None], groups: Sequence[ColumnGroup]) -> list[float | None]:
     found: list[float | None] = []
     first = 0
     for group in groups:

@@ -137,12 +137,9 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
         found |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
     if "hollow" in classes:
         found |= {"fill": "#ffffff", "stroke": series, "stroke-width": "1.5"}
-    if {"fill", "area"} & set(classes):
-        found["fill"] = series
-    if "area" in classes:
-        found["fill-opacity"] = "0.72"
-    if "band" in classes:
-        found |= {"fill": series, "fill-opacity": "0.16"}
+    for name, opacity in (("fill", "1"), ("area", "0.72"), ("band", "0.16")):
+        if name in classes:
+            found |= {"fill": series, "fill-opacity": opacity}
     for name, pattern in (("dash", "5 4"), ("dot", "1.5 3")):
         if name in classes:
             found["stroke-dasharray"] = pattern

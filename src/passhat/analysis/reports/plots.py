@@ -41,7 +41,7 @@ WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""
 
 FEWEST_COUNTED, MOST_COUNTED = 4, 8
-"""Tasks from which they are counted by their passes, and runs up to which each count has a column."""
+"""Tasks from which they are counted by passes; runs up to which each count has a column."""
 
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""

@@ -164,15 +164,17 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
 def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
     """The sentences of a report on one system that its page does not show as figures or tables.
 
-    `among` several systems, the rules of labels and verdicts are not repeated for each.
+    `among` several systems, rules and the meaning of terms are not repeated for each.
     """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
     found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
-    return [_without_meanings(one) for one in found if not (among and one.label in _RULES)]
+    if not among:
+        return found
+    return [_without_meanings(one) for one in found if one.label not in _RULES]
 
 
 def _without_meanings(one: Paragraph) -> Paragraph:
-    """A sentence without the terms it explains: the page has them in its list of words."""
+    """A sentence without the meaning of its terms, which the page has in its list of words."""
     text = one.text
     for term in _EXPLAINED:
         text = text.replace(f" {meaning(term)}", "")
