@@ -261,10 +261,10 @@ def test_a_gate_with_tags_of_its_own_is_not_drawn_from_all_tasks(tmp_path):
 
 
 def test_what_cannot_be_drawn_is_said_in_words(tmp_path):
-    gates = ["cost <= 1", "no_worse_than main by 0.05", "icc <= 0.5"]
+    gates = ["cost.mean <= 1", "no_worse_than main by 0.05", "icc <= 0.5"]
     before = [tagged("a", [1, 1, 1, 0])]
     _, news = watched(tmp_path, {"gates": gates}, tagged("a", [1, 0]), before=before)
     cost, compared, other = news["gates"]
-    assert "$0.5 a trial so far" in cost
+    assert "$0.5 a trial on average so far" in cost
     assert "main passed 75 % of its runs" in compared
     assert "cannot be watched" in other

@@ -128,8 +128,12 @@ class PageState:
         if gate.require in drawn:
             return "gate: drawn below, judged when the run has ended"
         demand = demand_of(gate)
-        if isinstance(demand, NumberDemand) and demand.target.name == "cost" and progress.cost:
-            return f"gate: ${progress.cost / done:.4g} a trial so far, judged at the end"
+        if (
+            isinstance(demand, NumberDemand)
+            and demand.target.name.startswith("cost.")
+            and progress.cost
+        ):
+            return f"gate: ${progress.cost / done:.4g} a trial on average so far, judged at the end"
         if isinstance(demand, NoWorseDemand) and demand.baseline in self.baselines:
             return (
                 f"gate: {demand.baseline} passed {percent(self.baselines[demand.baseline])} of its "
