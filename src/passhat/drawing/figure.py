@@ -57,7 +57,7 @@ _FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
 
 # Names in two lines leave the rest of a telephone's width to the picture. A page draws text larger
 # there (13.5 instead of 12), which takes about 8 for each letter.
-_LINE_LETTERS, _BROAD_LETTER, _LINE_HEIGHT = 20, 8, 12
+_LINE_LETTERS, _BROAD_LETTER, _LINE_HEIGHT = 20, 8, 13
 _NAME_SEAMS = " _/.:-"
 
 Datum = str | float | None

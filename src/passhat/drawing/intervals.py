@@ -21,7 +21,7 @@ from passhat.drawing.figure import (
 )
 from passhat.drawing.scale import Kind, Scale
 
-TOP, ROW, TALL_ROW = 42, 22, 28
+TOP, ROW, TALL_ROW = 42, 22, 30
 TEXT_WIDTH = 30
 _TIE = 10  # the distance between the lines of two tie groups
 _NOTE_LETTERS, _NOTE_LETTER, _FEWEST_NOTE = 15, 7.5, 6

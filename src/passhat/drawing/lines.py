@@ -85,15 +85,12 @@ def line_chart(
     x_range: tuple[float, float] | None = None,
     x_kind: Kind = "number",
     width: int = WIDTH,
-    within: bool = False,
 ) -> Figure:
     """Lines over a shared x axis, named at their right ends, where no name covers another.
 
-    `x_notes` are written below `x_names`. Long names make the picture wider than `width`, unless
-    it has to stay `within` that.
+    `x_notes` are written below `x_names`.
     """
     right = _room_for_names(series)
-    width += 0 if within else right - RIGHT
     height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
     x_scale, y_scale = _scales(
         series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind

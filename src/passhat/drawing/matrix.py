@@ -26,7 +26,7 @@ _SHADES = " ░▒▓█"
 _TEXT_WIDTH = 60
 _GROUP_GAP = 6
 _LINE, _LETTER = 18, 6.6  # lines below the picture: their height, about how wide a letter is
-_TALL_ROW = 28
+_TALL_ROW = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -195,7 +195,6 @@ class Plots:
             y_label="pass^k",
             y_range=(0, _next_fifth([value for one in series for value in one.y])),
             y_kind="percent",
-            within=True,
         )
 
     def matrix(self) -> Figure | Unavailable:
