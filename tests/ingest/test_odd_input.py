@@ -20,6 +20,10 @@ def lines(*rows):
         (b'[["a", "b"], ["c"]]', "is a list without objects; each trial must be one"),
         (b"<html><body/></html>", "is XML, but no JUnit report: its root must be <testsuites>"),
         (b"<TestRun id='1'/>", "its root must be <testsuites> or <testsuite>, not <TestRun>$"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n",
+            "is a pointer of Git LFS, not the file itself; .* `git lfs pull`",
+        ),
         (b"Here is what I did for you:\n- nothing\n", "is text, not a table"),
         (
             lines({"Time": "2026-01-01T00:00:00Z", "Action": "start", "Package": "example.com/a"}),

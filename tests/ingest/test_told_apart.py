@@ -1,6 +1,7 @@
 """Rows that differ in what was run, or in what was asked, are no runs of one system and task."""
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
@@ -121,3 +122,14 @@ def test_calls_that_are_listed_are_counted_and_objects_are_left_out():
 def test_marks_say_how_a_run_ended():
     trials = read_trials("task,passed\na,✓\nb,✗\nc,✅\nd,❌\n".encode())
     assert trials.outcome.tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("files", [2, 8])
+def test_files_of_one_agent_with_different_models_are_different_systems(tmp_path, files):
+    for place in range(files):
+        half, model = divmod(place, 2)
+        run = {"agent": "x", "model": f"m/{model}", "task": f"t{half}", "passed": bool(model)}
+        (tmp_path / f"{place}.json").write_text(json.dumps(run))
+    assert read_trials(tmp_path).systems == ("x (m-0)", "x (m-1)")
+    assert read_trials(tmp_path / "0.json").systems == ("x",)
+    assert read_trials(tmp_path, mapping=ColumnMap(system="agent")).systems == ("x",)

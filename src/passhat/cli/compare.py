@@ -55,10 +55,7 @@ def compare(
         reading.results(),
         only=only,
         margin=margin,
-        ks=analysing.ks,
-        confidence=analysing.confidence,
-        errors=analysing.errors,
-        seed=analysing.seed,
+        **analysing.arguments(),
     )
     if not isinstance(answer, Comparison):
         held = len(answer.systems) + len(answer.unranked)

@@ -246,10 +246,8 @@ def add(
     path: Path | str,
     reading: ReadingOptions,
     suite: str | None,
-    commit: str | None,
-    branch: str | None,
-    started: str | None,
     no_transcripts: bool,
+    **checkout: str | None,
 ) -> None:
     """Keep the results in a log of any tool as a run, with its transcripts if it has any.
 
@@ -267,10 +265,8 @@ def add(
         reading.results(),
         suite=suite,
         store=path,
-        commit=commit,
-        branch=branch,
-        started=started,
         transcripts=not no_transcripts,
+        **checkout,
     )
     run = kept.run
     lines = [f"kept {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import READING, Command, RoundNumbers, StoreType, apply_options, shared
+from passhat.cli.options import READING, ROUND_NUMBERS, Command, StoreType, apply_options, shared
 from passhat.defaults import STORE
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
@@ -276,7 +276,7 @@ def _reading_parameters(
         shared(
             READING,
             "--drop-rounds",
-            type=RoundNumbers(),
+            type=ROUND_NUMBERS,
             default=(),
             help="Leave out these rounds of every task, counted from 1: an outage, say.",
         ),

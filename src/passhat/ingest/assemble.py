@@ -85,7 +85,7 @@ def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnM
     columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
-    except ArgumentError as error:  # a rule of trials that no field was held to before
+    except ArgumentError as error:  # a rule of Trials that no check above covers
         raise ReadError(f"{document.name}: {error}") from error
 
 
@@ -130,7 +130,7 @@ def _source(
         format=reader.name,
         sha256=document.sha256,
         notes=tuple(notes),
-        read_as=_facts(reader.reading, read_as, table.left_out, filled, mapping),
+        read_as=_facts(reader.reading, read_as, tuple(table.left_out), filled, mapping),
     )
 
 
@@ -271,7 +271,7 @@ def _fit_scores(
 
 
 def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> list[str]:
-    """A note where scores between 0 and 1 were taken for failures, for want of a verdict."""
+    """A note where scores between 0 and 1 count as failures, because there are no verdicts."""
     if graded is None or scores is None or not ((scores > 0) & (scores < 1)).any():
         return []
     return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use `pass_if='score>=...'`)"]

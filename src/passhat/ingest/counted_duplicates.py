@@ -1,4 +1,4 @@
-"""Trials that occur twice in a big table, found out by an engine."""
+"""Trials that occur twice in a big table, found by a query engine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import ReadError
-from passhat.ingest.group_query import GroupQuery, quoted, whole_trials
-from passhat.ingest.query_engines import VIEW, Engine
+from passhat.ingest.group_query import GroupQuery, whole_trials
+from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.messages import listed
 from passhat.records import Labels
 from passhat.records.column_names import name_parts

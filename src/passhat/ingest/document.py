@@ -64,7 +64,7 @@ class Document:
 
     @property
     def path(self) -> Path | None:
-        """Where the file lies; None for bytes that were handed in."""
+        """The path of the file; None for bytes."""
         return None if self._file is None else Path(self._file)
 
     @property

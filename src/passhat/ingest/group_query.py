@@ -9,7 +9,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.query_engines import VIEW, Engine
+from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.records import FEATURES
@@ -173,12 +173,6 @@ def whole_trials(engine: Engine, plan: GroupQuery) -> bool:
     return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
 
 
-def quoted(column: str) -> str:
-    """A column's name as SQL writes it, whatever is in it."""
-    doubled = column.replace('"', '""')
-    return f'"{doubled}"'
-
-
 def name_sql(engine: Engine, column: str) -> str:
     """The names in a column, or in several that commas join, as SQL."""
     parts = name_parts(engine.columns, column)
@@ -205,7 +199,7 @@ def understand_groups(
 def _with_letter_scores(
     plan: GroupQuery, groups: Mapping[str, list[Any]]
 ) -> Mapping[str, list[Any]]:
-    """The scores that Inspect's letters stand for, where those are the verdicts."""
+    """The scores of Inspect's letter grades, where those are the verdicts."""
     by_letter = plan.by_word and not plan.summed and not plan.score
     grades = letter_grades(groups["o"]) if by_letter else None
     if grades is None:
@@ -220,7 +214,7 @@ def _with_letter_scores(
 
 
 def _score_sql(engine: Engine, found: Mapping[str, str]) -> str | None:
-    """A score as SQL: a number, or what a column of Inspect's letters stands for; else None."""
+    """A score as SQL: a number, or the score of an Inspect letter grade; else None."""
     if "score" not in found or found["score"] not in engine.columns:
         return None
     column = quoted(found["score"])

@@ -1,4 +1,4 @@
-"""What a reader is handed and what it gives: one opened document in, rows of trials out."""
+"""What a reader gets and returns: one opened document in, a table of trials out."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Reading:
     `format` is what users call it, `versions` which releases of the tool write it; the
     documentation's table of formats is made of these.
     `companions` are names of files in the same folders that belong to its results and hold none.
+    Where it `covers_subfolders`, nothing below a file is looked at: below all of them, or below
+    those that have the key that is given.
     Files of a `derived` format were made from other results: they are left out of folders, and
     are not pooled with files that hold the same system.
     """
@@ -37,7 +39,7 @@ class Reading:
     family: str = ""
     started: str = ""
     companions: tuple[str, ...] = ()
-    covers_subfolders: bool = False
+    covers_subfolders: bool | str = False
     derived: bool = False
 
     def facts(self, particulars: Mapping[str, str], left_out: Iterable[str] = ()) -> Facts:
@@ -56,10 +58,10 @@ class TrialTable:
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
     Without a `trial` column, trials are numbered as they come, over all files read together.
-    `judged` tells that the reader has already applied the user's `pass_if`; `graded` names the
+    `judged` means that the reader has already applied the user's `pass_if`; `graded` names the
     score of which 1 passes, in a log that holds no verdicts. `read_as` says how this file was
     read where that differs from other files of its format, `left_out` what was not used.
-    `submission` names the folder that one system's runs lie in: systems of the same name in
+    `submission` names the folder of one system's runs: systems of the same name in
     different submissions stay apart. `run` names the run that the file is a part of, in formats
     that write a file for each task: two runs of a task may well say the same. `part` says that the
     file is one of many that make up its run, so that a report on the whole run replaces it.
@@ -112,7 +114,7 @@ def _usual_words(reading: Reading) -> dict[str, str]:
     return {
         name: value
         for name, value in values.items()
-        if name != "versions" and isinstance(value, str)
+        if name not in ("versions", "covers_subfolders") and isinstance(value, str)
     }
 
 

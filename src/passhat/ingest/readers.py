@@ -69,10 +69,10 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
 COMPANIONS = frozenset(
     {
         *("messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"),
-        *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
+        *("config.json", "run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
     }
 )
-"""The names of files that some format keeps beside its results: the words of a run, as a rule."""
+"""The names of files that some format keeps beside its results, mostly transcripts."""
 
 HIDDEN_RESULTS = frozenset(
     {".aider.results.json", ".deepeval", ".latest_run_full.json", ".latest_test_run.json"}

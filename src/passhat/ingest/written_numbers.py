@@ -14,7 +14,7 @@ from passhat.records import FEATURES
 from passhat.records.outcome_words import ColumnCondition, is_missing, number
 
 SEPARATORS = (";", "\t")
-"""Between cells, these leave the comma free to stand inside of numbers."""
+"""With these between cells, a comma may be part of a number."""
 
 _POWER = r"(?:[eE][+-]?\d+)?"
 _COMMA = re.compile(rf"[+-]?\d*,\d+{_POWER}")
@@ -74,7 +74,7 @@ def number_columns(found: Mapping[str, str]) -> list[str]:
 
 
 def comma_fault(cell: Any) -> str | None:
-    """What to say of a cell that is a number but for its comma; None for any other.
+    """The error for a cell that is a number but for its comma; None for any other.
 
     >>> comma_fault("1,234")
     "'1,234' may be 1.234 or 1234; write numbers with a point, or without any mark"

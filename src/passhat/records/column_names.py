@@ -24,7 +24,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "trial": (
         *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
         *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
-        "iteration",
+        *("iteration", "trial_num", "run_num"),
     ),
     "passed": (
         *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),

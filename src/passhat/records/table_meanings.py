@@ -48,8 +48,10 @@ QUESTIONS = ("question", "question_id", "problem", "problem_id", "query", "insta
 Other ids ("task_id", "sample_id", "item_id") may as well number the runs of a task.
 """
 
+MODELS = ("model", "model_name", "model_id", "llm")
+
 CONFIGURATIONS = (
-    *("agent", "agent_name", "model", "model_name", "model_id", "llm", "config", "config_id"),
+    *("agent", "agent_name", *MODELS, "config", "config_id"),
     *("config_name", "configuration", "variant", "condition", "arm", "treatment", "harness"),
     *("scaffold", "framework", "method", "approach", "strategy", "prompt_version"),
 )
@@ -165,6 +167,24 @@ def _tell_systems_apart(
     return [f"rows of one task differ in {few(added)}, so {names} names the agent ({pooled})"]
 
 
+def model_of(
+    names: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> str | None:
+    """The one model of a table whose agents have another name: files may differ in it.
+
+    >>> table = {"agent": ["a", "a"], "task": ["x", "y"], "model": ["m", "m"]}
+    >>> found = {"system": "agent", "task": "task"}
+    >>> model_of(list(table), found, ColumnMap(), table.__getitem__)
+    'm'
+    """
+    if "system" not in found or mapping.system or mapping.name:
+        return None
+    for column in _unused(names, MODELS, found):
+        distinct = set(map(str, cells(column)))
+        return distinct.pop().replace("/", "-") if len(distinct) == 1 else None
+    return None
+
+
 def _names_agents(column: str, values: Sequence[Any]) -> bool:
     """Whether a column can be part of an agent's name: no prompts, no settings of one row each."""
     if holds_prompts(values):
@@ -172,9 +192,9 @@ def _names_agents(column: str, values: Sequence[Any]) -> bool:
     return usual_name(column) in ALIASES["system"] or len(set(values)) < len(values)
 
 
-def _unused(names: Sequence[str], known: Sequence[str], found: Mapping[str, str]) -> list[str]:
+def _unused(names: Iterable[str], known: Sequence[str], found: Mapping[str, str]) -> list[str]:
     """The columns whose names are known and that mean nothing else, in the order of the names."""
-    taken = set(found.values())
+    taken = {part for column in found.values() for part in (column, *column.split(","))}
     return [name for name in names if usual_name(name) in known and name not in taken]
 
 

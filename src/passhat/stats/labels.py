@@ -132,8 +132,8 @@ def runs_to_label(
     have a suite of one or two tasks wait for several times too long.
 
     In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
-    of the tasks that went on at the observed rate had a label within the runs promised, and 39 %
-    of those that went on at their true one: one that looks clean after a few runs often is not.
+    of the tasks that continued at the observed rate had a label within the runs promised, and 39 %
+    of those that continued at their true one: one that looks clean after a few runs often is not.
 
     >>> from passhat.stats.labels import label_tasks
     >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()

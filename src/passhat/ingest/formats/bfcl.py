@@ -1,7 +1,7 @@
 """Berkeley Function Calling Leaderboard: a score file beside the result file it was made from.
 
 A score file begins with the accuracy and lists only the failures; what passed is in the file of
-results that lies in result/MODEL beside score/MODEL.
+results in result/MODEL, beside score/MODEL.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _RUN_FOLDER = re.compile(r"(?:run|trial|seed|rep|repeat)?[ _-]?\d{1,6}|[\dTZ:_.-
 
 
 def recognises(document: Document) -> bool:
-    """Whether it begins with an accuracy and counts, or holds answers that are to be scored."""
+    """Whether it begins with an accuracy and counts, or holds answers that get scored."""
     if _is_answers(document):
         _check_scored(document)
         return True
@@ -92,7 +92,7 @@ def _is_answers(document: Document) -> bool:
 
 
 def _check_scored(document: Document) -> None:
-    """Refuse answers whose scores do not lie beside them.
+    """Refuse answers without their scores beside them.
 
     What a model is asked to remember before the questions (`_prereq`) is never scored.
     """

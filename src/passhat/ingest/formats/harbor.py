@@ -26,7 +26,9 @@ READING = Reading(
     outcome="a reward of 1 passes",
     score="reward, or that of `scorer`",
     started="started_at",
-    companions=("trajectory.json",),
+    # Below a trial lie what the agent wrote and the verifier's own tests, below a job its trials.
+    covers_subfolders="agent_info",
+    companions=("trajectory.json", "config.json"),
 )
 
 Number = TypeVar("Number", int, float)
@@ -106,7 +108,7 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
-    """One trial a file; the job's own file holds none, its trials lie in the folders below."""
+    """One trial a file; the job's own file has none, its trials are in the folders below."""
     if _is_job(document):
         return TrialTable(columns={})
     trial = document.decode(_Trial)

@@ -203,7 +203,7 @@ def _check_scored(name: str, header: _Header, samples: Sequence[_Sample]) -> Non
 def _check_values(
     name: str, samples: Sequence[_Sample], scorer: tuple[str, str | None], others: Sequence[str]
 ) -> None:
-    """Refuse a scorer whose values are no grades: taken for errors, they would say nothing."""
+    """Refuse a scorer whose values are no grades: every sample would count as errored."""
     for sample in samples:
         score = (sample.scores or {}).get(scorer[0])
         if score is not None and not is_grade(score, scorer[1]):

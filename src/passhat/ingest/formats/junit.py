@@ -57,7 +57,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     names = _test_names(report, suites, cases)
     reruns = _reruns(report, suites, cases, names)
     notes = [*reruns, *_expected_and_skipped(cases)]
-    if mapping.task != "name":  # which asks for names as they stand
+    if mapping.task != "name":  # which asks for the names unchanged
         names, repeats = tests_of(names, _ran(cases))
         notes += repeats or ([] if reruns else _repeated(cases, names))
     systems, facts = _systems(document, report, suites, cases, mapping)

@@ -275,7 +275,7 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
         for place, prompt in columns:
             mark = _MARKED.match(cells[place])
             answer = mark[3] if mark else cells[place]
-            # The prompt stands there as a template, before its variables were put in.
+            # The prompt is a template there, without its variables filled in.
             yield Transcript(messages=asked_and_answered(prompt + variables, answer))
 
 

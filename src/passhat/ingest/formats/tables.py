@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,18 @@ from passhat.ingest.rows import (
     Sheet,
     cells_one_by_one,
     column_names,
+    ends_in_total,
     is_own_file,
+    lists_runs,
     row_names,
     sheet_of,
     without_total,
 )
-from passhat.ingest.table_faults import aggregates, conflicting, table_facts
+from passhat.ingest.table_faults import aggregates, conflicting, no_outcome, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
-from passhat.ingest.written_numbers import comma_fault, shares, without_commas, without_marks
-from passhat.messages import few, short, short_value
+from passhat.ingest.written_numbers import shares, without_commas, without_marks
+from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import (
     MOST_KEPT,
@@ -42,11 +45,9 @@ from passhat.records.column_names import (
     transcript_column,
 )
 from passhat.records.outcome_words import (
-    ColumnCondition,
     error_text,
     is_missing,
     parse_pass_if,
-    seen,
 )
 from passhat.records.table_meanings import (
     find_conflict,
@@ -54,6 +55,7 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
+    model_of,
     name_cells,
     stated_outcomes,
     with_errors,
@@ -71,12 +73,6 @@ READING = Reading(
     score="column score, reward, ...",
     family="column family",
     started="column started, timestamp, ...",
-)
-
-_NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
-_NO_NUMBER = (
-    'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
-    "its row out"
 )
 
 Columns = Mapping[str, Sequence[Any]]
@@ -115,13 +111,10 @@ def read_sheet(
 
     `repeats` says whether only their order distinguishes the trials of a task.
     """
-    if fault := lacking(document.name, sheet.columns, mapping):
-        raise fault
+    sheet, found, prompts = _trial_rows(document, sheet, mapping)
     own = is_own_file(document)
-    found, prompts = find_meanings(sheet.columns, mapping, sheet.cells)
     if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
         raise fault
-    sheet, total = without_total(sheet, found["task"])
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = without_commas(sheet, found, tests)
@@ -147,12 +140,28 @@ def read_sheet(
         columns=columns,
         entry=table.entry,
         numbers=table.numbers,
-        notes=(*prompts, *notes, *folded, *total, *marks, *commas),
+        notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document), **table_facts(found, mapping)},
         left_out=() if own else left_out_columns(sheet.columns, found, mapping),
+        submission=None if own else model_of(sheet.columns, found, mapping, sheet.cells),
     )
+
+
+def _trial_rows(
+    document: Document, sheet: Sheet, mapping: ColumnMap
+) -> tuple[Sheet, Mapping[str, str], list[str]]:
+    """The rows that are trials, which column means what, and notes on both."""
+    if fault := lacking(document.name, sheet.columns, mapping):
+        raise fault
+    found, notes = find_meanings(sheet.columns, mapping, sheet.cells)
+    sheet, total = without_total(sheet, found["task"])
+    return sheet, found, [*notes, *total]
+
+
+def _row_count(document: Document, mapping: ColumnMap) -> int:
+    return len(_trial_rows(document, sheet_of(document), mapping)[0])
 
 
 def _outcomes(
@@ -177,7 +186,7 @@ def _outcomes(
     outcomes = with_errors(stated, map(error_text, cells))
     if None in outcomes:
         row = outcomes.index(None)
-        raise _no_outcome(name, table.where(row), row, found, sheet, tests)
+        raise no_outcome(name, table.where(row), row, found, sheet, tests)
     return outcomes
 
 
@@ -192,7 +201,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         return
     if not has_column(names, column):
         raise missing_column(document.name, "transcript", column, names)
-    for cell in cells_one_by_one(document, column):
+    rows = _row_count(document, mapping) if ends_in_total(document) else None
+    for cell in islice(cells_one_by_one(document, column), rows):
         yield None if is_missing(cell) else transcript_of(cell)
 
 
@@ -298,46 +308,13 @@ def _tasks(
     return bases, [numbered_note(column)]
 
 
-def _no_outcome(
-    name: str,
-    where: str,
-    row: int,
-    found: Mapping[str, str],
-    sheet: Sheet,
-    tests: Sequence[ColumnCondition],
-) -> ReadError:
-    usual = found.get("passed") or found.get("score", "")
-    columns = [found.get(test.column, test.column) for test in tests] or [usual]
-    for column in columns:
-        cell = sheet.cells(column)[row]
-        nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
-        fault = nothing if is_missing(cell) else comma_fault(cell)
-        if fault:
-            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
-    if tests:
-        shown = few(
-            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
-        )
-        return ReadError(f"{name}, {where}: `pass_if` compares with a number, but {shown}")
-    cells, called = sheet.cells(usual), short(usual)
-    if isinstance(cells[row], Mapping) and cells[row]:
-        field = short(next(iter(cells[row])))
-        return ReadError(
-            f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
-            f"whether the trial passed, such as `passed='{called}.{field}'`"
-        )
-    return ReadError(
-        f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
-        f"trial passed. The column holds {seen(cells)}; say what passes with "
-        f"`pass_if='{called}==...'`"
-    )
-
-
 def _format(document: Document) -> str:
     if is_own_file(document):
         return "passhat trials"
     kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
-    return kinds.get(document.kind, "JSON table")
+    kind = kinds.get(document.kind, "JSON table")
+    key = lists_runs(document)
+    return kind if key is None else f'{kind} whose rows list runs ("{short(key)}")'
 
 
 def left_out_columns(
