@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -120,7 +121,7 @@ def _read(
         raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
-        pieces = name_by_folder(pieces)
+        pieces = name_by_folder(pieces, _folders(inputs))
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
@@ -134,6 +135,15 @@ def _read(
             raise _occur_twice(parts, twice)
         trials, said = _settle_duplicates(trials, said, duplicates)
     return trials, _by_trial(trials, said)
+
+
+def _folders(inputs: Sequence[Input]) -> dict[int, str]:
+    """The inputs that are folders, by their place."""
+    return {
+        place: os.fspath(one)
+        for place, one in enumerate(inputs)
+        if not isinstance(one, bytes) and os.path.isdir(one)  # noqa: PTH112 # it may be any text
+    }
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:

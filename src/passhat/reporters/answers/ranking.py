@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankReport, Unranked
 from passhat.messages import listed, plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
 from passhat.reporters.data import ProvenanceObject, shaped
 from passhat.reporters.headline import held_for
@@ -185,6 +185,17 @@ def _chip(report: RankReport) -> Chip:
     return Chip("One leads", "good") if first == 1 else Chip(f"{first} tied at the top", "open")
 
 
+def _facts(report: RankReport) -> Facts:
+    """The highest value, how many may be first, and what the ranking is from."""
+    first = sum(system.ranks[0] == 1 for system in report.systems)
+    best, name = report.systems[0], report.metric.replace("_", " ")
+    return [
+        (f"{points(best.value, digits=1)} %", f"the highest {name}, {best.name}"),
+        (f"{first} of {len(report.systems)}", "systems may be the best"),
+        (f"{report.tasks:,}", "tasks that all of them ran"),
+    ]
+
+
 KIND = AnswerKind(
     name="ranking",
     blocks=ranking_blocks,
@@ -194,4 +205,5 @@ KIND = AnswerKind(
     provenance=lambda report: report.provenance,
     title=_title,
     chip=_chip,
+    facts=_facts,
 )
