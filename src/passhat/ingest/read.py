@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
+from passhat.ingest.alike_tables import KnownShapes, read_each
 from passhat.ingest.document import Document
+from passhat.ingest.folder_names import name_by_folder
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
@@ -23,7 +23,7 @@ from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import closest, few_paths, plural, short
+from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
 from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import USUAL, ColumnMap
@@ -31,15 +31,6 @@ from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
-_FILE_NAME = "file name"
-"""What a reader says of a system that it calls by the file."""
-
-# Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
-_RUN_FOLDER = re.compile(
-    r"(?:run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round)?[ _-]?\d{1,6}"
-    r"|.*\d{4}-?\d\d-?\d\d.*",
-    re.IGNORECASE,
-)
 
 
 def read_trials(
@@ -86,7 +77,7 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
     if mapping.chosen() and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
     if is_own_file(document):
-        return tables.READER
+        return READERS["table"]
     if answer := own_answer(document):
         raise answer
     for reader in readers_of(document):
@@ -115,18 +106,22 @@ def _read(
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
+    reasons: list[str] = []
     for given, one in enumerate(inputs):
-        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
-            table = reader.read(document, mapping)
+        known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
+        for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
+            else:
+                reasons += table.notes
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
-        raise ReadError(f"{few_paths(shown)}: holds no trial")
+        why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
+        raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
-        pieces = _name_by_folder(pieces)
+        pieces = name_by_folder(pieces, _folders(inputs))
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
@@ -142,11 +137,27 @@ def _read(
     return trials, _by_trial(trials, said)
 
 
+def _folders(inputs: Sequence[Input]) -> dict[int, str]:
+    """The inputs that are folders, by their place."""
+    return {
+        place: os.fspath(one)
+        for place, one in enumerate(inputs)
+        if not isinstance(one, bytes) and os.path.isdir(one)  # noqa: PTH112 # it may be any text
+    }
+
+
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
+    shapes = KnownShapes(mapping)
+
     def chosen(document: Document) -> Reader:
         if format_name is not None:
             return _named(format_name)
-        return recognise(document, mapping)
+        if document in shapes:
+            return READERS["table"]
+        reader = recognise(document, mapping)
+        if reader is READERS["table"]:
+            shapes.add(document)
+        return reader
 
     return chosen
 
@@ -164,7 +175,7 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     if document.first and (spans := READERS["otel"]).recognises(document):
         return spans
     tables.check_columns(document, mapping)
-    return tables.READER
+    return READERS["table"]
 
 
 def _without_parts(pieces: list[Piece]) -> list[Piece]:
@@ -213,13 +224,13 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 
 def _check_derived(pieces: Sequence[Piece]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
-    if len(pieces) == 1:
+    if len(pieces) == 1 or not any(piece.reader.reading.derived for piece in pieces):
         return
     first: dict[str, Piece] = {}
-    for piece in sorted(pieces, key=lambda piece: piece.reader.derived):
+    for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):
         for system in dict.fromkeys(piece.table.columns.get("system") or [piece.stem]):
             held = first.setdefault(str(system), piece)
-            if piece.reader.derived and held is not piece:
+            if piece.reader.reading.derived and held is not piece:
                 raise ReadError(
                     f'{piece.name}: is a saved report on "{short(str(system))}", of which '
                     f"{held.name} holds runs too; leave one out, or pass `names` for each file to "
@@ -293,69 +304,6 @@ def _kept_texts(
     if texts and len(texts) != trials:  # words beside the wrong trial would be worse than none
         raise ReadError(f"{document.name}: {len(texts)} transcripts do not fit {trials} trials")
     return texts or [None] * trials
-
-
-def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
-    """Call systems by folder where files of one name lie in several folders that are not runs.
-
-    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
-    `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
-    file keeps its name, so that it is found out to be one.
-    """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, piece in enumerate(pieces):
-        if piece.folder is not None and _called_by_file(piece):
-            groups.setdefault((piece.reader.name, piece.stem), []).append(place)
-    named = list(pieces)
-    for places in groups.values():
-        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
-            continue
-        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
-        if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
-            continue
-        for place, folder in zip(places, folders, strict=True):
-            named[place] = _renamed(pieces[place], folder)
-    return named
-
-
-def _called_by_file(piece: Piece) -> bool:
-    named = piece.table.read_as.get("system", piece.reader.reading.system)
-    return "system" not in piece.table.columns or named == _FILE_NAME
-
-
-def _first_difference(folders: Sequence[Path]) -> list[str]:
-    """The first part of each path in which they are not all the same; empty if there is none."""
-    whole = [folder.absolute().parts for folder in folders]
-    if len(set(whole)) < 2:
-        return []
-    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
-    return [parts[shared] if len(parts) > shared else "" for parts in whole]
-
-
-def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequence[str]) -> bool:
-    """Whether a task occurs in more than one folder."""
-    home: dict[str, str] = {}
-    return any(
-        home.setdefault(str(task), folder) != folder
-        for place, folder in zip(places, folders, strict=True)
-        for task in pieces[place].table.columns.get("task", ())
-    )
-
-
-def _renamed(piece: Piece, folder: str) -> Piece:
-    if not folder:  # it lies above the others
-        return piece
-    table = piece.table
-    columns = dict(table.columns)
-    if "system" in columns:
-        columns["system"] = [folder] * len(table)
-    note = (
-        f'files called "{short(piece.stem)}" lie in several folders: the folder is taken for the '
-        "system (`name` makes them one)"
-    )
-    facts = {**table.read_as, "system": "folder name"}
-    table = replace(table, columns=columns, notes=(*table.notes, note), read_as=facts)
-    return replace(piece, stem=folder, table=table)
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:

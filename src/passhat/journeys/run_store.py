@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passhat.errors import HistoryError, InputError, LostRun, StoreError
+from passhat.errors import HistoryError, InputError, LostRun, RunInterrupted, StoreError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -40,6 +40,17 @@ class RunStore:
         if self.run is None:
             return None
         return _resume_command(self.run.key, self.name)
+
+    @property
+    def results(self) -> str | None:
+        """What a command reads to see this run, as a shell has it; None where nothing was kept."""
+        from passhat.history import DEFAULT_PATH
+
+        if self.run is None:
+            return None
+        if self.name == str(DEFAULT_PATH):
+            return self.run.key
+        return f"{shlex.quote(self.name)} --run {self.run.key}"
 
     @property
     def more_runs(self) -> MoreRuns | None:
@@ -78,10 +89,12 @@ def open_run_store(
     store: str | Path | None,
     resumed: str | None = None,
     replays: bool = False,
+    at_most: int | None = None,
 ) -> Iterator[RunStore]:
     """The store of a new run, or of the stored run with the key `resumed`.
 
-    `replays` says that all its answers come from a recording.
+    `replays` says that all its answers come from a recording. A run that its gates may end sooner
+    takes `at_most` so many trials.
     """
     from passhat.runner import MemoryJournal
 
@@ -91,7 +104,7 @@ def open_run_store(
     from passhat.history import History, RunJournal, read_checkout
     from passhat.history.leases import hold
 
-    planned = {**_planned(suite, request), "replays": replays}
+    planned = {**_planned(suite, request, at_most), "replays": replays}
     with History.open(store) as history:
         if resumed is not None:
             run = history.find_run(resumed)
@@ -117,7 +130,8 @@ def open_run_store(
             except BaseException as error:
                 with suppress(StoreError):  # the first error is the one to report
                     if _is_worth_keeping(opened, error):
-                        history.finish_run(run, "failed")
+                        signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
+                        history.finish_run(run, "interrupted" if signalled else "failed")
                     else:
                         history.delete(run)
                 raise
@@ -125,13 +139,21 @@ def open_run_store(
                 journal.close()
 
 
-def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
+def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str, Any]:
     """What a page that watches the run wants to know: how many trials, and which gates."""
-    written = [gate if isinstance(gate, str) else gate.get("require", "") for gate in suite.gates]
-    gates = list(dict.fromkeys([*written, *request.require]))
-    own = any("max_runs" in gate or "evidence" in gate for gate in suite.gates if gate != str(gate))
-    planned = {} if own else {"at_most" if request.until_settled else "planned": suite.trials}
-    return {**planned, "gates": gates, "seed_count": max(1, len(suite.seeds))}
+    written = [{"require": gate} if isinstance(gate, str) else gate for gate in suite.gates]
+    terms = [
+        {name: gate[name] for name in ("require", "tags", "system") if gate.get(name)}
+        for gate in [*written, *({"require": demand} for demand in request.require)]
+    ]
+    return {
+        # None takes the place of what a run that is resumed was begun with.
+        "planned": suite.trials if at_most is None else None,
+        "at_most": at_most,
+        "gates": list(dict.fromkeys(str(gate.get("require", "")) for gate in terms)),
+        "gate_terms": [gate for gate in terms if len(gate) > 1],
+        "seed_count": max(1, len(suite.seeds)),
+    }
 
 
 def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None = None) -> NamedRun:
@@ -149,6 +171,13 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
             if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
                 return NamedRun(run=run)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def resume_newest(runs: Sequence[Run], store: str) -> str | None:
+    """The command that resumes the first of these runs that a signal, a crash or a budget ended."""
+    ended = (run for run in runs if run.status in UNFINISHED and run.status != "running")
+    found = next((run for run in ended if run.options.get("suite")), None)
+    return None if found is None else _resume_command(found.key, store)
 
 
 def more_runs(run: Run, reference: str, store: str) -> MoreRuns | None:
@@ -195,7 +224,7 @@ def is_absent(store: str | Path) -> bool:
 
 
 def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:
-    """Whether anything can be gone on with: a request that was refused has brought nothing."""
+    """Whether there is something to resume: a request that was refused has brought nothing."""
     if isinstance(error, InputError):
         return bool(opened.journal.finished() or opened.journal.answered())
     return bool(opened.journal.launched())

@@ -12,7 +12,10 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
+    "system": (
+        *("system", "agent", "agent_name", "agent_id", "model", "model_name", "model_id", "llm"),
+        "system_name",
+    ),
     "task": (
         *("task", "task_id", "task_name", "instance_id", "case", "case_id", "case_name"),
         *("test_case", "test_id", "test_name", "test", "example_id", "sample_id"),
@@ -21,12 +24,12 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "trial": (
         *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
         *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
-        "iteration",
+        *("iteration", "trial_num", "run_num"),
     ),
     "passed": (
         *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
-        *("is_resolved", "correct", "is_correct", "solved", "is_success", "verdict", "status"),
-        "result",
+        *("is_resolved", "correct", "is_correct", "solved", "is_success", "is_passed", "pass_fail"),
+        *("pass/fail", "verdict", "status", "result"),
     ),
     "score": ("score", "reward", "partial_credit", "mean_score", "value"),
     "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
@@ -72,8 +75,8 @@ _LONGEST_KEPT = 200
 class ColumnMap:
     """Which column, field or attribute says what, where the usual names do not.
 
-    `task` may name several columns, joined by commas. `pass_if` is a comparison such as
-    `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
+    `task` and `system` may name several columns, joined by commas. `pass_if` is a comparison such
+    as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with the
     transcripts, read only where these are asked for. An empty name leaves out what a usual name
     would find: `cost=""`.
@@ -234,6 +237,17 @@ def has_column(names: Collection[str], column: str) -> bool:
     return column in names or column.partition(".")[0] in names
 
 
+def name_parts(names: Collection[str], column: str) -> list[str]:
+    """The columns that make up the name of a task or a system: one, or those that commas join.
+
+    >>> name_parts(["suite", "case"], "suite,case")
+    ['suite', 'case']
+    """
+    if has_column(names, column):
+        return [column]
+    return [part.strip() for part in column.split(",")]
+
+
 def leave_out(meaning: str) -> str:
     """How to do without a column that cannot be read.
 
@@ -261,8 +275,8 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
 def usual_name(name: str) -> str:
     """A column's name in lower case with underscores, as the usual names are written.
 
-    >>> usual_name("taskId"), usual_name("Total Cost")
-    ('task_id', 'total_cost')
+    >>> usual_name("taskId"), usual_name("Total Cost"), usual_name("Passed?")
+    ('task_id', 'total_cost', 'passed')
     """
     known = _usual_name if len(name) <= _LONGEST_KEPT else _usual_name.__wrapped__
     return known(name)
@@ -270,5 +284,5 @@ def usual_name(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _usual_name(name: str) -> str:
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().rstrip("?"))
     return re.sub(r"[\s\-.]+", "_", words).lower()

@@ -321,7 +321,7 @@ def _between_neighbours(
     for change, start, end in zip(found, ends, ends[2:], strict=False):
         split = change.position
         before, after = series.levels(start, split, end)
-        if np.isnan(before):  # no task was run in both stretches: what the alarm saw stands
+        if np.isnan(before):  # no task was run in both stretches: the size at the alarm is kept
             yield change
             continue
         yield replace(

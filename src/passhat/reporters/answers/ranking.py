@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankReport, Unranked
 from passhat.messages import listed, plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
-from passhat.reporters.data import MetricObject, ProvenanceObject, shaped
+from passhat.reporters.data import ProvenanceObject, shaped
 from passhat.reporters.headline import held_for, not_for_others
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.reporters.numbers import interval_of, points, span
@@ -22,22 +22,13 @@ if TYPE_CHECKING:
 MOST_NAMES = 4
 
 
-class RankedObject(TypedDict):
-    """One system: its value over the shared tasks, and the ranks it may truly have."""
-
-    name: str
-    value: float
-    ranks: list[int]
-    metric: MetricObject
-
-
 class RankingObject(TypedDict):
     """Systems from best to worst, bands of ties, and every pairwise difference."""
 
     schema: Literal["passhat.ranking/1"]
     verdict: str
     metric: str
-    systems: list[RankedObject]
+    systems: list[RankedSystem]
     tie_bands: list[list[str]]
     pairs: list[PairDifference]
     tasks: int
@@ -86,9 +77,8 @@ def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
 
 def ranking_object(report: RankReport) -> RankingObject:
     """Schema "passhat.ranking/1"."""
-    systems = [shaped(system, RankedObject) for system in report.systems]
     head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
-    return shaped(report, RankingObject, systems=systems, **head)
+    return shaped(report, RankingObject, **head)
 
 
 def verdict(report: RankReport) -> str:
@@ -201,6 +191,17 @@ def _chip(report: RankReport) -> Chip:
     return Chip("One leads", "good") if first == 1 else Chip(f"{first} tied at the top", "open")
 
 
+def _facts(report: RankReport) -> Facts:
+    """The highest value, how many may be first, and what the ranking is from."""
+    first = sum(system.ranks[0] == 1 for system in report.systems)
+    best, name = report.systems[0], report.metric.replace("_", " ")
+    return [
+        (f"{points(best.value, digits=1)} %", f"the highest {name}, {best.name}"),
+        (f"{first} of {len(report.systems)}", "systems may be the best"),
+        (f"{report.tasks:,}", "tasks that all of them ran"),
+    ]
+
+
 KIND = AnswerKind(
     name="ranking",
     blocks=ranking_blocks,
@@ -210,4 +211,5 @@ KIND = AnswerKind(
     provenance=lambda report: report.provenance,
     title=_title,
     chip=_chip,
+    facts=_facts,
 )
