@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 
 from bench.calibrate.cells import run_tables
 from bench.calibrate.table import Table
@@ -12,6 +12,7 @@ from passhat.analysis.reports.grouped_metrics import groupings_of
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
 from passhat.stats.exact_tests import boschloo_greater
+from passhat.stats.group_spread import _SIGMAS, DaySpread
 from passhat.stats.multiplicity import (
     benjamini_hochberg,
     discrete_benjamini_hochberg,
@@ -21,7 +22,7 @@ from passhat.stats.multiplicity import (
 from passhat.stats.null_laws import pass_tests
 from passhat.stats.rounds import find_bursts, round_tests
 from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import change_points
+from passhat.stats.trend import _OF_DAYS, alarm_threshold, change_points
 
 SEED = 20_261_115
 
@@ -30,7 +31,14 @@ Rates = np.ndarray
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    makers = [(alarms, 400), (coverage, 160), (tasks, 80), (days, 200), (few_tasks, 300)]
+    makers = [
+        (alarms, 400),
+        (coverage, 160),
+        (tasks, 80),
+        (days, 100),
+        (many_days, 6000),
+        (few_tasks, 300),
+    ]
     if quick:
         makers = [(maker, max(1, count // 20)) for maker, count in makers]
     return run_tables("dependence", makers, quick=quick, least=1)
@@ -136,6 +144,93 @@ def days(repetitions: int) -> Table:
         "5 %), and how many points after a drop of one logit at point 30 it is found."
     )
     return Table.of("Trends where days differ", header, rows, finding, repetitions, SEED)
+
+
+def many_days(repetitions: int) -> Table:
+    """The same for many more histories at once, with the normal law in place of the exact test."""
+    rng = np.random.default_rng(SEED + 2)
+    line = _OF_DAYS * alarm_threshold(0.05, 100)
+    rows = []
+    for spread in (0.0, 0.1, 0.2, 0.3):
+        parts = [min(_AT_ONCE, repetitions - i) for i in range(0, repetitions, _AT_ONCE)]
+        calm, fallen = (
+            np.concatenate(
+                [_first_alarms(_day_means(rng, part, points, spread, drop), line) for part in parts]
+            )
+            for points, drop in ((100, None), (45, 30))
+        )
+        delays = fallen[fallen >= 30] - 29
+        rows.append(
+            (
+                f"{spread:g}",
+                f"{np.mean(calm < 100):.3f}",
+                f"{np.median(delays):g}",
+                f"{np.mean(delays <= 3):.2f}",
+            )
+        )
+    header = ("sd between days, logit", "any alarm", "median delay", "found within 3")
+    finding = (
+        "As before, over more histories: passes of 45 tasks in 4 runs each, the p-values of the "
+        "pass rate from a normal law. Histories with an alarm before the drop are left out of the "
+        "delays."
+    )
+    return Table.of(
+        "Trends where days differ, many histories", header, rows, finding, repetitions, SEED + 2
+    )
+
+
+_AT_ONCE = 500
+"""Histories held in memory together."""
+
+_DayMeans = tuple[Rates, Rates]
+"""The pass rate of each point of each history, and the mean p (1 - p) of each history."""
+
+
+def _day_means(
+    rng: np.random.Generator, histories: int, points: int, spread: float, drop: int | None = None
+) -> _DayMeans:
+    base = logit(np.clip(rng.beta(3, 1, (histories, 1, 45)), 0.02, 0.98))
+    day = rng.normal(0, spread, (histories, points, 1))
+    if drop is not None:
+        day[:, drop:] -= 1
+    passes = rng.binomial(4, expit(base + day))
+    rate = passes[:, :drop].mean(axis=1) / 4
+    return passes.mean(axis=2) / 4, (rate * (1 - rate)).mean(axis=1)
+
+
+def _first_alarms(given: _DayMeans, line: float) -> Rates:
+    """The first point of each history at which an alarm is raised; 1,000 where none is."""
+    means, slope = given
+    noise = slope / (4 * 45)
+    variance = noise[:, None] + (_SIGMAS * slope[:, None]) ** 2
+    centred = means - means[:, :1]
+    sums, squares = (
+        np.concatenate((np.zeros((len(means), 1)), np.cumsum(x, axis=1)), axis=1)
+        for x in (centred, centred**2)
+    )
+    first = np.full(len(means), 1000)
+    for newest in range(1, means.shape[1]):
+        for width in (1 << i for i in range(newest.bit_length())):
+            old = newest + 1 - width
+            gap = (sums[:, newest + 1] - sums[:, old]) / width
+            gap -= sums[:, old] / old
+            days = 1 / width + 1 / old
+            near = (2 * ndtr(-np.abs(gap) / np.sqrt(noise * days)) <= line) & (first > newest)
+            at = np.flatnonzero(near)
+            weights = _day_weights(sums[at, old], squares[at, old], old, variance[at])
+            tails = 2 * ndtr(-np.abs(gap[at])[:, None] / np.sqrt(variance[at] * days))
+            first[at[(weights * tails).sum(axis=1) <= line]] = newest
+    return first
+
+
+def _day_weights(sums: Rates, squares: Rates, old: int, variance: Rates) -> Rates:
+    """`DaySpread.after` the first `old` points, for many histories."""
+    logs = np.broadcast_to(DaySpread.unknown().log_weights, variance.shape)
+    if old > 1:
+        apart = (squares - sums**2 / old)[:, None] / variance
+        logs = logs - 0.5 * (old * np.log(variance) + np.log(old / variance) + apart)
+    found = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    return found / found.sum(axis=1, keepdims=True)
 
 
 def few_tasks(repetitions: int) -> Table:
