@@ -151,8 +151,8 @@ def days(repetitions: int) -> Table:
     header = ("sd between days, logit", "any alarm", "median delay", "found within 3")
     finding = (
         "45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: 5 %), and "
-        "how many points after a drop of one logit at point 30 it is found (without histories with an "
-        "alarm before it). The p-values of the pass rate are from a normal law."
+        "how many points after a drop of one logit at point 30 it is found, without the histories "
+        "that had an alarm before. The p-values of the pass rate are from a normal law."
     )
     return Table.of("Trends where days differ", header, rows, finding, repetitions, SEED + 2)
 
