@@ -223,7 +223,7 @@ def test_one_run_given_twice_is_refused_unless_kept(samples, tmp_path):
 def test_the_copy_that_deepeval_keeps_of_its_latest_run_is_left_out_beside_that_run(samples):
     trials = read_trials(samples / "deepeval")
     assert len(trials) == 9
-    note = "test_run_20261115_015519.json: latest_test_run.json holds the same run and is left out"
+    note = "latest_test_run.json holds the same run and is left out"
     assert note in trials.sources[0].notes
 
 
