@@ -20,6 +20,8 @@ MONTE_CARLO_FLIPS = 9_999
 _LARGEST_DENOMINATOR = 2_520
 # Beyond this much work (distinct sizes times lattice points) signs are enumerated or drawn.
 _LATTICE_WORK = 20_000_000
+# Up to so many tasks of each size, adding them up one by one is faster than a Fourier transform.
+_TASKS_OF_A_SIZE = 30
 # All 2^14 signs are looked at; with more tasks they are drawn, and beyond 2,000 the sum is normal.
 _ENUMERATED_TASKS = 14
 _DRAWN_TASKS = 2_000
@@ -54,7 +56,8 @@ def sign_flip_test(differences: Floats, rng: np.random.Generator) -> ExactP:
         return ExactP(p_value=1.0, method="sign-flip mid-p")
     steps = _lattice(sizes)
     if steps is not None and sizes.size * 2 * (steps @ tasks) <= _LATTICE_WORK:
-        p = _lattice_tail(steps, tasks, round(observed * steps[0] / sizes[0]))
+        tail = _added_tail if tasks.sum() <= _TASKS_OF_A_SIZE * sizes.size else _fourier_tail
+        p = tail(steps, tasks, round(observed * steps[0] / sizes[0]))
         return ExactP(p_value=_at_least(p, 2.0 ** -tasks.sum()), method="sign-flip mid-p")
     if tasks.sum() <= _ENUMERATED_TASKS:
         p = _enumerated_tail(np.repeat(sizes, tasks), observed)
@@ -106,8 +109,22 @@ def _lattice(sizes: Floats) -> Counts | None:
     return None
 
 
-def _lattice_tail(steps: Counts, tasks: Counts, observed: int) -> float:
-    """P(|sum of +-steps| >= observed), from the characteristic function: a product of cosines."""
+def _added_tail(steps: Counts, tasks: Counts, observed: int) -> float:
+    """P(|sum of +-steps| >= observed), from the law of the sum of those steps that are positive."""
+    law = np.ones(1)
+    for step in np.repeat(steps, tasks).tolist():
+        wider = np.zeros(law.size + step)
+        wider[: law.size] = law / 2
+        wider[step:] += law / 2
+        law = wider
+    # A sum of -observed is reached when the positive steps make up this much of all steps.
+    low = (law.size - 1 - observed) // 2
+    # The observed sum has two signs, each counted half: together one whole weight inside.
+    return float(2 * law[:low].sum() + law[low])
+
+
+def _fourier_tail(steps: Counts, tasks: Counts, observed: int) -> float:
+    """The same from the characteristic function, which is a product of cosines."""
     span = int(steps @ tasks)
     points = 2 * span + 1
     angles = 2 * np.pi * np.arange(span + 1) / points
@@ -115,7 +132,6 @@ def _lattice_tail(steps: Counts, tasks: Counts, observed: int) -> float:
     for step, count in zip(steps, tasks, strict=True):
         spectrum *= np.cos(angles * step) ** count
     chances = np.fft.irfft(spectrum, points)
-    # The observed sum has two signs, each counted half: together one whole weight inside.
     return 1.0 - float(chances[0] + 2 * chances[1:observed].sum() + chances[observed])
 
 
