@@ -9,7 +9,8 @@ OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
-TOOLS := bridges migrating notebook promptfoo pytest
+PYTHON_TOOLS := bridges migrating notebook pytest
+TOOLS := $(PYTHON_TOOLS) promptfoo
 
 .PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
@@ -78,14 +79,21 @@ docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 package: $(INSTALLED) ## wheel and source archive in dist, tried in empty environments, with a bill of materials
 	$(BIN)/python -m bench.packaging
 
-lock: $(INSTALLED) ## pin and hash the development environment anew
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11
+
+lock: $(INSTALLED) ## pin and hash every environment anew
 	$(BIN)/pip install --quiet uv
-	for name in dev bench docs; do \
-	  $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
-	    --python-version 3.11 --extra $$name pyproject.toml --output-file requirements/$$name.lock; \
+	for name in dev bench docs; do $(COMPILE) --extra $$name pyproject.toml -o requirements/$$name.lock; done
+	for name in servers peers; do $(COMPILE) requirements/$$name.in -o requirements/$$name.lock; done
+	for name in $(FRAMEWORKS:%=frameworks/%); do \
+	  $(COMPILE) requirements/$$name.in requirements/frameworks/common.in pyproject.toml -o requirements/$$name.lock; \
 	done
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
-	  --python-version 3.11 requirements/servers.in --output-file requirements/servers.lock
+	for name in $(PYTHON_TOOLS:%=tools/%); do \
+	  $(COMPILE) requirements/$$name.in --extra run pyproject.toml -o requirements/$$name.lock; \
+	done
+	$(COMPILE) requirements/ray.in --extra cloud --extra frames --extra postgres --extra run pyproject.toml \
+	  -o requirements/ray.lock
+	$(COMPILE) --no-deps requirements/schemas.in -o requirements/schemas.lock
 
 clean: ## remove the environment and everything made
 	rm -rf .venv .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
@@ -97,19 +105,20 @@ $(INSTALLED): requirements/dev.lock pyproject.toml
 	touch $@
 
 # Frameworks need different versions of the same packages. Where one cannot be installed, its tests skip.
-.venv-frameworks/%/.installed: requirements/frameworks/%.in requirements/frameworks/common.in pyproject.toml | .venv-frameworks/uv/bin/uv
+.venv-frameworks/%/.installed: requirements/frameworks/%.lock pyproject.toml | .venv-frameworks/uv/bin/uv
 	@test -x .venv-frameworks/$*/bin/python || $(PYTHON) -m venv .venv-frameworks/$*
 	@if .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python \
-	    -r requirements/frameworks/$*.in -r requirements/frameworks/common.in \
-	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --editable .; \
+	    --require-hashes -r requirements/frameworks/$*.lock \
+	  && .venv-frameworks/uv/bin/uv pip install --quiet --python .venv-frameworks/$*/bin/python --no-deps --editable .; \
 	then : > $@; else echo "cannot be installed" > $@; fi
 
 # Ray, an S3 server and the published schemas of deployments, which bring packages and versions of
-# their own; where they cannot be had, their tests skip. Of the last two only the schemas are used.
-$(RAY): requirements/ray.in pyproject.toml
+# their own; where they cannot be had, their tests skip.
+$(RAY): requirements/ray.lock requirements/schemas.lock pyproject.toml
 	test -x .venv-ray/bin/python || $(PYTHON) -m venv .venv-ray
-	.venv-ray/bin/pip install --quiet --disable-pip-version-check -r requirements/ray.in --editable '.[cloud,frames,postgres,run]'
-	.venv-ray/bin/pip install --quiet --disable-pip-version-check --no-deps docker-compose==1.29.2 kubernetes-validate==1.37.0
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/ray.lock
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/schemas.lock
+	.venv-ray/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
 .venv-frameworks/uv/bin/uv:
@@ -117,13 +126,14 @@ $(RAY): requirements/ray.in pyproject.toml
 	@.venv-frameworks/uv/bin/pip install --quiet --disable-pip-version-check uv
 
 # Where a tool cannot be had, its environment has no `.installed` and its tests skip.
-.venv-tools/%/.installed: requirements/tools/%.in pyproject.toml
+.venv-tools/%/.installed: requirements/tools/%.lock pyproject.toml
 	@test -x .venv-tools/uv/bin/uv || { $(PYTHON) -m venv .venv-tools/uv && \
 	  .venv-tools/uv/bin/pip install --quiet --disable-pip-version-check uv; }
 	@test -x .venv-tools/$*/bin/python || $(PYTHON) -m venv .venv-tools/$*
 	@.venv-tools/uv/bin/uv pip install --quiet --python .venv-tools/$*/bin/python \
-	    -r requirements/tools/$*.in --editable '.[run]' && touch $@ \
-	  || echo "$*: cannot be installed, its tests will be skipped"
+	    --require-hashes -r requirements/tools/$*.lock \
+	  && .venv-tools/uv/bin/uv pip install --quiet --python .venv-tools/$*/bin/python --no-deps --editable . \
+	  && touch $@ || echo "$*: cannot be installed, its tests will be skipped"
 
 .venv-tools/promptfoo/.installed:
 	@mkdir -p .venv-tools/promptfoo && npm install --silent --no-audit --no-fund \
@@ -142,9 +152,9 @@ $(RAY): requirements/ray.in pyproject.toml
 	touch $@
 
 # Packages that print intervals of their own; where they cannot be had, their columns are left out.
-.venv-peers/.installed: requirements/peers.in
+.venv-peers/.installed: requirements/peers.lock
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/pip install --quiet --disable-pip-version-check -r requirements/peers.in && touch $@ || rm -rf .venv-peers/bin
+	.venv-peers/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/peers.lock && touch $@ || rm -rf .venv-peers/bin
 
 .venv-docs/.installed: requirements/docs.lock pyproject.toml
 	test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs

@@ -1,4 +1,4 @@
-"""What a reader is handed and what it gives: one opened document in, rows of trials out."""
+"""What a reader gets and returns: one opened document in, a table of trials out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, Kind
 from passhat.records.column_names import ColumnMap
 from passhat.records.key_shapes import beginning
 from passhat.records.source import LEFT_OUT, Facts
@@ -20,7 +20,11 @@ from passhat.records.transcript import Transcript
 class Reading:
     """What in a format becomes which part of a trial, in a few words each; empty where nothing.
 
-    `format` is what users call it, `versions` which releases of the tool write it.
+    `format` is what users call it, `versions` which releases of the tool write it; the
+    documentation's table of formats is made of these.
+    `companions` are names of files in the same folders that belong to its results and hold none.
+    Files of a `derived` format were made from other results: they are left out of folders, and
+    are not pooled with files that hold the same system.
     """
 
     format: str
@@ -32,6 +36,9 @@ class Reading:
     score: str = ""
     family: str = ""
     started: str = ""
+    companions: tuple[str, ...] = ()
+    covers_subfolders: bool = False
+    derived: bool = False
 
     def facts(self, particulars: Mapping[str, str], left_out: Iterable[str] = ()) -> Facts:
         """These words, with what one file says in particular; an empty word leaves a part out.
@@ -49,60 +56,26 @@ class TrialTable:
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
     Without a `trial` column, trials are numbered as they come, over all files read together.
-    `judged` tells that the reader has already applied the user's `pass_if`; `graded` names the
+    `judged` means that the reader has already applied the user's `pass_if`; `graded` names the
     score of which 1 passes, in a log that holds no verdicts. `read_as` says how this file was
     read where that differs from other files of its format, `left_out` what was not used.
-    `submission` names the folder that one system's runs lie in: systems of the same name in
+    `submission` names the folder of one system's runs: systems of the same name in
     different submissions stay apart. `run` names the run that the file is a part of, in formats
     that write a file for each task: two runs of a task may well say the same. `part` says that the
     file is one of many that make up its run, so that a report on the whole run replaces it.
     """
 
     columns: Mapping[str, Sequence[Any]]
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     entry: str = "entry"
     numbers: Sequence[int] | None = None
     judged: bool = False
     graded: str | None = None
     read_as: Mapping[str, str] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    left_out: Sequence[str] = ()
     submission: str | None = None
     run: str | None = None
     part: bool = False
-
-    @classmethod
-    def of_rows(
-        cls,
-        rows: Iterable[Mapping[str, Any]],
-        *,
-        notes: Iterable[str] = (),
-        entry: str = "entry",
-        numbers: Sequence[int] | None = None,
-        judged: bool = False,
-        graded: str | None = None,
-        read_as: Mapping[str, str] | None = None,
-        left_out: Iterable[str] = (),
-        submission: str | None = None,
-        run: str | None = None,
-        part: bool = False,
-    ) -> TrialTable:
-        """A table of rows that may each lack some of the columns."""
-        rows = list(rows)
-        names = dict.fromkeys(name for row in rows for name in row)
-        columns = {name: [row.get(name) for row in rows] for name in names}
-        return cls(
-            columns=columns,
-            notes=tuple(notes),
-            entry=entry,
-            numbers=numbers,
-            judged=judged,
-            graded=graded,
-            read_as=read_as or {},
-            left_out=tuple(left_out),
-            submission=submission,
-            run=run,
-            part=part,
-        )
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -114,31 +87,50 @@ class TrialTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """A format: how to recognise it by its content, and how to read it.
+    """A format: the kinds of document it comes in, how to recognise it, and how to read it.
 
-    `reading` says what becomes what; the documentation's table is made of it.
-    `companions` are names of files in the same folders that belong to its results and hold none.
-    `transcripts` gives what was said in each row that `read` gives, in the same order, None where
-    nothing was; it is asked for only where somebody wants to read them.
-    Files of a `derived` format were made from other results: they are left out of folders, and
-    are not pooled with files that hold the same system.
+    All but the name and the kinds come from its module in `ingest.formats`. `transcripts` gives
+    what was said in each row that `read` gives, in the same order, None where nothing was.
     """
 
     name: str
+    kinds: tuple[Kind, ...]
     reading: Reading
-    recognises: Callable[[Document], bool]
+    has_marks: Callable[[Document], bool]
     read: Callable[[Document, ColumnMap], TrialTable]
     transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
-    covers_subfolders: bool = False
-    derived: bool = False
-    companions: tuple[str, ...] = ()
+
+    def recognises(self, document: Document) -> bool:
+        """Whether a document is of this format."""
+        return document.kind in self.kinds and self.has_marks(document)
 
 
 # Asked for with every file.
 @lru_cache(maxsize=64)
 def _usual_words(reading: Reading) -> dict[str, str]:
-    parts = [field.name for field in fields(reading) if field.name != "versions"]
-    return {name: getattr(reading, name) for name in parts}
+    values = {one.name: getattr(reading, one.name) for one in fields(reading)}
+    return {
+        name: value
+        for name, value in values.items()
+        if name != "versions" and isinstance(value, str)
+    }
+
+
+def has_keys(*alternatives: str) -> Callable[[Document], bool]:
+    """Recognises documents whose first entry has all the keys of one alternative: "id passed"."""
+    keys = [names.split() for names in alternatives]
+    return lambda document: any(document.has(*names) for names in keys)
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The columns of rows that may each lack some of them.
+
+    >>> columns_of([{"task": "a"}, {"task": "b", "cost": 2}])
+    {'task': ['a', 'b'], 'cost': [None, 2]}
+    """
+    rows = list(rows)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:

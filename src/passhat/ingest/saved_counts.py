@@ -32,7 +32,7 @@ def count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tal
         return None
     from passhat.ingest.formats import passhat_json
 
-    if not passhat_json.recognises(document):
+    if document.kind != "json" or not passhat_json.recognises(document):
         return None
     report = passhat_json.saved_report(document)
     if not report.counts_only:
@@ -70,10 +70,10 @@ def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Sour
         facts["system"] = f'"{mapping.name}" (`name`)'
     return Source(
         name=document.name,
-        format=passhat_json.READER.name,
+        format="passhat",
         sha256=document.sha256,
         notes=tuple(passhat_json.saved_notes(report)),
-        read_as=passhat_json.READER.reading.facts(facts, passhat_json.left_out_parts(report)),
+        read_as=passhat_json.READING.facts(facts, passhat_json.left_out_parts(report)),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.ingest.reader import TrialTable, first_line
+from passhat.ingest.reader import TrialTable, columns_of, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -75,8 +75,8 @@ def scored_table(
         notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
     columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
-    return TrialTable.of_rows(
-        columns,
+    return TrialTable(
+        columns=columns_of(columns),
         notes=notes,
         entry=entry,
         numbers=numbers,

@@ -32,11 +32,21 @@ def how_read(source: Source) -> str:
     >>> facts = ("format", "JUnit XML"), ("task", "test case"), ("left out", "2 skipped tests")
     >>> how_read(Source(name="a.xml", format="junit", sha256="", read_as=facts))
     'read as: JUnit XML, task = test case; left out: 2 skipped tests'
+    >>> facts = ("format", "CSV table"), ("task", 'column "task"'), ("cost", 'column "cost"')
+    >>> how_read(Source(name="a.csv", format="csv", sha256="", read_as=facts))
+    'read as: CSV table, with task and cost from the columns of these names'
     """
     facts = dict(source.read_as)
     if not facts:
         return ""
     left_out = facts.pop(LEFT_OUT, "")
     parts = [facts.pop("format", source.format)]
-    parts += [f"{name} = {value}" for name, value in facts.items()]
+    named = [name for name, value in facts.items() if value == f'column "{name}"']
+    if len(named) == 1:
+        named = []
+    parts += [f"{name} = {value}" for name, value in facts.items() if name not in named]
+    if named:
+        parts.append(
+            f"with {', '.join(named[:-1])} and {named[-1]} from the columns of these names"
+        )
     return f"read as: {', '.join(parts)}" + (f"; left out: {left_out}" if left_out else "")

@@ -1,4 +1,4 @@
-"""What is known so far, handed to the rule in the order in which it was asked for."""
+"""Finished trials, given to the stopping rule in the order in which it asked for them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ class OrderedEvidence:
 
     def __init__(self, rule: Allocation) -> None:
         self._rule = rule
-        self._trials: dict[int, tuple[Ticket, Trial]] = {}
+        self._trials: dict[int, Trial] = {}
+        self._tickets: dict[int, Ticket] = {}
         self._seen = 0
 
     def add(self, ticket: Ticket, trial: Trial) -> None:
         """Take a finished trial, and show the rule all that are now in line."""
-        self._trials[ticket.number] = (ticket, trial)
-        while (known := self._trials.get(self._seen)) is not None:
+        self._trials[ticket.number] = trial
+        self._tickets[ticket.number] = ticket  # only until the rule has seen it
+        while (next_ticket := self._tickets.pop(self._seen, None)) is not None:
+            self._rule.observe(next_ticket, self._trials[self._seen])
             self._seen += 1
-            self._rule.observe(*known)
 
     def trials(self) -> tuple[Trial, ...]:
         """All of them, by number."""
-        return tuple(self._trials[number][1] for number in sorted(self._trials))
+        return tuple(self._trials[number] for number in sorted(self._trials))
 
     @property
     def seen(self) -> int:

@@ -6,10 +6,22 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
 from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="AppWorld evaluation",
+    versions="evaluations/*.json of an experiment",
+    system="folder of the experiment, or file name",
+    task="task id",
+    run="one for each file",
+    outcome="success",
+    family="scenario (the task id before its number)",
+)
+
+recognises = has_keys("aggregate individual")
 
 
 class _Task(msgspec.Struct):
@@ -20,11 +32,6 @@ class _Task(msgspec.Struct):
 
 class _Evaluation(msgspec.Struct):
     individual: dict[str, _Task]
-
-
-def recognises(document: Document) -> bool:
-    """Whether it has an aggregate and the tasks that it is made of."""
-    return document.kind == "json" and document.has("aggregate", "individual")
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -41,23 +48,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         }
         for name, task in tasks.items()
     ]
-    return TrialTable.of_rows(rows, entry="task")
-
-
-READER = Reader(
-    name="appworld",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="AppWorld evaluation",
-        versions="evaluations/*.json of an experiment",
-        system="folder of the experiment, or file name",
-        task="task id",
-        run="one for each file",
-        outcome="success",
-        family="scenario (the task id before its number)",
-    ),
-)
+    return TrialTable(columns=columns_of(rows), entry="task")
 
 
 def _success(document: Document, name: str, task: _Task) -> bool:

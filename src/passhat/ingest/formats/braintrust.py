@@ -8,21 +8,29 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
 from passhat.records.given_columns import LARGEST
 from passhat.records.outcome_words import is_missing
 
-_KINDS = ("text", "lines", "array")
+READING = Reading(
+    format="Braintrust experiment",
+    versions="JSON, JSON Lines and CSV exports",
+    system="file name",
+    task="input",
+    run="order of traces",
+    outcome="the first of scores (or `scorer`) of 1 passes",
+    score="the same score",
+    started="created",
+)
+
 _SCORE = "scores."
 
 
 def recognises(document: Document) -> bool:
     """Whether rows have an input, scores and the span that they are."""
-    if document.kind not in _KINDS:
-        return False
     names = column_names(document)
     scored = "scores" in names or any(name.startswith(_SCORE) for name in names)
     spans = "span_id" in names or "root_span_id" in names
@@ -45,23 +53,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         entry="row",
         numbers=[sheet.numbers[place] for place in roots],
     )
-
-
-READER = Reader(
-    name="braintrust",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Braintrust experiment",
-        versions="JSON, JSON Lines and CSV exports",
-        system="file name",
-        task="input",
-        run="order of traces",
-        outcome="the first of scores (or `scorer`) of 1 passes",
-        score="the same score",
-        started="created",
-    ),
-)
 
 
 def _is_root(sheet: Sheet, place: int) -> bool:

@@ -6,24 +6,34 @@ the last attempt had failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.ingest.repeated_tests import tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
+READING = Reading(
+    format="CTRF report",
+    versions="0.0 and 1.0, of Jest, Playwright, pytest and others",
+    system="tool name",
+    task="suite and test name",
+    run="retries, repeat marks in names, order of tests",
+    outcome="status",
+    started="start",
+)
+
 _ENDINGS = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
 _NOT_RUN = ("skipped", "pending")
 _MOST_RETRIES = 1000
 _SECONDS_BELOW = 1e11
-"""Times in milliseconds lie above this number since 1973; some reporters write seconds."""
+"""Times in milliseconds exceed this number since 1973; some reporters write seconds."""
 
 
 class _Attempt(msgspec.Struct):
@@ -62,7 +72,7 @@ class _Report(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it says that it is one, or has a tool, a summary and tests."""
-    if document.kind != "json" or not document.has("results"):
+    if not document.has("results"):
         return False
     results = bytes(document.first["results"]).lstrip()
     if bytes(document.first.get("reportFormat", b"")) == b'"CTRF"':
@@ -75,7 +85,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an attempt at a test; skipped and pending tests are no trials."""
     results = document.decode(_Report).results
-    names = [_name(test) for test in results.tests]
+    names = _names(results.tests)
     notes: list[str] = []
     if mapping.task != "name":
         ran = [test.status in _ENDINGS for test in results.tests]
@@ -91,23 +101,19 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         )
     if skipped := sum(test.status in _NOT_RUN for test in results.tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    return TrialTable.of_rows(rows, notes=notes, entry="attempt")
+    return TrialTable(columns=columns_of(rows), notes=notes, entry="attempt")
 
 
-READER = Reader(
-    name="ctrf",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="CTRF report",
-        versions="0.0 and 1.0, of Jest, Playwright, pytest and others",
-        system="tool name",
-        task="suite and test name",
-        run="retries, repeat marks in names, order of tests",
-        outcome="status",
-        started="start",
-    ),
-)
+def _names(tests: Sequence[_Test]) -> list[str]:
+    """The name of each test; with its file where others have tests of that name too."""
+    names = [_name(test) for test in tests]
+    files: dict[str, set[str | None]] = {}
+    for name, test in zip(names, tests, strict=True):
+        files.setdefault(name, set()).add(test.file_path)
+    return [
+        f"{test.file_path} > {name}" if test.file_path and len(files[name]) > 1 else name
+        for name, test in zip(names, tests, strict=True)
+    ]
 
 
 def _name(test: _Test) -> str:

@@ -9,11 +9,23 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
+
+READING = Reading(
+    format="DeepEval test run",
+    system="identifier, or hyperparameter model",
+    task="test case name",
+    run="order of test cases",
+    outcome="success",
+    score="score of the only metric, or of `scorer`",
+    companions=(".latest_test_run.json",),
+)
+
+recognises = has_keys("testRunData", "testCases testPassed")
 
 
 class _Metric(msgspec.Struct):
@@ -54,20 +66,15 @@ class _Latest(msgspec.Struct, rename="camel"):
     test_run_data: _Run
 
 
-def recognises(document: Document) -> bool:
-    """Whether it holds test cases and how many of them passed."""
-    if document.kind != "json":
-        return False
-    return document.has("testRunData") or document.has("testCases", "testPassed")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a test case; cases of one name are repeats."""
     wrapped = document.has("testRunData")
     run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
     system = _system(run)
     cases = [*run.test_cases, *run.conversational_test_cases]
-    return TrialTable.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
+    return TrialTable(
+        columns=columns_of([_row(system, case, mapping) for case in cases]), entry="test case"
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -77,23 +84,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     for case in itertools.chain(*(document.entries(_SpokenCase, *keys) for keys in lists)):
         said = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
         yield Transcript(messages=said, checks=tuple(map(_check, case.metrics_data or ())))
-
-
-READER = Reader(
-    name="deepeval",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    companions=(".latest_test_run.json",),
-    reading=Reading(
-        format="DeepEval test run",
-        system="identifier, or hyperparameter model",
-        task="test case name",
-        run="order of test cases",
-        outcome="success",
-        score="score of the only metric, or of `scorer`",
-    ),
-)
 
 
 def _system(run: _Run) -> str:

@@ -10,10 +10,20 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of
 from passhat.messages import plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="EvalPlus results",
+    versions="*_eval_results.json of 0.1 to 0.3",
+    system="file name",
+    task="task_id",
+    run="order of samples",
+    outcome="base_status and plus_status (`scorer='base'`: the first alone)",
+    family="data set (HumanEval, Mbpp)",
+)
 
 _PASS = "pass"  # noqa: S105 # the tool's word
 _OLD = {"success": _PASS}
@@ -46,7 +56,7 @@ class _Results(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it has samples by problem, with the status of the base tests."""
-    if document.kind != "json" or not document.has("eval", "hash"):
+    if not document.has("eval", "hash"):
         return False
     start = bytes(document.first["eval"])[:200_000]
     return b'"base_status"' in start or (b'"nfiles"' in start and b'"base"' in start)
@@ -61,28 +71,12 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
     passes = "base_status and plus_status are pass" if plus else "base_status is pass"
-    return TrialTable.of_rows(
-        _rows(_system(document), results, plus=plus),
+    return TrialTable(
+        columns=columns_of(_rows(_system(document), results, plus=plus)),
         entry="sample",
         read_as={"outcome": passes},
         left_out=() if plus or mapping.scorer != "base" else ("plus_status",),
     )
-
-
-READER = Reader(
-    name="evalplus",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="EvalPlus results",
-        versions="*_eval_results.json of 0.1 to 0.3",
-        system="file name",
-        task="task_id",
-        run="order of samples",
-        outcome="base_status and plus_status (`scorer='base'`: the first alone)",
-        family="data set (HumanEval, Mbpp)",
-    ),
-)
 
 
 def _system(document: Document) -> str:

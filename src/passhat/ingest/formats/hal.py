@@ -9,15 +9,27 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
+READING = Reading(
+    format="HAL upload",
+    versions="*_UPLOAD.json",
+    system="config.agent_name, or file name",
+    task="task id",
+    run="one for each file",
+    outcome="successful_tasks and failed_tasks, or raw_eval_results",
+    score="reward or score of a task",
+)
+
+recognises = has_keys("results raw_eval_results config")
+
 _VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
 _SCORES = ("reward", "score", "success_rate", "accuracy")
 _NESTED = "eval_result"
-"""ScienceAgentBench keeps what is said of each task one level further down."""
+"""ScienceAgentBench keeps the result of each task one level further down."""
 
 
 class _Config(msgspec.Struct):
@@ -39,13 +51,8 @@ class _Upload(msgspec.Struct):
     raw_eval_results: Any = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether it has a run's results and what its benchmark said of each task."""
-    return document.kind == "json" and document.has("results", "raw_eval_results", "config")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
-    """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
+    """One trial a task: by the lists of what succeeded and failed, else by each task's result."""
     upload = document.decode(_Upload)
     summary = upload.results
     system = upload.config.agent_name or document.stem.removesuffix("_UPLOAD")
@@ -67,23 +74,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     lost = sorted(asked - set(endings))
     ran = plural(len(lost), "task that ran has", "tasks that ran have")
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
-    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": outcome_from})
-
-
-READER = Reader(
-    name="hal",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="HAL upload",
-        versions="*_UPLOAD.json",
-        system="config.agent_name, or file name",
-        task="task id",
-        run="one for each file",
-        outcome="successful_tasks and failed_tasks, or raw_eval_results",
-        score="reward or score of a task",
-    ),
-)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="task", read_as={"outcome": outcome_from}
+    )
 
 
 def _row(system: str, task: str, ending: Mapping[str, Any], summary: _Summary) -> dict[str, Any]:
@@ -124,7 +117,7 @@ def _each(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _ending(said: Any) -> dict[str, Any] | None:
-    """What a benchmark says of one task: an object, a verdict or a number."""
+    """The result of one task: an object, a verdict or a number."""
     if isinstance(said, bool):
         return {"outcome": Outcome(said)}
     if (score := _number(said)) is not None:

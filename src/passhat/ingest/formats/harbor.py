@@ -10,13 +10,24 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
 from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+
+READING = Reading(
+    format="Harbor job",
+    system="agent/model",
+    task="task_name",
+    run="order of trials",
+    outcome="a reward of 1 passes",
+    score="reward, or that of `scorer`",
+    started="started_at",
+    companions=("trajectory.json",),
+)
 
 Number = TypeVar("Number", int, float)
 
@@ -91,20 +102,20 @@ class _Trajectory(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it is a trial, or the job that trials belong to."""
-    if document.kind != "json":
-        return False
     return document.has("task_name", "agent_info", "verifier_result") or _is_job(document)
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
-    """One trial a file; the job's own file holds none, its trials lie in the folders below."""
+    """One trial a file; the job's own file has none, its trials are in the folders below."""
     if _is_job(document):
         return TrialTable(columns={})
     trial = document.decode(_Trial)
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
     reward, notes = _reward(document, rewards, mapping.scorer)
     graded = mapping.scorer or "reward"
-    return TrialTable.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
+    return TrialTable(
+        columns=columns_of([_row(trial, reward)]), notes=notes, entry="trial", graded=graded
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -127,24 +138,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         error="; ".join(faults),
         checks=tuple(_checks(document, steps, places)),
     )
-
-
-READER = Reader(
-    name="harbor",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    companions=("trajectory.json",),
-    reading=Reading(
-        format="Harbor job",
-        system="agent/model",
-        task="task_name",
-        run="order of trials",
-        outcome="a reward of 1 passes",
-        score="reward, or that of `scorer`",
-        started="started_at",
-    ),
-)
 
 
 def _checks(

@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import few
 from passhat.records.column_names import ColumnMap
@@ -28,6 +28,20 @@ _BOOKKEEPING = re.compile(
 )
 """What HELM counts of every request, right or wrong: `num_references` is often 1."""
 _FILES = ("run_spec.json", "scenario.json", "scenario_state.json", "stats.json")
+
+READING = Reading(
+    format="HELM per-instance statistics",
+    versions="per_instance_stats.json",
+    system="model= of the run's folder, or file name",
+    task="scenario/instance_id",
+    run="train_trial_index",
+    outcome="the metric for right answers (exact_match, ...; or `scorer`) of 1 passes",
+    score="the same metric",
+    family="scenario",
+    companions=_FILES,
+)
+
+recognises = has_keys("instance_id train_trial_index stats")
 
 
 class _Name(msgspec.Struct):
@@ -49,11 +63,6 @@ class _Instance(msgspec.Struct):
     perturbation: Any = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether each instance has an index of its training trial and statistics."""
-    return document.kind == "array" and document.has("instance_id", "train_trial_index", "stats")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an instance and training trial; perturbed copies are tasks of their own."""
     run = document.path.resolve().parent.name if document.path else document.stem
@@ -71,24 +80,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     ]
     _check_decided(document, rows, mapping)
     return scored_table(document.name, rows, mapping, entry="instance", default=_deciding)
-
-
-READER = Reader(
-    name="helm",
-    recognises=recognises,
-    read=read,
-    companions=_FILES,
-    reading=Reading(
-        format="HELM per-instance statistics",
-        versions="per_instance_stats.json",
-        system="model= of the run's folder, or file name",
-        task="scenario/instance_id",
-        run="train_trial_index",
-        outcome="the metric for right answers (exact_match, ...; or `scorer`) of 1 passes",
-        score="the same metric",
-        family="scenario",
-    ),
-)
 
 
 def _task(scenario: str, instance: _Instance) -> Iterator[str]:

@@ -8,11 +8,21 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
+
+READING = Reading(
+    format="HumanEval results",
+    system="file name",
+    task="task_id",
+    run="order of samples",
+    outcome="passed",
+)
+
+recognises = has_keys("task_id completion result passed")
 
 
 class _Sample(msgspec.Struct):
@@ -26,13 +36,6 @@ class _Spoken(msgspec.Struct):
     result: Any = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether each line has a completion and its verdict."""
-    return document.kind in ("lines", "json") and document.has(
-        "task_id", "completion", "result", "passed"
-    )
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample, numbered as they come."""
     samples = list(document.lines(_Sample))
@@ -41,7 +44,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         {"system": system, "task": sample.task_id, "outcome": Outcome(sample.passed)}
         for _, sample in samples
     ]
-    return TrialTable.of_rows(rows, entry="line", numbers=[line for line, _ in samples])
+    return TrialTable(columns=columns_of(rows), entry="line", numbers=[line for line, _ in samples])
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -50,18 +53,3 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         said = as_text(sample.result)
         check = Check(target="tests", score=float(sample.passed), message=said)
         yield Transcript(answer=as_text(sample.completion), checks=(check,))
-
-
-READER = Reader(
-    name="humaneval",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="HumanEval results",
-        system="file name",
-        task="task_id",
-        run="order of samples",
-        outcome="passed",
-    ),
-)

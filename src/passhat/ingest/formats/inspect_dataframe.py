@@ -6,20 +6,28 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
 
+READING = Reading(
+    format="Inspect data frame",
+    versions="samples_df() as CSV, JSON or Parquet",
+    system="model, or eval_id where there is none",
+    task="task_name/id",
+    run="epoch",
+    outcome="the first score_NAME (or `scorer`) of 1 (C) passes",
+    score="the same column",
+    started="started_at",
+)
+
 _SCORE = "score_"
-_KINDS = ("text", "lines", "array", "parquet")
 
 
 def recognises(document: Document) -> bool:
     """Whether rows are samples of evaluations, by id and epoch."""
-    if document.kind not in _KINDS:
-        return False
     names = column_names(document)
     return {"sample_id", "eval_id", "id", "epoch"} <= set(names)
 
@@ -35,23 +43,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         )
     rows = [_row(sheet, place, scorers) for place in range(len(sheet))]
     return scored_table(document.name, rows, mapping, entry="row", numbers=sheet.numbers)
-
-
-READER = Reader(
-    name="inspect-dataframe",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Inspect data frame",
-        versions="samples_df() as CSV, JSON or Parquet",
-        system="model, or eval_id where there is none",
-        task="task_name/id",
-        run="epoch",
-        outcome="the first score_NAME (or `scorer`) of 1 (C) passes",
-        score="the same column",
-        started="started_at",
-    ),
-)
 
 
 def _row(sheet: Sheet, place: int, scorers: list[str]) -> ScoredRow:

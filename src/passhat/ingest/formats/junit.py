@@ -9,6 +9,7 @@ to fail (xfail) is a trial like any other: what counts is whether it did what it
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,12 +24,21 @@ from passhat.ingest.junit_suites import (
     Words,
     parse_suites,
 )
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
+
+READING = Reading(
+    format="JUnit XML",
+    versions="pytest and its repeat plugins, Jest, Vitest, Playwright, Surefire, promptfoo",
+    system="suite name where there is one, else the report's name",
+    task="class and test name, with the suite where there are several",
+    run="repeat marks in names, reruns, order of test cases",
+    outcome="failure fails, error is errored, neither passes",
+)
 
 _PYTEST = "pytest"
 _PYTEST_REPORT = "pytest tests"
@@ -37,10 +47,7 @@ _PROMPTFOO = "promptfoo"
 
 def recognises(document: Document) -> bool:
     """Whether the root is a test suite."""
-    return (
-        document.kind == "xml"
-        and re.search(rb"<testsuites?[\s>]", document.data[:4096]) is not None
-    )
+    return re.search(rb"<testsuites?[\s>]", document.data[:4096]) is not None
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -48,17 +55,19 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     report, suites = parse_suites(document)
     cases = [case for suite in suites for case in suite.cases]
     names = _test_names(report, suites, cases)
-    notes = _reruns(report, suites, cases, names)
-    notes += _expected_and_skipped(cases)
-    if mapping.task != "name":  # which asks for names as they stand
+    reruns = _reruns(report, suites, cases, names)
+    notes = [*reruns, *_expected_and_skipped(cases)]
+    if mapping.task != "name":  # which asks for the names unchanged
         names, repeats = tests_of(names, _ran(cases))
-        notes += repeats
+        notes += repeats or ([] if reruns else _repeated(cases, names))
     systems, facts = _systems(document, report, suites, cases, mapping)
     notes += _several_hosts(suites, mapping)
     trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
     rows = [row for case, system, task in trials for row in _attempts(case, system, task)]
     numbers = [row.pop("line") for row in rows]
-    return TrialTable.of_rows(rows, notes=notes, entry="line", numbers=numbers, read_as=facts)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="line", numbers=numbers, read_as=facts
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -69,22 +78,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
             if not case.skipped:
                 yield from _attempt_transcripts(case)
             case.words.clear()  # what all cases printed is most of the file
-
-
-READER = Reader(
-    name="junit",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="JUnit XML",
-        versions="pytest and its repeat plugins, Jest, Vitest, Playwright, Surefire, promptfoo",
-        system="suite name where there is one, else the report's name",
-        task="class and test name, with the suite where there are several",
-        run="repeat marks in names, reruns, order of test cases",
-        outcome="failure fails, error is errored, neither passes",
-    ),
-)
 
 
 def _test_names(report: str, suites: Sequence[JUnitSuite], cases: Sequence[JUnitCase]) -> list[str]:
@@ -119,6 +112,17 @@ def _systems(
         "system": "name of the report" if report else "file name",
         "task": "suite, class and test name",
     }
+
+
+def _repeated(cases: Sequence[JUnitCase], names: Sequence[str]) -> list[str]:
+    """A note where tests of one name in one suite may as well be different tests."""
+    ran = [pair for pair in zip(cases, names, strict=True) if not pair[0].skipped]
+    times = Counter((case.suite, case.hostname, name) for case, name in ran)
+    several = [name for (_, _, name), count in times.items() if count > 1]
+    if not several:
+        return []
+    shown = f"{short(several[0])} and {len(several) - 1:,} more" if several[1:] else several[0]
+    return [f"tests that share a name were read as runs of one test ({short(shown)})"]
 
 
 def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str]:

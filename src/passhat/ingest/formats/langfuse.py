@@ -7,14 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
 
-_KINDS = ("text", "lines", "array", "json")
+READING = Reading(
+    format="Langfuse scores",
+    versions="CSV and JSON exports of scores, versions 2 and 3 of the scores API",
+    system="file name",
+    task="datasetItemId, or traceName",
+    run="traceId, in order",
+    outcome="the first score by name (or `scorer`) of 1 passes",
+    score="the same score",
+    started="timestamp",
+)
+
 _TASKS = ("datasetItemId", "dataset_item_id", "traceName", "trace_name")
 _TRACES = ("traceId", "trace_id")
 _SUBJECT = "subject"
@@ -24,8 +34,6 @@ a session or a whole experiment."""
 
 def recognises(document: Document) -> bool:
     """Whether rows are scores of traces, by name and type."""
-    if document.kind not in _KINDS:
-        return False
     names = set(column_names(document))
     typed = bool(names & {"dataType", "data_type"})
     return typed and {"name", "value"} <= names and bool(names & {*_TRACES, _SUBJECT})
@@ -54,27 +62,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     return replace(table, notes=(*table.notes, *_notes(sheet, by_trace, tasks)))
 
 
-READER = Reader(
-    name="langfuse",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Langfuse scores",
-        versions="CSV and JSON exports of scores, versions 2 and 3 of the scores API",
-        system="file name",
-        task="datasetItemId, or traceName",
-        run="traceId, in order",
-        outcome="the first score by name (or `scorer`) of 1 passes",
-        score="the same score",
-        started="timestamp",
-    ),
-)
-
-
 def _traces(sheet: Sheet) -> list[str | None]:
     """The trace that each score is about; None where it is about a whole experiment.
 
-    A session without traces stands for one run, and so does an observation without its trace.
+    A session without traces counts as one run, and so does an observation without its trace.
     """
     column = next((name for name in _TRACES if name in sheet.columns), None)
     if column is not None:

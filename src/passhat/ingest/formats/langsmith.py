@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import short
 from passhat.records.column_names import ColumnMap
 
+READING = Reading(
+    format="LangSmith experiment",
+    versions="CSV export",
+    system="file name",
+    task="example_id, or the first input",
+    run="order of rows",
+    outcome="the first feedback.NAME (or `scorer`) of 1 passes",
+    score="the same column",
+    started="start_time",
+)
+
 _FEEDBACK = "feedback."
 _INPUTS = "inputs."
-_KINDS = ("text", "lines", "array", "parquet")
 
 
 def recognises(document: Document) -> bool:
     """Whether columns hold feedback, and inputs or the example that they belong to."""
-    if document.kind not in _KINDS:
-        return False
     names = column_names(document)
     fed = any(name.startswith(_FEEDBACK) for name in names)
     return fed and ("example_id" in names or any(name.startswith(_INPUTS) for name in names))
@@ -46,20 +54,3 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     return scored_table(
         document.name, rows, mapping, entry="row", numbers=sheet.numbers, read_as=facts
     )
-
-
-READER = Reader(
-    name="langsmith",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="LangSmith experiment",
-        versions="CSV export",
-        system="file name",
-        task="example_id, or the first input",
-        run="order of rows",
-        outcome="the first feedback.NAME (or `scorer`) of 1 passes",
-        score="the same column",
-        started="start_time",
-    ),
-)

@@ -7,9 +7,21 @@ import re
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="LiveCodeBench results",
+    versions="*_eval_all.json",
+    system="folder of the model (scenario and temperature unless usual), or file name",
+    task="question_id",
+    run="place in graded_list",
+    outcome="graded_list",
+    family="platform",
+)
+
+recognises = has_keys("question_id graded_list")
 
 _SETTINGS = re.compile(r"Scenario\.([a-z]+)_\d+_([\d.]+)_eval_all")
 _USUAL = {"codegeneration": "", "0.2": ""}
@@ -21,11 +33,6 @@ class _Question(msgspec.Struct):
     graded_list: list[bool]
     platform: str | None = None
     difficulty: str | None = None
-
-
-def recognises(document: Document) -> bool:
-    """Whether each question has a list of grades."""
-    return document.kind == "array" and document.has("question_id", "graded_list")
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -43,23 +50,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for question in document.decode(list[_Question])
         for number, grade in enumerate(question.graded_list)
     ]
-    return TrialTable.of_rows(rows, entry="answer")
-
-
-READER = Reader(
-    name="livecodebench",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="LiveCodeBench results",
-        versions="*_eval_all.json",
-        system="folder of the model (scenario and temperature unless usual), or file name",
-        task="question_id",
-        run="place in graded_list",
-        outcome="graded_list",
-        family="platform",
-    ),
-)
+    return TrialTable(columns=columns_of(rows), entry="answer")
 
 
 def _system(document: Document) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short, short_value
@@ -22,11 +22,23 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 
+READING = Reading(
+    format="lm-evaluation-harness samples",
+    versions="samples_*.jsonl of 0.4",
+    system="model of the results file beside it",
+    task="task/doc_id",
+    run="one for each file",
+    outcome="a metric of 1 passes",
+    score="the first metric, or that of `scorer`",
+)
+
+recognises = has_keys("doc_id resps filtered_resps")
+
 _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 
 
 class _Line(msgspec.Struct):
-    """What a line must have; the value of each metric stands beside it, under its name."""
+    """What a line must have; each metric's value is a further key, named after the metric."""
 
     doc_id: int | str
     resps: list[list[Any] | str]
@@ -38,11 +50,6 @@ class _Line(msgspec.Struct):
 class _Model(msgspec.Struct):
     model_name: str | None = None
     model_source: str | None = None
-
-
-def recognises(document: Document) -> bool:
-    """Whether each line has a document, the answers to it and what the filter kept."""
-    return document.kind == "lines" and document.has("doc_id", "resps", "filtered_resps")
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -64,7 +71,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     ]
     notes += more + _repeats(kept)
     numbers = [n for n, _ in kept]
-    return TrialTable.of_rows(rows, notes=notes, entry="line", numbers=numbers, graded=metric)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="line", numbers=numbers, graded=metric
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -86,22 +95,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
             ),
         )
 
-
-READER = Reader(
-    name="lm-eval",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="lm-evaluation-harness samples",
-        versions="samples_*.jsonl of 0.4",
-        system="model of the results file beside it",
-        task="task/doc_id",
-        run="one for each file",
-        outcome="a metric of 1 passes",
-        score="the first metric, or that of `scorer`",
-    ),
-)
 
 Lines = list[tuple[int, dict[str, Any]]]
 
@@ -151,7 +144,7 @@ def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, 
 
 
 def _system(document: Document, stamp: str | None) -> str:
-    """The model's name, which stands only in the results file of the same time."""
+    """The model's name, which only the results file of the same time has."""
     if document.path is not None and stamp is not None:
         name = f"results_{stamp}.json"
         if (found := sibling_bytes(document, name)) is not None:

@@ -9,12 +9,26 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
+
+READING = Reading(
+    format="MCPMark results",
+    versions="meta.json of each run, and one file with all runs of a task",
+    system="model",
+    task="task",
+    run="run-N",
+    outcome="success",
+    family="MCP service",
+    started="time.start",
+    companions=("messages.json",),
+)
+
+recognises = has_keys("model service task runs", "task_name model_name execution_result")
 
 _RUN = re.compile(r"run-(\d{1,18})")
 
@@ -59,19 +73,10 @@ class _Meta(msgspec.Struct):
     time: _Times | None = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether it is one run's meta.json, or a task with its runs."""
-    if document.kind != "json":
-        return False
-    return document.has("model", "service", "task", "runs") or document.has(
-        "task_name", "model_name", "execution_result"
-    )
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; an agent that stopped on an error is errored unless the check passed."""
     if document.has("runs"):
-        return TrialTable.of_rows(_task_rows(document.decode(_Task)), entry="run")
+        return TrialTable(columns=columns_of(_task_rows(document.decode(_Task))), entry="run")
     meta = document.decode(_Meta)
     run = _Run(
         success=meta.execution_result.success,
@@ -89,7 +94,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         **_ending(run),
     }
     number = _run_number(document)
-    return TrialTable.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
+    return TrialTable(
+        columns=columns_of([row | ({} if number is None else {"trial": number})]), entry="run"
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -101,27 +108,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     yield Transcript(messages=turns_of(messages), error=broken)
 
 
-READER = Reader(
-    name="mcpmark",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    companions=("messages.json",),
-    reading=Reading(
-        format="MCPMark results",
-        versions="meta.json of each run, and one file with all runs of a task",
-        system="model",
-        task="task",
-        run="run-N",
-        outcome="success",
-        family="MCP service",
-        started="time.start",
-    ),
-)
-
-
 def _run_number(document: Document) -> int | None:
-    """By the innermost folder that is called as a run: others may lie in one of such a name."""
+    """By the innermost folder named like a run: folders above it may be named so too."""
     folders = document.path.parts[-2::-1] if document.path else ()
     numbered = (_RUN.fullmatch(name) for name in folders)
     return next((int(found[1]) for found in numbered if found), None)

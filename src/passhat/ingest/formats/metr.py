@@ -8,9 +8,23 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="METR runs",
+    versions="runs.jsonl of eval-analysis-public",
+    system="alias, or model",
+    task="task_id",
+    run="order of lines",
+    outcome="score_binarized",
+    score="score_cont",
+    family="task_family",
+    started="started_at",
+)
+
+recognises = has_keys("task_id score_binarized")
 
 _WEIGHTS = ("invsqrt_task_weight", "equal_task_weight")
 
@@ -30,34 +44,13 @@ class _Run(msgspec.Struct):
     equal_task_weight: float | None = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether each run has a family of tasks and a score made binary."""
-    return document.kind in ("lines", "json") and document.has("task_id", "score_binarized")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; a run that broke for another reason than the agent is errored."""
     lines = list(document.lines(_Run))
     rows = [_row(run) for _, run in lines]
-    return TrialTable.of_rows(rows, entry="line", numbers=[number for number, _ in lines])
-
-
-READER = Reader(
-    name="metr",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="METR runs",
-        versions="runs.jsonl of eval-analysis-public",
-        system="alias, or model",
-        task="task_id",
-        run="order of lines",
-        outcome="score_binarized",
-        score="score_cont",
-        family="task_family",
-        started="started_at",
-    ),
-)
+    return TrialTable(
+        columns=columns_of(rows), entry="line", numbers=[number for number, _ in lines]
+    )
 
 
 def _row(run: _Run) -> dict[str, Any]:

@@ -8,14 +8,24 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import few, plural, short
 from passhat.records.column_names import ColumnMap
 
+READING = Reading(
+    format="MLflow evaluation table",
+    versions="eval_results_table.json of 2 and 3",
+    system="file name",
+    task="column inputs, request_id, ...",
+    run="order of rows",
+    outcome="the first NAME/score or NAME/value (or `scorer`) of 1 passes",
+    score="the same column",
+)
+
 _ENDINGS = ("/score", "/value")
 _GRADED = "/justification"
-"""What lies beside the score of a judge: MLflow's judges grade from 1, the worst, to 5."""
+"""A judge's score has this column beside it: MLflow's judges grade from 1, the worst, to 5."""
 _TASKS = ("request_id", "task", "task_id", "inputs", "question", "request", "input", "prompt")
 
 
@@ -26,7 +36,7 @@ class _Split(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it lists the names of columns and the rows of their cells."""
-    if document.kind != "json" or not document.has("columns", "data"):
+    if not document.has("columns", "data"):
         return False
     columns = bytes(document.first["columns"]).replace(rb"\/", b"/")
     return any(ending.encode() + b'"' in columns for ending in _ENDINGS)
@@ -53,22 +63,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     graded = {name.removesuffix(_GRADED) for name in split.columns if name.endswith(_GRADED)}
     unclear = dict.fromkeys(graded, "is a judge's grade, in MLflow from 1 (the worst) to 5")
     return scored_table(document.name, rows, mapping, entry="row", read_as=facts, unclear=unclear)
-
-
-READER = Reader(
-    name="mlflow",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="MLflow evaluation table",
-        versions="eval_results_table.json of 2 and 3",
-        system="file name",
-        task="column inputs, request_id, ...",
-        run="order of rows",
-        outcome="the first NAME/score or NAME/value (or `scorer`) of 1 passes",
-        score="the same column",
-    ),
-)
 
 
 def _row(cells: dict[str, Any], task: str) -> ScoredRow:

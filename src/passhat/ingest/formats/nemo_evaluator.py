@@ -7,9 +7,21 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="NeMo Evaluator results",
+    system="file name",
+    task="benchmark/idx",
+    run="repeat, or order of samples",
+    outcome="a reward of 1 passes",
+    score="reward",
+    family="benchmark",
+)
+
+recognises = has_keys("idx reward model_response scoring_details")
 
 
 class _Sample(msgspec.Struct):
@@ -20,13 +32,6 @@ class _Sample(msgspec.Struct):
     repeat: int | None = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether each sample has an index, a reward and how it was scored."""
-    return document.kind in ("array", "lines") and document.has(
-        "idx", "reward", "model_response", "scoring_details"
-    )
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; its `system` is the system prompt, and no agent."""
     if document.kind == "array":
@@ -34,23 +39,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     else:
         samples = [sample for _, sample in document.lines(_Sample)]
     rows = [_row(document, sample) for sample in samples]
-    return TrialTable.of_rows(rows, entry="sample", graded="reward")
-
-
-READER = Reader(
-    name="nemo-evaluator",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="NeMo Evaluator results",
-        system="file name",
-        task="benchmark/idx",
-        run="repeat, or order of samples",
-        outcome="a reward of 1 passes",
-        score="reward",
-        family="benchmark",
-    ),
-)
+    return TrialTable(columns=columns_of(rows), entry="sample", graded="reward")
 
 
 def _row(document: Document, sample: _Sample) -> dict[str, Any]:

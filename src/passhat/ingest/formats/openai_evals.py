@@ -9,12 +9,22 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
+
+READING = Reading(
+    format="OpenAI evals log",
+    system="completion functions",
+    task="sample_id",
+    run="order of events",
+    outcome="correct, or a metric of 1",
+    score="metric, or that of `scorer`",
+    started="created_at",
+)
 
 _JUDGED = ("match", "metrics")
 
@@ -38,11 +48,7 @@ class _Event(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether the first line is the specification of a run."""
-    return (
-        document.kind == "lines"
-        and document.has("spec")
-        and b'"completion_fns"' in bytes(document.first["spec"])
-    )
+    return document.has("spec") and b'"completion_fns"' in bytes(document.first["spec"])
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -70,7 +76,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         "seed": spec.run_config.seed,
     }
     rows = [shared | row for row in rows]
-    return TrialTable.of_rows(rows, entry="line", numbers=numbers, graded=mapping.scorer or "score")
+    return TrialTable(
+        columns=columns_of(rows), entry="line", numbers=numbers, graded=mapping.scorer or "score"
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -90,23 +98,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     for sample, turns in said.items():
         if sample not in judged:
             yield Transcript(messages=tuple(turns))
-
-
-READER = Reader(
-    name="openai-evals",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="OpenAI evals log",
-        system="completion functions",
-        task="sample_id",
-        run="order of events",
-        outcome="correct, or a metric of 1",
-        score="metric, or that of `scorer`",
-        started="created_at",
-    ),
-)
 
 
 def _turns(kind: str, data: Any) -> tuple[Turn, ...]:

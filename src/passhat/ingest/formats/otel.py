@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
 from passhat.ingest.transcripts.otel_spans import (
     MODEL_CALLS,
     SYSTEM_ATTRIBUTES,
@@ -32,6 +32,16 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing, number, outcome_of, parse_pass_if
 from passhat.records.transcript import Transcript
+
+READING = Reading(
+    format="OpenTelemetry spans",
+    versions="GenAI, OpenInference and Vercel AI SDK, as SDK JSON or OTLP",
+    system="`system`, gen_ai.agent.name or gen_ai.request.model",
+    task="the attribute of `task`",
+    run="the attribute of `trial`, or order of spans",
+    outcome="the attribute of `passed`, `pass_if`, or the spans' status",
+    score="the attribute of `score`",
+)
 
 STATUS_ERROR = ("ERROR", "STATUS_CODE_ERROR", "2")
 
@@ -117,18 +127,15 @@ class OtelSpan:
 
 def recognises(document: Document) -> bool:
     """Whether entries are spans, or an OTLP export of them."""
-    if document.kind in ("lines", "json") and document.has("resourceSpans"):
-        return True
-    return document.kind in ("lines", "array", "json") and document.has(
-        "context", "parent_id", "attributes"
-    )
+    exported = document.kind != "array" and document.has("resourceSpans")
+    return exported or document.has("context", "parent_id", "attributes")
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a span that carries the task's attribute, with what it and its children did."""
     judge = _judge(document, mapping)
     rows = [_row(document, spans, mapping, judge) for spans in _trials(document, mapping)]
-    return TrialTable.of_rows(rows, entry="trial span", judged=True)
+    return TrialTable(columns=columns_of(rows), entry="trial span", judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -141,25 +148,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield spans_transcript([span.attributes for span in ordered], error)
 
 
-READER = Reader(
-    name="otel",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="OpenTelemetry spans",
-        versions="GenAI, OpenInference and Vercel AI SDK, as SDK JSON or OTLP",
-        system="`system`, gen_ai.agent.name or gen_ai.request.model",
-        task="the attribute of `task`",
-        run="the attribute of `trial`, or order of spans",
-        outcome="the attribute of `passed`, `pass_if`, or the spans' status",
-        score="the attribute of `score`",
-    ),
-)
-
-
 def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
-    """Each trial's span with all that lie below it."""
+    """Each trial's span with all its descendants."""
     spans = list(_spans(document))
     if mapping.task is None:
         raise ReadError(

@@ -10,10 +10,20 @@ import msgspec
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of
 from passhat.messages import short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="passhat report",
+    versions="JSON of passhat report and passhat run",
+    system="name of the system",
+    task="name of the task",
+    run="order of the letters in sequence",
+    outcome="P, F or E in sequence; counts where there is none",
+    derived=True,
+)
 
 _SCHEMAS = (b'"passhat.report/1"', b'"passhat.run/1"')
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
@@ -86,7 +96,7 @@ class _SavedRun(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether its schema is that of a report or a run."""
-    schema = document.first.get("schema") if document.kind == "json" else None
+    schema = document.first.get("schema")
     return schema is not None and bytes(schema) in _SCHEMAS
 
 
@@ -104,8 +114,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for system, task in report.tasks
         for number, letter in enumerate(task.sequence or "")
     ]
-    return TrialTable.of_rows(
-        rows,
+    return TrialTable(
+        columns=columns_of(rows),
         entry="run",
         notes=saved_notes(report),
         read_as={"outcome": "P, F or E in sequence"},
@@ -164,22 +174,6 @@ def left_out_parts(report: SavedReport) -> list[str]:
     features = dict.fromkeys(name for system in systems for name in system.features)
     parts = [*(name for name, there in found.items() if there), *map(short, features)]
     return [", ".join(parts)] if parts else []
-
-
-READER = Reader(
-    name="passhat",
-    recognises=recognises,
-    read=read,
-    derived=True,
-    reading=Reading(
-        format="passhat report",
-        versions="JSON of passhat report and passhat run",
-        system="name of the system",
-        task="name of the task",
-        run="order of the letters in sequence",
-        outcome="P, F or E in sequence; counts where there is none",
-    ),
-)
 
 
 def _check_sequence(where: str, task: SavedTask, sequence: str) -> None:

@@ -7,20 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
 
-_KINDS = ("text", "lines", "array")
+READING = Reading(
+    format="Phoenix experiment",
+    versions="JSON and CSV downloads",
+    system="file name",
+    task="example_id",
+    run="repetition_number",
+    outcome="the first annotation (or `scorer`) of 1 passes",
+    score="the same annotation",
+    started="start_time",
+)
+
 _EVALUATION = re.compile(r"annotation_(.+)_score|eval\.(.+)\.score")
 
 
 def recognises(document: Document) -> bool:
     """Whether runs of examples have annotations, or columns of evaluations."""
-    if document.kind not in _KINDS:
-        return False
     names = column_names(document)
     return "example_id" in names and ("annotations" in names or bool(_evaluations(names)))
 
@@ -31,23 +39,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     evaluations = _evaluations(sheet.columns)
     rows = [_row(sheet, place, evaluations, mapping) for place in range(len(sheet))]
     return scored_table(document.name, rows, mapping, entry="row", numbers=sheet.numbers)
-
-
-READER = Reader(
-    name="phoenix",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Phoenix experiment",
-        versions="JSON and CSV downloads",
-        system="file name",
-        task="example_id",
-        run="repetition_number",
-        outcome="the first annotation (or `scorer`) of 1 passes",
-        score="the same annotation",
-        started="start_time",
-    ),
-)
 
 
 def _evaluations(names: Iterable[str]) -> dict[str, str]:

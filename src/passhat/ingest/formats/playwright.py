@@ -9,10 +9,20 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="Playwright report",
+    versions="JSON reporter",
+    system="project, or file name",
+    task="file, describe blocks and title",
+    run="repeats and retries",
+    outcome="status",
+    started="startTime",
+)
 
 _ENDINGS = {"passed": Outcome.PASSED, "failed": Outcome.FAILED, "timedOut": Outcome.FAILED}
 _DEEPEST = 64
@@ -60,11 +70,7 @@ class _Report(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it has suites and counts of what was expected and flaky."""
-    return (
-        document.kind == "json"
-        and document.has("suites", "stats")
-        and b'"flaky"' in bytes(document.first["stats"])
-    )
+    return document.has("suites", "stats") and b'"flaky"' in bytes(document.first["stats"])
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -82,23 +88,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     version = f" ({report.config.version})" if report.config.version else ""
     facts = {"format": f"Playwright report{version}"}
-    return TrialTable.of_rows(rows, notes=notes, entry="result", read_as=facts)
-
-
-READER = Reader(
-    name="playwright",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Playwright report",
-        versions="JSON reporter",
-        system="project, or file name",
-        task="file, describe blocks and title",
-        run="repeats and retries",
-        outcome="status",
-        started="startTime",
-    ),
-)
+    return TrialTable(columns=columns_of(rows), notes=notes, entry="result", read_as=facts)
 
 
 def _suite_rows(

@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
     as_score,
@@ -24,6 +24,16 @@ from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import number
 from passhat.records.transcript import Check, Transcript
+
+READING = Reading(
+    format="promptfoo results",
+    versions="JSON of formats 1 to 3, JSON Lines, CSV",
+    system="provider (and prompt, where there are several)",
+    task="test description or variables",
+    run="order of results",
+    outcome="success",
+    score="score",
+)
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
 """How a column of the CSV is headed: the provider and the prompt."""
@@ -110,7 +120,7 @@ def recognises(document: Document) -> bool:
         return bool(_blocks(column_names(document)) or _marked_columns(document))
     if document.kind == "lines":
         return document.has("gradingResult", "promptIdx", "success")
-    if document.kind != "json" or not document.has("results") or document.has("_resultsLoaded"):
+    if not document.has("results") or document.has("_resultsLoaded"):
         return False
     named = document.has("evalId") or b'"promptIdx"' in document.data[:200_000]
     return named or _format_number(document) in (1, 2)
@@ -131,7 +141,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"
-    return TrialTable.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
+    return TrialTable(
+        columns=columns_of(_rows(results)), notes=notes, entry="result", read_as=facts
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -144,23 +156,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         nested = not bytes(document.first["results"]).lstrip().startswith(b"[")
         keys = ("results", "results") if nested else ("results",)
         yield from map(_transcript, document.entries(_SpokenResult, *keys))
-
-
-READER = Reader(
-    name="promptfoo",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="promptfoo results",
-        versions="JSON of formats 1 to 3, JSON Lines, CSV",
-        system="provider (and prompt, where there are several)",
-        task="test description or variables",
-        run="order of results",
-        outcome="success",
-        score="score",
-    ),
-)
 
 
 def _format_number(document: Document) -> int | None:
@@ -280,7 +275,7 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
         for place, prompt in columns:
             mark = _MARKED.match(cells[place])
             answer = mark[3] if mark else cells[place]
-            # The prompt stands there as a template, before its variables were put in.
+            # The prompt is a template there, without its variables filled in.
             yield Transcript(messages=asked_and_answered(prompt + variables, answer))
 
 
@@ -332,12 +327,20 @@ def _provider(result: _Result) -> str:
 
 
 def _systems(results: Iterable[_Result]) -> Mapping[tuple[str, str], str]:
+    """The name of each provider and prompt: the prompt by its label, where there are several."""
     prompts = {(_provider(result), _prompt_id(result)): result.prompt for result in results}
-    several = len({prompt_id for _, prompt_id in prompts}) > 1
-    return {
-        key: f"{key[0]} [{prompt.label or prompt.display or prompt.raw}]" if several else key[0]
-        for key, prompt in prompts.items()
-    }
+    if len({prompt_id for _, prompt_id in prompts}) <= 1:
+        return {key: key[0] for key in prompts}
+    whole = {key: p.label or p.display or p.raw for key, p in prompts.items()}
+    brief = {key: _brief_label(label) for key, label in whole.items()}
+    labels = brief if len(set(brief.values())) == len(set(whole.values())) else whole
+    return {key: f"{key[0]} [{label}]" for key, label in labels.items()}
+
+
+def _brief_label(label: str) -> str:
+    """What a prompt is called: its file, which promptfoo puts before its text, or its beginning."""
+    file = re.match(r"(\S+\.\w+): ", label)
+    return file[1] if file else first_line(label, 80) or label
 
 
 def _prompt_id(result: _Result) -> str:
@@ -351,7 +354,9 @@ def _identity(result: _Result) -> Identity:
     """What makes a test the same test: its description, variables and assertions."""
     case = result.test_case
     given = case.vars if case.vars is not None else result.vars or {}
-    named = ", ".join(f"{key}={value}" for key, value in given.items())
+    # promptfoo itself adds what was said before, as far as the test is part of a conversation.
+    own = {key: value for key, value in given.items() if key != "_conversation"}
+    named = ", ".join(f"{key}={value}" for key, value in own.items())
     return case.description or "", named, bytes(case.asserts)
 
 

@@ -1,4 +1,4 @@
-"""pydantic-evals reports: repeats share a source case, and runs that broke stand in `failures`."""
+"""pydantic-evals reports: repeats share a source case; runs that raised are in `failures`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,23 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript
+
+READING = Reading(
+    format="pydantic-evals report",
+    system="report name",
+    task="case name",
+    run="repeat number in the case name",
+    outcome="assertions, or a score of 1",
+    score="the only score, or that of `scorer`",
+)
+
+recognises = has_keys("name cases failures")
 
 _REPEAT = re.compile(r"(.*) \[(\d+)/\d+\]")
 
@@ -65,11 +76,6 @@ class _SpokenCase(msgspec.Struct):
     error_stacktrace: Any = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether it is a report of cases and failures."""
-    return document.kind == "json" and document.has("name", "cases", "failures")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a case that ran or broke; it passed when every assertion holds."""
     report = document.decode(_Report)
@@ -83,7 +89,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for failure in report.failures
     ]
     notes = _notes(report, mapping.scorer)
-    return TrialTable.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="case", graded=mapping.scorer or "score"
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -96,22 +104,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
             error=as_text(case.error_stacktrace or case.error_message),
             checks=tuple(_check(name, found) for name, found in judged.items()),
         )
-
-
-READER = Reader(
-    name="pydantic-evals",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="pydantic-evals report",
-        system="report name",
-        task="case name",
-        run="repeat number in the case name",
-        outcome="assertions, or a score of 1",
-        score="the only score, or that of `scorer`",
-    ),
-)
 
 
 def _key(system: str, name: str, source: str | None) -> dict[str, Any]:

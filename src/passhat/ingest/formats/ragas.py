@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import short
 from passhat.records.column_names import ColumnMap
 
-_KINDS = ("text", "lines", "array", "parquet")
+READING = Reading(
+    format="ragas results",
+    versions="to_pandas() of 0.1 to 0.3, as CSV, JSON or Parquet",
+    system="file name",
+    task="user_input",
+    run="order of rows",
+    outcome="the first metric (or `scorer`) of 1 passes",
+    score="the same metric",
+)
+
 _TASKS = ("user_input", "question")
 _SAMPLE = frozenset(
     (
@@ -26,8 +35,6 @@ _SAMPLE = frozenset(
 
 def recognises(document: Document) -> bool:
     """Whether rows have an input, a response or contexts, and metrics beside them."""
-    if document.kind not in _KINDS:
-        return False
     names = column_names(document)
     asked = any(name in names for name in _TASKS)
     answered = bool({"retrieved_contexts", "contexts"} & set(names)) and bool(
@@ -50,22 +57,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     return scored_table(
         document.name, rows, mapping, entry="row", numbers=sheet.numbers, read_as=facts
     )
-
-
-READER = Reader(
-    name="ragas",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="ragas results",
-        versions="to_pandas() of 0.1 to 0.3, as CSV, JSON or Parquet",
-        system="file name",
-        task="user_input",
-        run="order of rows",
-        outcome="the first metric (or `scorer`) of 1 passes",
-        score="the same metric",
-    ),
-)
 
 
 def _metrics(names: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ As JSON (lists in lists) or as NumPy's `.npy`; names of nothing are in it, so al
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import msgspec
@@ -14,18 +15,29 @@ from numpy.typing import NDArray
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
+READING = Reading(
+    format="array of scores",
+    versions="JSON lists and .npy, 2 or 3 dimensions (scorio, evalstats)",
+    system="first of three dimensions, or file name",
+    task="last dimension but one",
+    run="last dimension",
+    outcome="a score of 1 passes",
+    score="the number",
+)
+
 NPY_MAGIC = b"\x93NUMPY"
+_NESTED_NUMBER = re.compile(rb"\s*(?:\[\s*){2,4}(?:-?[\d.]|null|NaN|true|false|\])")
 
 
 def recognises(document: Document) -> bool:
     """Whether it is a list of lists of numbers, or an array of NumPy."""
     if document.kind == "binary":
         return document.data.startswith(NPY_MAGIC)
-    return document.kind == "array" and document.data.lstrip()[1:64].lstrip().startswith(b"[")
+    return _NESTED_NUMBER.match(document.data) is not None
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -54,23 +66,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = [f"{missing:,} runs are missing and are no trials"] if missing else []
     shape = " x ".join(str(size) for size in scores.shape)
     facts = {"format": f"array of scores ({shape}: systems x tasks x runs)"}
-    return TrialTable.of_rows(rows, notes=notes, entry="number", graded="score", read_as=facts)
-
-
-READER = Reader(
-    name="score-array",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="array of scores",
-        versions="JSON lists and .npy, 2 or 3 dimensions (scorio, evalstats)",
-        system="first of three dimensions, or file name",
-        task="last dimension but one",
-        run="last dimension",
-        outcome="a score of 1 passes",
-        score="the number",
-    ),
-)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="number", graded="score", read_as=facts
+    )
 
 
 def _scores(document: Document) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """SWE-bench results: run reports of all vintages, and the report of each instance.
 
 A run report is one trial of every instance. The older ones list what was generated, applied and
-resolved; SWE-bench Pro writes true or false for each instance; the report of one instance lies in
+resolved; SWE-bench Pro writes true or false for each instance; the report of one instance is
 RUN/MODEL/INSTANCE/report.json.
 """
 
@@ -16,10 +16,21 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="SWE-bench report",
+    versions="run reports of 2024 to 2026, sb-cli, Multi-SWE-bench, SWE-bench Pro, "
+    "submissions, report.json of each instance",
+    system="model in the file's name, or the folder of the submission or model",
+    task="instance id",
+    run="one for each report, or for each folder of a run",
+    outcome="resolved",
+    family="repository",
+)
 
 _SUBMISSION = re.compile(r"\d{8}_(.+)")
 _INSTANCE = re.compile(r"(.+?)__(.+)-\d+")
@@ -82,8 +93,6 @@ class _Prediction(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it lists instances by how they ended, or is the report of one of them."""
-    if document.kind != "json":
-        return False
     by_ending = document.has("submitted_ids") or document.has("resolved", "no_generation")
     return by_ending or document.has("resolved_ids") or _is_instance(document) or _is_pro(document)
 
@@ -104,28 +113,13 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system, found, run = _system(document)
     rows = [_row(system, task, ending) for task, ending in endings.items()]
     facts = {"format": vintage, "system": found}
-    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
-
-
-READER = Reader(
-    name="swe-bench",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="SWE-bench report",
-        versions="run reports of 2024 to 2026, sb-cli, Multi-SWE-bench, SWE-bench Pro, "
-        "submissions, report.json of each instance",
-        system="model in the file's name, or the folder of the submission or model",
-        task="instance id",
-        run="one for each report, or for each folder of a run",
-        outcome="resolved",
-        family="repository",
-    ),
-)
+    return TrialTable(
+        columns=columns_of(rows), notes=notes, entry="instance", read_as=facts, run=run
+    )
 
 
 def _is_instance(document: Document) -> bool:
-    """Whether every value is what the harness says of one instance."""
+    """Whether every value is the harness's report on one instance."""
     if not document.first or len(document.first) > 1:
         return False
     value = bytes(next(iter(document.first.values())))
@@ -167,7 +161,7 @@ def _read_instances(document: Document) -> TrialTable:
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
+    return TrialTable(columns=columns_of(rows), entry="instance", read_as=facts, run=run, part=True)
 
 
 def _places(folders: Sequence[Path]) -> tuple[str, str]:

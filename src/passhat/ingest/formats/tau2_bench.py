@@ -9,12 +9,25 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable, columns_of
 from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
+
+READING = Reading(
+    format="tau2-bench results",
+    versions="files and folders, v0.1 to v1.0",
+    system="agent's model (and implementation)",
+    task="domain/task_id",
+    run="trial",
+    outcome="a reward of 1 passes",
+    score="reward",
+    family="domain",
+    started="start_time",
+    covers_subfolders=True,
+)
 
 FOLDER = "simulations"
 """Where tau2-bench keeps the simulations of a run, each in a file that is called by its id."""
@@ -86,7 +99,7 @@ class _Spoken(msgspec.Struct):
 
 def recognises(document: Document) -> bool:
     """Whether it describes the agent and the environment, and holds or lists simulations."""
-    if document.kind != "json" or not document.has("info", "tasks"):
+    if not document.has("info", "tasks"):
         return False
     if document.has("simulations") or document.has("simulation_index"):
         return True
@@ -111,7 +124,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     domain = results.info.environment_info.domain_name
     notes = [f'tasks of the domain "{domain}"'] if domain else []
     rows = [_row(system, domain, simulation) for simulation in simulations]
-    return TrialTable.of_rows(rows, notes=notes, entry="simulation")
+    return TrialTable(columns=columns_of(rows), notes=notes, entry="simulation")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -125,26 +138,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield _indexed(document, entry)
     if not counted:
         yield from map(_transcript, _from_folder(document, _Spoken))
-
-
-READER = Reader(
-    name="tau2-bench",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    covers_subfolders=True,
-    reading=Reading(
-        format="tau2-bench results",
-        versions="files and folders, v0.1 to v1.0",
-        system="agent's model (and implementation)",
-        task="domain/task_id",
-        run="trial",
-        outcome="a reward of 1 passes",
-        score="reward",
-        family="domain",
-        started="start_time",
-    ),
-)
 
 
 def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:

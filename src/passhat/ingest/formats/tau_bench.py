@@ -8,11 +8,22 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Transcript
+
+READING = Reading(
+    format="tau-bench results",
+    system="file name",
+    task="task_id",
+    run="trial",
+    outcome="a reward of 1 passes",
+    score="reward",
+)
+
+recognises = has_keys("task_id reward traj")
 
 SUCCESS = 1 - 1e-6
 """The reward from which tau-bench counts a success."""
@@ -48,15 +59,10 @@ class _Spoken(msgspec.Struct):
     info: _Info | None = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether each entry has a reward and the trajectory it was given for."""
-    return document.kind == "array" and document.has("task_id", "reward", "traj")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry; a run that broke has an error in place of a conversation."""
     runs = document.decode(list[_Run])
-    return TrialTable.of_rows(_rows(runs))
+    return TrialTable(columns=columns_of(_rows(runs)))
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -64,22 +70,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     for run in document.entries(_Spoken):
         error = run.info.error if run.info else None
         yield Transcript(messages=turns_of(run.traj), error=error or "")
-
-
-READER = Reader(
-    name="tau-bench",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="tau-bench results",
-        system="file name",
-        task="task_id",
-        run="trial",
-        outcome="a reward of 1 passes",
-        score="reward",
-    ),
-)
 
 
 def _rows(runs: list[_Run]) -> Iterator[dict[str, Any]]:

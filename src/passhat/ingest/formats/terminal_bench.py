@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys, seconds_between
 from passhat.ingest.sibling_files import FileTurns, sibling_names
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
@@ -24,6 +24,20 @@ from passhat.records.transcript import Check, Transcript, Turn
 
 METADATA = "run_metadata.json"
 """What a run was made with: the agent and its model."""
+
+READING = Reading(
+    format="Terminal-Bench results",
+    versions="results.json of runs and of single trials, dated files, submissions",
+    system="agent/model of run_metadata.json, or the submission's folder",
+    task="task_id",
+    run="order of trials, run after run",
+    outcome="is_resolved",
+    started="trial_started_at",
+    companions=(METADATA,),
+    covers_subfolders=True,
+)
+
+recognises = has_keys("results pass_at_k n_resolved", "task_id trial_name is_resolved")
 
 LOGS = "agent-logs"
 """The folder of a trial with its episodes: what the agent was shown, and what it answered."""
@@ -64,14 +78,6 @@ class _Metadata(msgspec.Struct):
     model_name: str | None = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether it is a run with its trials, or one trial."""
-    if document.kind != "json":
-        return False
-    whole = document.has("results", "pass_at_k", "n_resolved")
-    return whole or document.has("task_id", "trial_name", "is_resolved")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
     whole = document.has("results")
@@ -85,7 +91,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for trial, found in zip(trials, attempts, strict=True)
     ]
     facts = {"system": found, "run": "n-of-m in trial_name" if numbered else "one for each run"}
-    return TrialTable.of_rows(rows, entry="result", read_as=facts, submission=submission)
+    return TrialTable(
+        columns=columns_of(rows), entry="result", read_as=facts, submission=submission
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -95,25 +103,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         return
     for trial in document.entries(_Spoken, "results"):
         yield _transcript(document, (trial.task_id, trial.trial_name), trial)
-
-
-READER = Reader(
-    name="terminal-bench",
-    companions=(METADATA,),
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    covers_subfolders=True,
-    reading=Reading(
-        format="Terminal-Bench results",
-        versions="results.json of runs and of single trials, dated files, submissions",
-        system="agent/model of run_metadata.json, or the submission's folder",
-        task="task_id",
-        run="order of trials, run after run",
-        outcome="is_resolved",
-        started="trial_started_at",
-    ),
-)
 
 
 def _row(system: str, trial: _Trial) -> dict[str, Any]:
@@ -157,7 +146,7 @@ def _episodes(document: Document, folder: tuple[str, ...]) -> list[str]:
 
 
 def _system(document: Document) -> tuple[str, str | None, str]:
-    """The system's name, the folder of its submission, and where the name stands."""
+    """The system's name, the folder of its submission, and where the name was found."""
     if document.path is None:
         return document.stem, None, "file name"
     path = document.path.resolve()

@@ -9,12 +9,32 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, first_line, seconds_between
+from passhat.ingest.reader import (
+    Reading,
+    TrialTable,
+    columns_of,
+    first_line,
+    has_keys,
+    seconds_between,
+)
 from passhat.ingest.transcripts.messages import as_text
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Call, Check, Transcript, Turn
+
+READING = Reading(
+    format="TraceLens trials",
+    versions="trials.json of 0.7",
+    system="agent_name, the adapter's name and version, or file name",
+    task="task_id",
+    run="run_index",
+    outcome="passed of all graders; infra_error and grader_error are errored",
+    score="mean of the graders' scores",
+    started="started_at",
+)
+
+recognises = has_keys("batch_id trials")
 
 _NOT_RUN = ("pending", "running", "skipped")
 _BROKEN = "infra_error"
@@ -83,11 +103,6 @@ class _SpokenTrial(msgspec.Struct):
     error_message: str | None = None
 
 
-def recognises(document: Document) -> bool:
-    """Whether it is a batch of trials."""
-    return document.kind == "json" and document.has("batch_id", "trials")
-
-
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of a task; it passes if all its graders pass it, as TraceLens counts it."""
     batch = document.decode(_Batch)
@@ -96,7 +111,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     left = len(batch.trials) - len(ran)
     notes = [f"{plural(left, 'trial was', 'trials were')} not run to the end"] if left else []
     rows = [_row(trial, named) for trial in ran]
-    return TrialTable.of_rows(rows, notes=notes, entry="trial")
+    return TrialTable(columns=columns_of(rows), notes=notes, entry="trial")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -104,24 +119,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     for trial in document.entries(_SpokenTrial, "trials"):
         if trial.status not in _NOT_RUN:
             yield _transcript(trial)
-
-
-READER = Reader(
-    name="tracelens",
-    recognises=recognises,
-    read=read,
-    transcripts=transcripts,
-    reading=Reading(
-        format="TraceLens trials",
-        versions="trials.json of 0.7",
-        system="agent_name, the adapter's name and version, or file name",
-        task="task_id",
-        run="run_index",
-        outcome="passed of all graders; infra_error and grader_error are errored",
-        score="mean of the graders' scores",
-        started="started_at",
-    ),
-)
 
 
 def _candidate(provenance: Any) -> str | None:

@@ -9,10 +9,21 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, Reading, TrialTable, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import Sheet, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
+
+READING = Reading(
+    format="Weave evaluation",
+    versions="JSON and JSON Lines exports of calls",
+    system="model",
+    task="example (its id, or all of it)",
+    run="order of calls",
+    outcome="the first score (or `scorer`) of 1 passes",
+    score="the same score",
+    started="started_at",
+)
 
 _CALL = "Evaluation.predict_and_score"
 _REFERENCE = "weave:///"
@@ -21,11 +32,7 @@ _REFERENCE = "weave:///"
 
 def recognises(document: Document) -> bool:
     """Whether it holds calls of operations, some of which predict and score."""
-    return (
-        document.kind in ("lines", "array")
-        and document.has("op_name", "inputs", "output")
-        and _CALL.encode() in document.data
-    )
+    return document.has("op_name", "inputs", "output") and _CALL.encode() in document.data
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -46,23 +53,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         numbers=[sheet.numbers[place] for place in places],
         left_out=[f"{other} other calls"] if other else (),
     )
-
-
-READER = Reader(
-    name="weave",
-    recognises=recognises,
-    read=read,
-    reading=Reading(
-        format="Weave evaluation",
-        versions="JSON and JSON Lines exports of calls",
-        system="model",
-        task="example (its id, or all of it)",
-        run="order of calls",
-        outcome="the first score (or `scorer`) of 1 passes",
-        score="the same score",
-        started="started_at",
-    ),
-)
 
 
 def _row(sheet: Sheet, place: int) -> ScoredRow:

@@ -1,4 +1,4 @@
-"""The driver: hands out tickets to workers, takes their evidence in order, and ends the run."""
+"""The driver: gives tickets to workers, takes their evidence in order, and ends the run."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from passhat.runner.events import (
     WorkersChanged,
 )
 from passhat.runner.evidence import OrderedEvidence, Restored
+from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to_thread
 from passhat.runner.journal import Journal
 from passhat.runner.run import GRACE, RunResult
@@ -84,7 +85,8 @@ def drive(
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
     driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
-    return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
+    with rare_collections():
+        return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
 
 
 class _Driver:
@@ -190,7 +192,7 @@ class _Driver:
     def _take(self, number: int, trial: Trial, *, announce: bool) -> None:
         if self._evidence.has(number):
             return
-        ticket = self._tickets[number]
+        ticket = self._tickets.pop(number)
         self._evidence.add(ticket, trial)
         self._spending.take(*spent_by(trial))
         if announce:
@@ -215,7 +217,7 @@ class _Driver:
             self._on_event(WorkersChanged(workers=state.workers, hands=state.hands))
 
     def _result(self, seconds: float) -> RunResult:
-        models = [p.system.name for p in self._suite.pairings if isinstance(p.system, ModelSystem)]
+        models = {p.system.name for p in self._suite.pairings if isinstance(p.system, ModelSystem)}
         agents = sum(trial.system not in models for trial in self._evidence.trials())
         result = RunResult(
             trials=self._evidence.trials(),

@@ -16,6 +16,7 @@ from passhat.errors import LostRun
 from passhat.records import Answer, Budget, Suite, Ticket
 from passhat.records.ledger import CallKey, Entry
 from passhat.runner.attempt import Attempts
+from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Scribe
 from passhat.runner.run_resources import RunResources
@@ -110,7 +111,8 @@ def run_worker(
     Where no signal can arrive, in a thread, setting `stop` does the same.
     """
     worker = _Worker(suite, session, concurrency=concurrency, idle_seconds=idle_seconds, stop=stop)
-    return asyncio.run(worker.go(budget or suite.budget, environment, handle_signals))
+    with rare_collections():
+        return asyncio.run(worker.go(budget or suite.budget, environment, handle_signals))
 
 
 class _Worker:
