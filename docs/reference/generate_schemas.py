@@ -1,7 +1,4 @@
-"""Writes the JSON Schemas of `--json` from the types that its makers return: run it after changes.
-
-`report.schema.json` is written by hand; the other answers share its parts.
-"""
+"""Writes the JSON Schemas of `--json` from the types of its answers: run it after changes."""
 
 from __future__ import annotations
 
@@ -26,6 +23,7 @@ from typing import (
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
 from passhat.analysis.reports.lazy_value import Later
+from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.event_stream import event_types
 from passhat.cli.list_rows import Listed
@@ -48,7 +46,7 @@ from passhat.reporters.answers.run_list import RunsObject
 from passhat.reporters.answers.transcript_matches import SearchObject
 from passhat.reporters.answers.trend import TrendObject
 from passhat.reporters.answers.verdicts import VerdictsObject
-from passhat.reporters.data import EstimateObject, IntervalObject, UnavailableObject
+from passhat.reporters.data import EstimateObject, IntervalObject, MetricObject, UnavailableObject
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
@@ -76,10 +74,11 @@ LISTS = {"cassettes": CassetteObject, "list": Listed, "validation": Validated}
 
 Schema = dict[str, Any]
 
-_WRITTEN_AS = {
+_WRITTEN_AS: dict[type, Any] = {
     Estimate: EstimateObject,
     Unavailable: UnavailableObject,
     Interval: IntervalObject,
+    Metric: MetricObject,
 }
 """What `plain` writes in its own way, and the type of that."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
@@ -124,7 +123,7 @@ class _Definitions:
         if kind in _SIMPLE:
             return {"type": _SIMPLE[kind]}
         if kind in _WRITTEN_AS:
-            return self._named(_WRITTEN_AS[kind])
+            return self.of(_WRITTEN_AS[kind])
         if origin is Literal:
             return {"const": inner[0]} if len(inner) == 1 else {"enum": list(inner)}
         if origin in (Union, types.UnionType):

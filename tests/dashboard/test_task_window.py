@@ -41,7 +41,7 @@ def test_tasks_that_are_numbers_are_in_the_order_of_numbers_and_break_ties_so():
     for sort in ("task", "rate", "passed"):
         found = [row.name for row in look(table, Choice(sort=sort)).rows]
         assert found == ["0", "3", "10", "14", "20"], sort
-    assert [row.name for row in table.mixed()] == found
+    assert [row.name for row in table.failing()] == found
 
 
 def test_a_label_narrows_the_table():

@@ -32,8 +32,11 @@ def tables(draw):
         "num_trials": st.sampled_from(draw(st.sampled_from([(1,), (1, 5)]))),
         "pass_rate": st.sampled_from(draw(st.sampled_from([(0, 1), (0, 0.5, 1)]))),
         "cost": st.sampled_from([0.5, 2.0]),
+        "model": st.sampled_from(["x", "y"]),
+        "condition": st.sampled_from(["dry", "wet"]),
+        "question": st.sampled_from(["who?", "when?"]),
     }
-    for name in draw(st.lists(st.sampled_from(sorted(extra)), unique=True, max_size=2)):
+    for name in draw(st.lists(st.sampled_from(sorted(extra)), unique=True, max_size=3)):
         columns[name] = extra[name]
     return draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=12))
 

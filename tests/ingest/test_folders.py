@@ -1,6 +1,7 @@
 """Folders of results: what is not asked for stays closed, and nothing is opened twice."""
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,19 +15,29 @@ from passhat.records.transcript import CUT
 HUGE = 5 * 2**30
 
 
+WATCHED = {}
+"""By folder, how often each file in it was opened, by the file's name."""
+
+
+def count_opened(event, args):
+    if event == "open" and isinstance(args[0], (str, Path)):
+        for folder, seen in WATCHED.items():
+            if str(args[0]).startswith(folder):
+                seen[Path(args[0]).name] += 1
+
+
+@pytest.fixture(scope="session")
+def audited():
+    """Python calls the hook for every file, whatever opens it; a hook cannot be taken back."""
+    sys.addaudithook(count_opened)
+
+
 @pytest.fixture
-def opened(monkeypatch, tmp_path):
+def opened(audited, tmp_path):
     """How often each file of the test was opened, by its name."""
-    seen = Counter()
-    open_it = Path.open
-
-    def open_and_tell(self, *args, **kwargs):
-        if tmp_path in self.parents:  # not a module that loads meanwhile
-            seen[self.name] += 1
-        return open_it(self, *args, **kwargs)
-
-    monkeypatch.setattr(Path, "open", open_and_tell)
-    return seen
+    WATCHED[str(tmp_path)] = seen = Counter()
+    yield seen
+    del WATCHED[str(tmp_path)]
 
 
 def put(path, content):

@@ -140,6 +140,27 @@ def test_promptfoo_prompts_of_one_provider_are_two_systems_and_same_names_two_ta
     assert trials.tasks == ("case (x=1)", "case (x=2)")
 
 
+def promptfoo_result(prompt, variables):
+    return {
+        "provider": {"id": "openai:x"},
+        "promptId": prompt,
+        "prompt": {"raw": prompt, "label": prompt},
+        "vars": variables,
+        "testCase": {"vars": variables, "assert": []},
+        "success": True,
+        "score": 1,
+    }
+
+
+def test_promptfoo_prompts_are_called_by_their_files_and_not_by_their_text():
+    prompts = ["prompts/brief.txt: You are brief.\nAnswer.", "prompts/long.txt: You are long."]
+    results = [promptfoo_result(prompt, {"q": "1", "_conversation": []}) for prompt in prompts]
+    log = {"evalId": "e", "results": {"version": 3, "results": results}, "config": {}}
+    trials = read_trials(msgspec.json.encode(log))
+    assert trials.systems == ("openai:x [prompts/brief.txt]", "openai:x [prompts/long.txt]")
+    assert trials.tasks == ("q=1",)
+
+
 def test_a_promptfoo_csv_says_the_same_as_its_json(samples):
     table, whole = (read_trials(samples / "promptfoo" / name) for name in ("out.csv", "out.json"))
     assert (table.systems, table.tasks) == (whole.systems, whole.tasks)

@@ -159,3 +159,19 @@ def test_flakefinder_repeats_methods_of_unittest_under_their_own_name(counts):
     assert sorted(counts(trials)) == ["m.C::test_m", "m::test_f"]
     once = f'<testsuite>{cases}<testcase classname="m" name="test_once"/></testsuite>'
     assert len(read_trials(once.encode()).tasks) == 6
+
+
+def test_a_test_that_skips_itself_and_breaks_while_it_is_cleared_up_is_a_trial(counts):
+    trials = read_trials(
+        b"""<testsuite name="s"><testcase name="a"><skipped/><failure message="no"/></testcase>
+        <testcase name="b"><skipped/><error message="late"/></testcase>
+        <testcase name="c"><skipped/></testcase></testsuite>"""
+    )
+    assert counts(trials) == {"a": (0, 1, 0), "b": (0, 0, 1)}
+
+
+def test_tests_that_share_a_name_are_said_to_be_read_as_runs():
+    case = b'<testcase classname="Rows" name="reads"/>'
+    trials = read_trials(b'<testsuite name="s">' + 3 * case + b"</testsuite>")
+    assert len(trials) == 3
+    assert "tests that share a name were read as runs of one test" in trials.sources[0].notes[0]

@@ -17,7 +17,22 @@ def lines(*rows):
     [
         (b"[]", "is a list without objects; each trial must be one"),
         (b"[1, 2]", "is a list without objects; each trial must be one"),
+        (b'[["a", "b"], ["c"]]', "is a list without objects; each trial must be one"),
         (b"<html><body/></html>", "is XML, but no JUnit report: its root must be <testsuites>"),
+        (b"<TestRun id='1'/>", "its root must be <testsuites> or <testsuite>, not <TestRun>$"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n",
+            "is a pointer of Git LFS, not the file itself; .* `git lfs pull`",
+        ),
+        (b"Here is what I did for you:\n- nothing\n", "is text, not a table"),
+        (
+            lines({"Time": "2026-01-01T00:00:00Z", "Action": "start", "Package": "example.com/a"}),
+            "is what `go test -json` prints; .* `gotestsum --junitfile`",
+        ),
+        (
+            json.dumps({"stats": {}, "tests": [], "passes": [], "failures": []}).encode(),
+            "is Mocha's JSON report",
+        ),
         (lines({"task": "a", "passed": {"ok": 1}}), r"such as `passed='passed\.ok'`$"),
         (
             lines({"task": "a", "passed": 1, "seed": 10**30}),
@@ -73,3 +88,15 @@ def test_options_of_another_kind_are_named():
         read_trials(b"task,passed\na,1\n", mapping={"task": "x"})
     with pytest.raises(ArgumentError, match=r"limits must be Limits\(\.\.\.\), got 3"):
         read_trials(b"task,passed\na,1\n", limits=3)
+
+
+@pytest.mark.parametrize("word", ["Total", "AVERAGE", "Grand total"])
+def test_a_last_row_that_sums_up_the_others_is_no_trial(word):
+    trials = read_trials(f"task,passed\na,1\nb,0\n{word},50%\n".encode())
+    assert trials.tasks == ("a", "b")
+    assert f'the last row, "{word}", sums up the others' in trials.sources[0].notes[0]
+
+
+@pytest.mark.parametrize("rows", ["total,1\na,0\n", "total,1\ntotal,0\n", "total,1\n"])
+def test_a_task_called_total_is_a_task(rows):
+    assert "total" in read_trials(f"task,passed\n{rows}".encode()).tasks

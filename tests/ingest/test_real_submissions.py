@@ -51,6 +51,33 @@ def test_verdicts_of_openhands_are_found_by_their_path():
     assert trials.tally().passed.tolist() == [1]
 
 
+def bfcl_folder(home, right):
+    """One question and its score, as bfcl-eval writes them."""
+    for kind in ("result", "score"):
+        (home / kind / "m").mkdir(parents=True)
+    (home / "result/m/BFCL_v4_simple_result.json").write_text('{"id":"simple_0","result":"x"}\n')
+    head = {"accuracy": right, "correct_count": right, "total_count": 1}
+    failure = [] if right else [{"id": "simple_0", "error_type": "wrong"}]
+    lines = "".join(json.dumps(line) + "\n" for line in [head, *failure])
+    (home / "score/m/BFCL_v4_simple_score.json").write_text(lines)
+
+
+@pytest.mark.parametrize(
+    ("folders", "systems"),
+    [
+        (("v0.10.2", "v0.11.0"), ("m (v0.10.2)", "m (v0.11.0)")),
+        (("run-1", "run-2"), ("m",)),
+        (("2026-11-16T00-12-00", "2026-11-17T00-12-00"), ("m",)),
+    ],
+)
+def test_folders_of_bfcl_are_configurations_unless_they_are_numbered(tmp_path, folders, systems):
+    for right, folder in enumerate(folders):
+        bfcl_folder(tmp_path / folder, right)
+    trials = read_trials(tmp_path)
+    assert trials.systems == systems
+    assert sorted(trials.outcome.tolist()) == [0, 1]
+
+
 def test_the_folder_of_bfcl_names_the_model_though_its_failures_call_it_otherwise(tmp_path):
     for category, failures in (("simple", []), ("java", [{"id": "java_0", "model_name": "x/y"}])):
         head = {"accuracy": 0.5, "correct_count": 1 - len(failures), "total_count": 1}
@@ -189,3 +216,25 @@ def test_a_second_score_of_one_name_on_a_trace_is_noted():
     trials = read_trials(rows.encode())
     assert trials.outcome.tolist() == [0]
     assert "1 score has the name of an earlier one of the same trace" in notes_of(trials)
+
+
+def test_benchmarks_of_aider_are_told_apart_by_what_they_are_called_and_not_by_their_date(tmp_path):
+    runs = ("2026-01-01-10-00-00--plain", "2026-01-02-10-00-00--plain", "20260103-terse-run-2")
+    for run in runs:
+        home = tmp_path / run / "failed" / "anagram"
+        home.mkdir(parents=True)
+        result = {"testcase": "anagram", "tests_outcomes": [run == runs[1]], "model": "m"}
+        (home / ".aider.results.json").write_text(json.dumps(result))
+    trials = read_trials(tmp_path)
+    assert trials.systems == ("m (plain)", "m (terse)")
+    assert trials.tally("m (plain)").passed.tolist() == [1]
+    assert read_trials(tmp_path / runs[0]).systems == ("m",)
+
+
+def test_tests_of_one_name_in_several_files_are_several_tests_in_ctrf():
+    tests = [
+        {"name": "opens", "status": status, "filePath": f"{file}.cy.ts", "duration": 1}
+        for file, status in (("a", "passed"), ("b", "failed"))
+    ]
+    report = {"results": {"tool": {"name": "cypress"}, "summary": {}, "tests": tests}}
+    assert read_trials(json.dumps(report).encode()).tasks == ("a.cy.ts > opens", "b.cy.ts > opens")

@@ -96,3 +96,23 @@ def test_how_to_read_a_file_cannot_change_a_run_that_was_read(suite):
     done = CliRunner().invoke(main, ["report", "latest", "--pass-if", "score>=0.8"])
     assert done.exit_code == 2
     assert "--pass-if says how to read a file, and latest is a run" in done.output
+
+
+def test_a_settled_run_that_gets_no_more_runs_says_so(suite):
+    settled = passhat.run_suite(
+        suite, store="h.db", runs=60, require="pass^1 >= 0.1", until_settled=True
+    )
+    again = passhat.resume_run(store="h.db", runs=90)
+    assert len(again.trials) == len(settled.trials)
+    assert any(note.startswith("no run was added: the gates") for note in again.report.notes)
+    assert not any(note.startswith("no run was added") for note in settled.report.notes)
+
+
+def test_the_commands_a_run_advises_are_about_that_run(suite):
+    first = passhat.run_suite(suite, store="h.db")
+    passhat.run_suite(suite, store="h.db")
+    again = passhat.resume_run(first.run, store="h.db", runs=9)
+    assert again.results == f"h.db --run {first.run}"
+    command = re.search(r"passhat report (.*) -v", passhat.render(again, "text"))[1]
+    shown = CliRunner().invoke(main, ["report", *command.split()]).output
+    assert "2 tasks × 9 runs" in shown

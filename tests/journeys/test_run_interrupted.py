@@ -65,6 +65,10 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     assert 2 <= kept < 12
     assert f"interrupted: {kept} of 12 trials made: {kept} passed\n" in said
     assert not (shell.directory / "j.xml").exists()
+    listed = shell("history").stdout
+    assert "interrupted" in listed
+    assert "failed" not in listed
+    assert f"Resume the newest unfinished run: {' '.join(command)}" in listed
     done = shell(*command[1:], "--json")
     assert done.returncode == 0, done.stderr
     assert f"resuming: {kept} of 12 trials are already done" in done.stderr

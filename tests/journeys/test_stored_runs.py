@@ -2,7 +2,9 @@
 
 import pytest
 
+import passhat
 from passhat.analysis.planning.simulate import simulate
+from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys.report_cache import judge_run
 from passhat.journeys.stored_runs import change_of_run
@@ -44,3 +46,39 @@ def test_a_run_is_judged_by_the_gates_that_it_was_started_with(store):
         *_, second, first = history.runs()
         assert judge_run(history, first) is None
         assert judge_run(history, second).word == "PASS"
+
+
+@pytest.fixture
+def two_systems(tmp_path):
+    """Two runs of the same two systems; of one of them the second is worse."""
+    for name, rate in (("old", 0.9), ("new", 0.3)):
+        rates = {"steady": 0.9, "falling": rate}
+        passhat.write_trials(
+            simulate(tasks=40, runs=8, rate=rates, seed=5), tmp_path / f"{name}.jsonl"
+        )
+    return [tmp_path / "new.jsonl", tmp_path / "old.jsonl"]
+
+
+def test_systems_of_two_runs_are_gated_each_against_its_own_name(two_systems):
+    new, old = two_systems
+    found = passhat.gate_results(new, "no_worse_than old.jsonl by 0.05", against=old)
+    assert {one.system: one.word for one in found} == {"steady": "PASS", "falling": "FAIL"}
+    alone = passhat.gate_results(
+        new, "no_worse_than old.jsonl by 0.05", against=old, only=["falling"]
+    )
+    assert [one.word for one in alone] == ["FAIL"]
+
+
+def test_a_baseline_of_several_systems_must_hold_the_one_that_is_judged(two_systems):
+    other = simulate(tasks=40, runs=8, rate={"third": 0.9}, seed=5)
+    with pytest.raises(ArgumentError, match="must hold third, or one system only"):
+        passhat.gate_results(other, "no_worse_than old.jsonl by 0.05", against=two_systems[1])
+
+
+def test_a_system_is_compared_with_itself_before_and_after_by_its_name(two_systems):
+    found = passhat.compare_results(two_systems, only=["falling"])
+    assert (found.first, found.second) == ("falling (new.jsonl)", "falling (old.jsonl)")
+    assert found.headline.value < -0.3
+    for only in ([], ["steady", "falling"]):
+        with pytest.raises(InputError, match="both results hold steady, falling: name the agent"):
+            passhat.compare_results(two_systems, only=only)

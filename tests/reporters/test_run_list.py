@@ -13,7 +13,7 @@ def run(**changes) -> Row:
         run="dc7d2445", suite="customer-support-refunds", status="interrupted", owner=None,
         started="2026-11-15T09:14:00", commit="1f2e3d4c5b6a", branch="main", dirty=True, tags=[],
         systems=1, tasks=12, trials=12_345, passed=11_000, errored=0,
-        pass_rate=0.5851,
+        pass_rate=0.5851, pass_rates={"agent": 0.5851},
     )  # fmt: skip
     return {**row, **changes}
 
@@ -59,3 +59,19 @@ def test_a_running_run_is_listed_with_its_process_and_a_dead_one_as_stopped():
     _, running, stopped = render_terminal(RunList(rows), Ink(width=140)).splitlines()
     assert running.endswith("running (process 7 on box)")
     assert stopped.endswith("stopped, can be resumed")
+
+
+def test_each_of_several_systems_has_its_own_rate_the_least_reliable_first():
+    rates = {"good": 0.95, "bad": 0.25}
+    text = render_terminal(RunList((run(systems=2, pass_rates=rates),)), Ink(width=120))
+    head, first, second, third = text.splitlines()
+    assert "58.5 %" not in text
+    assert "interrupted" in first
+    assert second.split() == ["bad", "25.0", "%"]
+    assert third.split() == ["good", "95.0", "%"]
+    assert "resume" not in head
+
+
+def test_an_unfinished_run_comes_with_the_command_that_resumes_it():
+    text = render_terminal(RunList((run(),), resume="passhat resume dc7d2445"), Ink(width=120))
+    assert text.endswith("Resume the newest unfinished run: passhat resume dc7d2445\n")

@@ -159,8 +159,15 @@ def test_columns_never_touch_however_long_their_numbers():
 
 
 def test_tasks_that_are_not_listed_are_not_called_more_of_none():
-    shown = render_terminal(measure(Trials.from_columns(task=[*"abc"], passed=[1, 0, 1])))
+    shown = render_terminal(measure(Trials.from_columns(task=[*"aabbcc"], passed=[1] * 6)))
     assert "  3 tasks not listed: --all-tasks lists every task." in shown
+
+
+def test_after_one_run_each_the_tasks_that_did_not_pass_are_listed():
+    shown = render_terminal(measure(Trials.from_columns(task=[*"abc"], passed=[1, 0, 1])))
+    assert "2 passed, 1 did not; a label takes two runs of a task." in shown
+    assert "  b         undecided  0/1" in shown
+    assert "not listed" not in shown
 
 
 def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained():

@@ -43,7 +43,7 @@ def _system(by_task, **options):
         ({"a": "PPPPP", "b": "PPPPP"}, "Too early to say whether you can depend on bot"),
         (
             {"a": "P"},
-            "Too early to say whether you can depend on bot every time: it succeeds 100 %",
+            "One run of a task cannot show whether you can depend on bot every time: its one run",
         ),
     ],
 )
@@ -109,7 +109,27 @@ def test_a_mean_over_tasks_of_unequal_runs_is_not_called_a_share_of_attempts():
     assert "a task succeeds 50 % of the time on average" in headline.verdict(
         _system({"a": "P", "b": "FFF"})
     )
-    assert "it succeeds 50 % of the time" in headline.verdict(_system({"a": "P", "b": "F"}))
+    assert "it succeeds 50 % of the time" in headline.verdict(_system({"a": "PP", "b": "FF"}))
+
+
+def test_one_run_of_each_task_can_refute_an_agent_and_never_vouch_for_it():
+    clean = _system({f"t{i}": "P" for i in range(500)})
+    assert headline.is_above(clean.pass_hat(1))
+    assert headline.verdict(clean).startswith(
+        "One run of a task cannot show whether you can depend"
+    )
+    assert "500 of 500 tasks passed their only run" in headline.verdict(clean)
+    assert headline.chip(clean).tone == "open"
+    assert clean.tasks.count("undecided") == 500
+    broken = headline.verdict(_system({f"t{i}": "PF"[i % 2] for i in range(100)}))
+    assert broken.startswith("You cannot depend on bot every time: 50 of 100 tasks passed their")
+    two = _report(a={f"t{i}": "P" for i in range(500)}, b={f"t{i}": "P" for i in range(500)})
+    assert headline.overview(two).startswith("One attempt cannot show whether either of the two")
+
+
+def test_a_report_at_k_1_of_many_runs_says_that_k_is_too_small():
+    said = headline.verdict(_system({f"t{i}": "P" * 60 for i in range(20)}, ks=[1]))
+    assert said.startswith("One attempt (pass^1) cannot show whether you can depend on bot")
 
 
 def test_a_streak_that_never_came_is_not_called_only_0_percent():
@@ -173,7 +193,8 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     ("tasks", "said"),
     [
         ({"a": "FFF", "b": "FFF"}, "every time: it never succeeded, let alone 3 times in a row ("),
-        ({"a": "F", "b": "F"}, "every time: it never succeeded ("),
+        ({"a": "F", "b": "F"}, "every time: 0 of 2 tasks passed their only run ("),
+        ({"a": "FF", "b": "FF"}, "every time: it never succeeded, let alone 2 times in a row ("),
         ({"a": "PPP", "b": "FFF"}, "it succeeds 50 % of the time, and just as often 3 times in a"),
     ],
 )

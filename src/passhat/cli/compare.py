@@ -17,7 +17,12 @@ from passhat.cli.reading import ReadingOptions, reading_options
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--only", metavar="AGENT", multiple=True, help="Compare these two agents.")
+@click.option(
+    "--only",
+    metavar="AGENT",
+    multiple=True,
+    help="Compare these two agents, or this one of two results.",
+)
 @click.option("--margin", type=Share(), help="A difference below which they count as equivalent.")
 @analysis_options
 @output_options("comparison")
@@ -32,13 +37,15 @@ def compare(
     """Is one agent better than another, on the same tasks?
 
     RESULTS are two files or runs of the history with one agent each, or results that hold two
-    agents between them. More than two agents are ranked. The difference is the first minus the
+    agents between them. Of two runs with the same agents, --only names the one to compare with
+    itself, before and after. More than two agents are ranked. The difference is the first minus the
     second, in the order of the options or of the file, for this suite and for tasks like
     these. The verdict is about the mean score or, with --k, about pass^k of the largest k.
 
     \b
       passhat compare new.eval old.eval
       passhat compare latest baseline --name new --name old
+      passhat compare latest baseline --only gpt-5
       passhat compare results.csv --only gpt-5 --only o3 --margin 0.02
     """
     from passhat.analysis.comparing.comparison import Comparison
@@ -48,10 +55,7 @@ def compare(
         reading.results(),
         only=only,
         margin=margin,
-        ks=analysing.ks,
-        confidence=analysing.confidence,
-        errors=analysing.errors,
-        seed=analysing.seed,
+        **analysing.arguments(),
     )
     if not isinstance(answer, Comparison):
         held = len(answer.systems) + len(answer.unranked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,9 +21,7 @@ from passhat.cli.options import WholeNumber
     help="The container image: passhat, your agent and the suite's folder.",
 )
 @click.option("--hours", type=WholeNumber(min=1), default=24, help="When to give up.")
-def deploy(
-    where: str, suite: Path | None, workers: int, concurrency: int, image: str, hours: int
-) -> None:
+def deploy(where: str, suite: Path | None, **given: Any) -> None:
     """Print a Kubernetes Job, a Slurm array or a Compose file that starts workers for SUITE.
 
     The address of the store is not in it: workers read it from PASSHAT_STORE.
@@ -36,12 +35,5 @@ def deploy(
 
     path = suite or find_suite(Path())
     loaded = load_suite(str(path), models_asked=False)  # one that cannot be run is refused here
-    chosen = deployments.Deployment(
-        suite=str(path),
-        workers=workers,
-        concurrency=concurrency,
-        image=image,
-        hours=hours,
-        resources=loaded.resources,
-    )
+    chosen = deployments.Deployment(suite=str(path), resources=loaded.resources, **given)
     click.echo(getattr(deployments, f"render_{where}")(chosen), nl=False)

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypedDict, get_args, get_type_hints
@@ -22,124 +23,26 @@ if TYPE_CHECKING:
 
 SCHEMA: Literal["passhat.events/1"] = "passhat.events/1"
 ENDING = ".ndjson"
-_OWN = ("event", "time", "schema")
-"""What a line has beside the fields of its event."""
 
 
-class OpenedEvent(TypedDict):
-    """A run is about to begin: what it may run at most, and its key in the store."""
-
-    event: Literal["run_opened"]
-    time: str
-    schema: Literal["passhat.events/1"]
-    suite: str
-    size: str
-    source: str
-    run: str | None
-
-
-class StartedEvent(TypedDict):
-    """Trials begin: how many are planned, how many are there already, how many run at once."""
-
-    event: Literal["run_started"]
-    time: str
-    planned: int
-    kept: int
-    concurrency: int
-
-
-class TrialStartedEvent(TypedDict):
-    """One trial begins."""
-
-    event: Literal["trial_started"]
-    time: str
-    system: str
-    task: str
-    trial: int
-
-
-class TrialFinishedEvent(TypedDict):
-    """One trial has ended and is kept; null where something is not known."""
-
-    event: Literal["trial_finished"]
-    time: str
-    system: str
-    task: str
-    trial: int
-    outcome: Literal["passed", "failed", "errored"]
-    score: float | None
-    seed: int | None
-    tokens_in: float | None
-    tokens_out: float | None
-    tokens: float | None
-    cost: float | None
-    seconds: float | None
-    turns: float | None
-    tool_calls: float | None
-    tools: list[str]
-    level: str | None
-    tags: list[str]
-    family: str | None
-    weight: float | None
-    error: str | None
-    started: str | None
-
-
-class RetryEvent(TypedDict):
-    """A provider was busy and is asked again after `wait` seconds."""
-
-    event: Literal["retry"]
-    time: str
-    system: str
-    attempt: int
-    wait: float
-    reason: str
-
-
-class PausedEvent(TypedDict):
-    """Many trials failed one after another: nothing starts for `wait` seconds."""
-
-    event: Literal["paused"]
-    time: str
-    wait: float
-
-
-class BudgetEvent(TypedDict):
-    """A budget is spent: no new trial starts."""
-
-    event: Literal["budget_hit"]
-    time: str
-    limit: str
-    spent: str
-
-
-class WorkersEvent(TypedDict):
-    """Workers came or went; `hands` is how many trials they run at once."""
-
-    event: Literal["workers_changed"]
-    time: str
-    workers: int
-    hands: int
-
-
-class StoppingEvent(TypedDict):
-    """A signal stops the run; trials under way have `grace` seconds."""
-
-    event: Literal["stopping"]
-    time: str
-    signal: int
-    grace: float
-
-
-class FinishedEvent(TypedDict):
-    """No trial runs any more."""
-
-    event: Literal["run_finished"]
-    time: str
-    ending: Literal["finished", "settled", "budget", "interrupted"]
-    done: int
-    undone: int
-    seconds: float
+_KINDS = {
+    "RunOpened": "run_opened",
+    "RunStarted": "run_started",
+    "TrialStarted": "trial_started",
+    "TrialFinished": "trial_finished",
+    "Retry": "retry",
+    "Paused": "paused",
+    "BudgetHit": "budget_hit",
+    "WorkersChanged": "workers_changed",
+    "StopRequested": "stopping",
+    "RunFinished": "run_finished",
+}
+"""What the line of each event of a run is called; it has the fields of the event."""
+_CHOSEN = {
+    "run_opened": ("suite", "size", "source", "run"),
+    "trial_started": ("system", "task", "trial"),
+}
+"""The fields of a line that leaves out some of its event's."""
 
 
 class VerdictEvent(TypedDict):
@@ -164,37 +67,6 @@ class AnswerEvent(TypedDict):
     outcome: Literal["passed", "failed", "undecided", "incomplete"]
     exit_code: int
     run: str | None
-
-
-EventObject = (
-    OpenedEvent
-    | StartedEvent
-    | TrialStartedEvent
-    | TrialFinishedEvent
-    | RetryEvent
-    | PausedEvent
-    | BudgetEvent
-    | WorkersEvent
-    | StoppingEvent
-    | FinishedEvent
-    | VerdictEvent
-    | AnswerEvent
-)
-
-
-_LINES: dict[str, type] = {
-    "RunOpened": OpenedEvent,
-    "RunStarted": StartedEvent,
-    "TrialStarted": TrialStartedEvent,
-    "TrialFinished": TrialFinishedEvent,
-    "Retry": RetryEvent,
-    "Paused": PausedEvent,
-    "BudgetHit": BudgetEvent,
-    "WorkersChanged": WorkersEvent,
-    "StopRequested": StoppingEvent,
-    "RunFinished": FinishedEvent,
-}
-"""The line of each event of a run; its fields have the names of the event's."""
 
 
 class EventStream:
@@ -262,18 +134,35 @@ class EventStream:
 
 def event_types() -> Iterator[type]:
     """The type of each line, for the schema."""
-    yield from get_args(EventObject)
+    from passhat.journeys.run_events import RunEvent
+    from passhat.records import Ticket, Trial
+
+    inside = {"trial_started": Ticket, "trial_finished": Trial}
+    for event in get_args(RunEvent):
+        kind = _KINDS[event.__name__]
+        about = inside.get(kind, event)
+        hints = get_type_hints(about)
+        if "outcome" in hints:
+            hints["outcome"] = Literal["passed", "failed", "errored"]
+        own: dict[str, Any] = {"event": Literal[kind], "time": str}
+        own |= {"schema": Literal["passhat.events/1"]} if kind == "run_opened" else {}
+        make: Any = TypedDict  # type checkers allow no name that is computed
+        line = make(event.__name__, own | {one: hints[one] for one in _field_names(kind, about)})
+        line.__doc__ = event.__doc__
+        yield line
+    yield from (VerdictEvent, AnswerEvent)
 
 
 def _event_facts(event: RunEvent) -> dict[str, Any]:
-    """What a line says about an event: the fields of its type, read off the event."""
-    line = _LINES[type(event).__name__]
-    names = [name for name in line.__annotations__ if name not in _OWN]
-    inside = {TrialFinishedEvent: "trial", TrialStartedEvent: "ticket"}.get(line)
+    """What a line says about an event: its fields, or those of its trial."""
+    kind = _KINDS[type(event).__name__]
+    inside = {"trial_started": "ticket", "trial_finished": "trial"}.get(kind)
     about = getattr(event, inside) if inside else event
-    facts = {name: getattr(about, name) for name in names}
-    if line is TrialFinishedEvent:
+    facts = {name: getattr(about, name) for name in _field_names(kind, about)}
+    if kind == "trial_finished":
         facts["outcome"] = facts["outcome"].name.lower()
-    (kind,) = get_args(get_type_hints(line)["event"])
-    schema = {"schema": SCHEMA} if line is OpenedEvent else {}
-    return {"event": kind, **schema, **facts}
+    return {"event": kind, **({"schema": SCHEMA} if kind == "run_opened" else {}), **facts}
+
+
+def _field_names(kind: str, about: Any) -> Sequence[str]:
+    return _CHOSEN.get(kind) or [one.name for one in fields(about)]

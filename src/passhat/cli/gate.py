@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -21,9 +21,6 @@ from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import CONFIDENCE
 from passhat.errors import SuiteError
 from passhat.journeys.gating import MARGIN
-
-if TYPE_CHECKING:
-    from passhat.records import ErrorPolicy
 
 
 @click.command(cls=SectionedCommand)
@@ -90,13 +87,12 @@ def gate(
     suite: Path | None,
     only: tuple[str, ...],
     bars: tuple[str, ...],
-    errors: ErrorPolicy,
     explain: bool,
     seed: int,
     github: bool | None,
     informational: bool,
     output: Output,
-    **terms: object,
+    **terms: Any,
 ) -> None:
     """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
 
@@ -125,7 +121,6 @@ def gate(
         suite=suite,
         only=only,
         bars=parse_bars(bars, ()) if bars else None,
-        errors=errors,
         seed=seed,
         **terms,
     )

@@ -77,12 +77,14 @@ def list_runs(
     path: Path | str, suite: str | None, branch: str | None, limit: int, as_json: bool
 ) -> None:
     """List the newest runs."""
+    from passhat.journeys.run_store import resume_newest
     from passhat.reporters.answers.run_list import RunList
     from passhat.reporters.grid import render_json, render_terminal
 
     with _open(path, read_only=True) as store:
         runs = store.runs(suite=suite, branch=branch, limit=limit)
-    found = RunList(tuple(_rows(runs)))
+        rows = [_row(run, store.pass_rates(run)) for run in runs]
+    found = RunList(tuple(rows), resume=resume_newest(runs, str(path)))
     text = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
     click.echo(text, nl=False, color=True)
 
@@ -244,10 +246,8 @@ def add(
     path: Path | str,
     reading: ReadingOptions,
     suite: str | None,
-    commit: str | None,
-    branch: str | None,
-    started: str | None,
     no_transcripts: bool,
+    **checkout: str | None,
 ) -> None:
     """Keep the results in a log of any tool as a run, with its transcripts if it has any.
 
@@ -265,10 +265,8 @@ def add(
         reading.results(),
         suite=suite,
         store=path,
-        commit=commit,
-        branch=branch,
-        started=started,
         transcripts=not no_transcripts,
+        **checkout,
     )
     run = kept.run
     lines = [f"kept {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
@@ -299,27 +297,25 @@ def _open(path: Path | str, *, read_only: bool = False) -> History:
     return History.open(path, read_only=read_only)
 
 
-def _rows(runs: list[Run]) -> list[Row]:
-    return [
-        {
-            "run": run.key,
-            "suite": run.suite,
-            "status": run.status,
-            "owner": run.owner,
-            "started": run.started,
-            "commit": run.checkout.commit,
-            "branch": run.checkout.branch,
-            "dirty": run.checkout.dirty,
-            "tags": list(run.tags),
-            "systems": run.systems,
-            "tasks": run.tasks,
-            "trials": run.trials,
-            "passed": run.passed,
-            "errored": run.errored,
-            "pass_rate": run.pass_rate,
-        }
-        for run in runs
-    ]
+def _row(run: Run, rates: dict[str, float]) -> Row:
+    return {
+        "run": run.key,
+        "suite": run.suite,
+        "status": run.status,
+        "owner": run.owner,
+        "started": run.started,
+        "commit": run.checkout.commit,
+        "branch": run.checkout.branch,
+        "dirty": run.checkout.dirty,
+        "tags": list(run.tags),
+        "systems": run.systems,
+        "tasks": run.tasks,
+        "trials": run.trials,
+        "passed": run.passed,
+        "errored": run.errored,
+        "pass_rate": run.pass_rate,
+        "pass_rates": rates,
+    }
 
 
 def _print_query(path: Path | str, sql: str) -> None:

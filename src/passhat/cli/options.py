@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from passhat.cli.output import Output, usual_endings
-from passhat.defaults import CONFIDENCE, SEED
+from passhat.defaults import CONFIDENCE, SEED, STORE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.reporters import formats_for
@@ -54,21 +55,28 @@ class WholeNumber(click.IntRange):
         return str(max(20, int(self.min or 0)))
 
 
-class KList(click.ParamType[tuple[int, ...]]):
-    """`1,2,4`: whole numbers of attempts."""
+class NumberList(click.ParamType[tuple[int, ...]]):
+    """`1,2,4`: whole numbers from 1 on."""
 
-    name = "K,K,..."
+    def __init__(self, letter: str, example: str, too_small: str) -> None:
+        self.name = f"{letter},{letter},..."
+        self._example = example
+        self._too_small = too_small
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
         try:
-            ks = tuple(sorted({int(part) for part in value.split(",")}))
+            numbers = tuple(sorted({int(part) for part in value.split(",")}))
         except ValueError:
-            self.fail(f"{value!r} is not a list of whole numbers such as 1,2,4", param, ctx)
-        if ks[0] < 1:
-            self.fail(f"k must be at least 1, got {ks[0]}", param, ctx)
-        return ks
+            self.fail(f"{value!r} is not a list of {self._example}", param, ctx)
+        if numbers[0] < 1:
+            self.fail(f"{self._too_small}, got {numbers[0]}", param, ctx)
+        return numbers
+
+
+K_LIST = NumberList("K", "whole numbers such as 1,2,4", "k must be at least 1")
+ROUND_NUMBERS = NumberList("N", "rounds such as 4 or 2,4", "rounds are counted from 1")
 
 
 class Share(click.ParamType[float]):
@@ -87,23 +95,6 @@ class Share(click.ParamType[float]):
         if not 0 < number < 1:
             self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
         return number
-
-
-class RoundNumbers(click.ParamType[tuple[int, ...]]):
-    """`4` or `2,4`: rounds of a suite, counted from 1."""
-
-    name = "N,N,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            rounds = tuple(sorted({int(part) for part in value.split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of rounds such as 4 or 2,4", param, ctx)
-        if rounds[0] < 1:
-            self.fail(f"rounds are counted from 1, got {rounds[0]}", param, ctx)
-        return rounds
 
 
 class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
@@ -177,6 +168,30 @@ class Analysing:
     errors: ErrorPolicy
     seed: int
 
+    def arguments(self) -> dict[str, Any]:
+        """The same as the arguments of a journey."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+def stored_runs_options(*, last: int, least: int) -> Callable[[Command], Command]:
+    """SUITE, --store, --branch, --only, --last and --confidence: runs of the history."""
+    options: list[Callable[[Command], Command]] = [
+        click.argument("suite", required=False),
+        click.option(
+            "--store", type=StoreType(), default=Path(STORE), help="The history store to read."
+        ),
+        click.option("--branch", help="Runs of this branch only."),
+        click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
+        click.option(
+            "--last",
+            type=WholeNumber(min=least),
+            default=last,
+            help="The newest runs of the suite.",
+        ),
+        confidence_option(),
+    ]
+    return lambda command: apply_options(options, command)
+
 
 def analysis_options(command: Command) -> Command:
     """--k, --confidence, --errors and --seed, handed over as `analysing`."""
@@ -188,7 +203,7 @@ def analysis_options(command: Command) -> Command:
 
     options: list[Callable[[Command], Command]] = [
         shared(
-            ANALYSIS, "--k", "ks", type=KList(), help="The k of pass^k and pass@k, such as 1,2,4."
+            ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass^k and pass@k, such as 1,2,4."
         ),
         confidence_option(),
         errors_option(),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 import click
 
 from passhat.cli.options import (
@@ -42,25 +45,12 @@ _AMOUNT = click.FloatRange(min=0, min_open=True)
 @reading_options(required=False)
 def plan(
     reading: ReadingOptions,
-    only: str | None,
-    tasks: int | None,
-    runs: int | None,
-    half_width: float,
-    assurance: float,
-    difference: float | None,
-    power: float,
-    rate: float | None,
-    icc: float | None,
-    cost_ratio: float | None,
-    max_cost: float | None,
-    cost_per_run: float | None,
-    max_minutes: float | None,
-    seconds_per_run: float | None,
     gates: tuple[str, ...],
+    icc: float | None,
     indifference: float | None,
-    at_once: int,
     analysing: Analysing,
     output: Output,
+    **terms: Any,
 ) -> None:
     """How many runs and tasks does an answer need?
 
@@ -78,8 +68,8 @@ def plan(
         found = plan_gates(
             gates,
             results,
-            only=only,
-            tasks=tasks,
+            only=terms["only"],
+            tasks=terms["tasks"],
             icc=icc,
             indifference=indifference,
             confidence=analysing.confidence,
@@ -91,24 +81,10 @@ def plan(
 
     answer = plan_results(
         results,
-        only=only,
-        tasks=tasks,
-        runs=runs,
-        half_width=half_width,
-        difference=difference,
-        power=power,
-        rate=rate,
         correlation=icc,
-        cost_ratio=cost_ratio,
-        spending=Spending(
-            max_cost=max_cost,
-            cost_per_run=cost_per_run,
-            max_minutes=max_minutes,
-            seconds_per_run=seconds_per_run,
-            at_once=at_once,
-        ),
+        spending=Spending(**{one.name: terms.pop(one.name) for one in fields(Spending)}),
         k=analysing.ks[-1] if analysing.ks else 1,
-        assurance=assurance,
+        **terms,
         confidence=analysing.confidence,
         errors=analysing.errors,
     )

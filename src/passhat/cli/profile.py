@@ -48,10 +48,7 @@ def profile(
         reading.results(),
         against=_reference(reading, against) if against else None,
         only=only,
-        ks=analysing.ks,
-        confidence=analysing.confidence,
-        errors=analysing.errors,
-        seed=analysing.seed,
+        **analysing.arguments(),
     )
     output.write(answer)
 

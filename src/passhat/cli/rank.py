@@ -49,9 +49,6 @@ def rank(
         reading.results(),
         only=only,
         by=by,
-        ks=analysing.ks,
-        confidence=analysing.confidence,
-        errors=analysing.errors,
-        seed=analysing.seed,
+        **analysing.arguments(),
     )
     output.write(answer, results=reading.again(*again_options(analysing, ())))

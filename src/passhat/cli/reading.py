@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import READING, Command, RoundNumbers, StoreType, apply_options, shared
+from passhat.cli.options import READING, ROUND_NUMBERS, Command, StoreType, apply_options, shared
 from passhat.defaults import STORE
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
@@ -137,7 +137,10 @@ _COLUMNS = {
     "trial": ("--trial", "Column that numbers the attempts at a task."),
     "passed": ("--pass", "Column that says whether the attempt passed."),
     "score": ("--score", "Column with a score from 0 to 1."),
-    "system": ("--system", "Column that names the agent."),
+    "system": (
+        "--system",
+        "Column that names the agent; several, joined by commas, make one name.",
+    ),
     "error": ("--error", "Column that names what went wrong, where something did."),
     "seed": ("--seed-column", "Column with the seed of the attempt."),
     "tags": ("--tags", "Column with tags."),
@@ -273,7 +276,7 @@ def _reading_parameters(
         shared(
             READING,
             "--drop-rounds",
-            type=RoundNumbers(),
+            type=ROUND_NUMBERS,
             default=(),
             help="Leave out these rounds of every task, counted from 1: an outage, say.",
         ),

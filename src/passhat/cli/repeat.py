@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -45,15 +44,12 @@ from passhat.cli.run_output import show_run
 @click.pass_context
 def repeat(
     context: click.Context,
+    /,
     command: tuple[str, ...],
-    runs: int,
     least: float | None,
     until_settled: bool,
-    outcome: Literal["auto", "exit", "json"],
-    timeout: float,
-    concurrency: int,
-    store: Path | str | None,
     output: Output,
+    **given: Any,
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?
 
@@ -72,15 +68,7 @@ def repeat(
     context.exit(
         show_run(
             lambda on_event: repeat_command(
-                command,
-                runs=runs,
-                least=least,
-                until_settled=until_settled,
-                outcome=outcome,
-                timeout=timeout,
-                concurrency=concurrency,
-                store=store,
-                on_event=on_event,
+                command, least=least, until_settled=until_settled, on_event=on_event, **given
             ),
             output,
         )

@@ -106,11 +106,8 @@ def report(
     answer = report_results(
         subjects,
         only=only if said or some else (),
-        ks=analysing.ks,
-        confidence=analysing.confidence,
-        errors=analysing.errors,
         bars=parse_bars(bars, _task_names(subjects)),
-        seed=analysing.seed,
+        **analysing.arguments(),
     )
     if targets:
         from passhat.reporters.answers.report_blocks import render_targets

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -101,9 +100,9 @@ def _show(
 
 def _change(answer: RunAnswer) -> ChangeTile | None:
     """What changed against the baseline of the suite, for the page of a run that is kept."""
-    if answer.results is None or answer.run is None or len(answer.report.systems) != 1:
+    if answer.store is None or answer.run is None or len(answer.report.systems) != 1:
         return None
-    return change_of_kept_run(shlex.split(answer.results)[0], answer.run)
+    return change_of_kept_run(answer.store, answer.run)
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,16 +44,9 @@ def simulate(
     tasks: int,
     runs: int,
     rates: tuple[str, ...],
-    luck: float,
-    shared: float,
-    seeds: int,
-    seed_effect: float,
-    drift: float,
-    partial: bool,
-    pass_score: float,
-    error_rate: float,
     seed: int,
     write: Callable[[Trials], None],
+    **world: Any,
 ) -> None:
     """Write seeded trials of made-up agents; the same seed gives the same trials.
 
@@ -64,17 +57,8 @@ def simulate(
     from passhat.analysis.planning.simulate import World
     from passhat.analysis.planning.simulate import simulate as simulate_trials
 
-    world = World(
-        luck=luck,
-        shared=shared,
-        seeds=seeds,
-        seed_effect=seed_effect,
-        drift=drift,
-        partial=partial,
-        pass_score=pass_score,
-        error_rate=error_rate,
-    )
-    write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=world, seed=seed))
+    made_up = World(**world)
+    write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=made_up, seed=seed))
 
 
 def _rates(texts: Sequence[str]) -> dict[str, float]:

@@ -34,14 +34,7 @@ if TYPE_CHECKING:
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, transcripts=True, stores=False)
 def view(
-    reading: ReadingOptions,
-    host: str,
-    port: int,
-    expose: bool,
-    token: str | None,
-    person_header: str | None,
-    no_transcripts: bool,
-    no_browser: bool,
+    reading: ReadingOptions, expose: bool, no_transcripts: bool, no_browser: bool, **given: Any
 ) -> None:
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
@@ -56,8 +49,7 @@ def view(
     """
     with ExitStack() as stack:
         store, title = _store(reading, stack, transcripts=not no_transcripts)
-        how = {"host": host, "port": port, "exposed": expose, "token": token}
-        _serve(store, title, quiet=no_browser, person_header=person_header, **how)
+        _serve(store, title, quiet=no_browser, exposed=expose, **given)
 
 
 def _store(

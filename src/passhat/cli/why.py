@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from passhat.cli.options import (
@@ -28,15 +30,7 @@ from passhat.cli.reading import ReadingOptions, reading_options
 @seed_option()
 @output_options("explanation")
 @reading_options(transcripts=True, task_option="--task-column")
-def why(
-    reading: ReadingOptions,
-    task: str | None,
-    only: tuple[str, ...],
-    alpha: float,
-    confidence: float,
-    seed: int,
-    output: Output,
-) -> None:
+def why(reading: ReadingOptions, output: Output, **given: Any) -> None:
     """Why do runs fail sometimes?
 
     RESULTS are files that keep what was said in each run, a history store, or a run of the history
@@ -50,7 +44,4 @@ def why(
     """
     from passhat.journeys import explain_results
 
-    answer = explain_results(
-        reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
-    )
-    output.write(answer, results=reading.again())
+    output.write(explain_results(reading.results(), **given), results=reading.again())

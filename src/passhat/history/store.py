@@ -259,6 +259,19 @@ class History:
         ).fetchall()
         return trials_of_rows(rows, sources_of(run), columns)
 
+    def pass_rates(self, run: Run) -> dict[str, float]:
+        """pass^1 of each system of a run: the mean over its tasks."""
+        rows = self.database.execute(
+            """
+            SELECT n.text, avg(rate) FROM (
+              SELECT system, avg(CAST(outcome = 1 AS INTEGER) * CAST(1 AS DOUBLE PRECISION)) AS rate
+              FROM trials WHERE run = ? GROUP BY system, task) AS of_tasks
+            JOIN names n ON n.id = of_tasks.system GROUP BY n.text ORDER BY n.text
+            """,
+            (run.id,),
+        )
+        return dict(rows.fetchall())
+
     def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database."""
         return count_in_database(self, run, features=features)

@@ -45,7 +45,7 @@ class Member:
 
 
 def listing_names(name: str, stream: BinaryIO, limits: Limits, *members: str) -> bool:
-    """Whether the directory of a zip archive speaks of one of the members; it is not taken apart.
+    """Whether the directory of a zip archive mentions one of the members; it is not parsed.
 
     Quick, and no proof: another member's name may hold the words.
     """
@@ -133,7 +133,7 @@ def _directory(name: str, stream: BinaryIO, limits: Limits) -> tuple[bytes, int]
 
 
 def _entries(listing: bytes) -> dict[str, int]:
-    """Where each member stands in the listing; what it says is looked at when it is read."""
+    """The position of each member's entry; the entry is parsed when the member is read."""
     entries: dict[str, int] = {}
     at = 0
     while at < len(listing):

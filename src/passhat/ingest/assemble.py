@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.reader import Reader, TrialTable
+from passhat.ingest.reader import Reader, Reading, TrialTable
 from passhat.ingest.written_numbers import comma_fault
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
@@ -34,6 +35,10 @@ _NOT_NEEDED = frozenset(
 )
 
 _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
+
+_KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
+_OPTIONAL_FACTS = frozenset(("score", "family", "started"))
+"""What a format may have and a file of it may lack: then nothing is said of it."""
 
 
 class File(Protocol):
@@ -80,13 +85,13 @@ def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnM
     columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
-    except ArgumentError as error:  # a rule of trials that no field was held to before
+    except ArgumentError as error:  # a rule of Trials that no check above covers
         raise ReadError(f"{document.name}: {error}") from error
 
 
 def source_of(document: File, reader: Reader, table: TrialTable, mapping: ColumnMap) -> Source:
     """A file as a source, where its trials were checked with those of others."""
-    return _source(document, reader, table, _without_empty(table.columns), mapping, table.notes)
+    return _source(document, reader, table, table.columns, mapping, table.notes)
 
 
 def one_name(file: str, systems: Collection[str], name: str) -> str:
@@ -117,34 +122,41 @@ def _source(
     mapping: ColumnMap,
     notes: Sequence[str],
 ) -> Source:
+    named = _OPTIONAL_FACTS - mapping.left_out()
+    filled = frozenset(name for name in named if _is_filled(name, columns))
+    read_as = tuple(table.read_as.items())
     return Source(
         name=document.name,
         format=reader.name,
         sha256=document.sha256,
         notes=tuple(notes),
-        read_as=_read_as(reader, table, columns, mapping),
+        read_as=_facts(reader.reading, read_as, tuple(table.left_out), filled, mapping),
     )
 
 
-def _read_as(
-    reader: Reader, table: TrialTable, columns: Mapping[str, Any], mapping: ColumnMap
+# The files of a folder are read in few ways.
+@lru_cache(maxsize=64)
+def _facts(
+    reading: Reading,
+    read_as: Facts,
+    left_out: tuple[str, ...],
+    filled: frozenset[str],
+    mapping: ColumnMap,
 ) -> Facts:
-    """How the file was read, with what the user's options changed."""
-    facts = dict(table.read_as)
+    """How a file was read, with what the user's options changed."""
+    facts = dict(read_as)
     if "system" in mapping.left_out():
         facts["system"] = "file name"
     if mapping.name is not None:
         facts["system"] = f'"{short(mapping.name)}" (`name`)'
     if mapping.pass_if is not None:
         facts["outcome"] = f"{mapping.pass_if} (`pass_if`)"
-    for part, column in (("score", "score"), ("family", "family"), ("started", "started")):
-        if column not in columns:
-            facts[part] = ""
+    facts |= dict.fromkeys(_OPTIONAL_FACTS - filled, "")
     if mapping.family_pattern is not None:
         facts["family"] = f'"{short(mapping.family or "")}" in the name of the task'
     if "trial" in mapping.left_out():
         facts["run"] = "order of rows"
-    return reader.reading.facts(facts, table.left_out)
+    return reading.facts(facts, left_out)
 
 
 def _fault_of(name: str, table: TrialTable) -> Fault:
@@ -259,7 +271,7 @@ def _fit_scores(
 
 
 def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> list[str]:
-    """A note where scores between 0 and 1 were taken for failures, for want of a verdict."""
+    """A note where scores between 0 and 1 count as failures, because there are no verdicts."""
     if graded is None or scores is None or not ((scores > 0) & (scores < 1)).any():
         return []
     return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use `pass_if='score>=...'`)"]
@@ -294,9 +306,10 @@ def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
 
 def _without_empty(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Leave out columns that no row fills, but for those a table cannot be without."""
-    needed = ("system", "task", "trial", "outcome", "passed", "score")
-    return {
-        name: values
-        for name, values in columns.items()
-        if name in needed or not all(value == () or is_missing(value) for value in values)
-    }
+    return {name: values for name, values in columns.items() if _is_filled(name, columns)}
+
+
+def _is_filled(name: str, columns: Mapping[str, Sequence[Any]]) -> bool:
+    if name in _KEPT_EMPTY or name not in columns:
+        return name in columns
+    return not all(value == () or is_missing(value) for value in columns[name])

@@ -1,4 +1,4 @@
-"""Trials that occur twice in a big table, found out by an engine."""
+"""Trials that occur twice in a big table, found by a query engine."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import ReadError
-from passhat.ingest.group_query import GroupQuery, quoted, whole_trials
-from passhat.ingest.query_engines import VIEW, Engine
+from passhat.ingest.group_query import GroupQuery, whole_trials
+from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.messages import listed
 from passhat.records import Labels
+from passhat.records.column_names import name_parts
 
 MOST_NUMBERS = 1_000_000
 """Runs of a task up to which the expected fingerprints are made: they take 8 bytes each."""
@@ -24,7 +25,8 @@ def check_counted_duplicates(
     if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
         return
     # Gaps, or names for numbers: only looking at every trial can tell.
-    keys = [quoted(plan.found[name]) for name in ("system", "task", "trial") if name in plan.found]
+    given = [plan.found[name] for name in ("system", "task", "trial") if name in plan.found]
+    keys = [quoted(part) for column in given for part in name_parts(engine.columns, column)]
     listing = ", ".join(keys)
     twice = engine.query(
         f"SELECT {listing}, COUNT(*) AS n FROM {VIEW} GROUP BY {listing} "  # noqa: S608 # as above

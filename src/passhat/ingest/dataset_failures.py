@@ -1,4 +1,4 @@
-"""Some failures of a big dataset with what was said in them: the only transcripts that are read."""
+"""Some failures of a big dataset with their transcripts: the only transcripts that are read."""
 
 from __future__ import annotations
 

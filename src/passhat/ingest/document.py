@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import hashlib
 import io
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,9 @@ PARQUET_MAGIC = b"PAR1"
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
+_SMALL = 2**20
+"""A file of at most this size is read in one go, whatever it holds."""
+
 # Read from their end, piece by piece: their bytes may stay where they are.
 _FROM_THE_END = (ZIP_MAGIC, PARQUET_MAGIC)
 _INK = re.compile(rb"\S")
@@ -38,10 +42,13 @@ _NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 class Document:
     """One input. `first` is the JSON object, or the first one of an array or of JSON Lines."""
 
-    __slots__ = ("data", "first", "kind", "limits", "name", "path", "sha256")
+    __slots__ = ("_file", "data", "first", "kind", "limits", "name", "sha256", "shape")
 
-    def __init__(self, name: str, *, path: Path | None, data: bytes | None, limits: Limits) -> None:
-        self.name, self.path, self.limits = name, path, limits
+    def __init__(
+        self, name: str, *, path: Path | str | None, data: bytes | None, limits: Limits
+    ) -> None:
+        self.name, self.limits, self._file = name, limits, path
+        self.shape: tuple[object, ...] | None = None
         head, self.sha256, content = _read_once(name, path, data, limits)
         self.kind: Kind
         self.first: Mapping[str, msgspec.Raw] = {}
@@ -56,9 +63,18 @@ class Document:
         self.kind, self.first = _look(name, self.data, lines)
 
     @property
+    def path(self) -> Path | None:
+        """The path of the file; None for bytes."""
+        return None if self._file is None else Path(self._file)
+
+    @property
     def stem(self) -> str:
         """The file's name without folders and suffixes, for naming what the file leaves unnamed."""
-        return Path(_bare_name(self.name)).stem if self.path is not None else self.name
+        if self._file is None:
+            return self.name
+        name = os.path.basename(_bare_name(self.name))  # noqa: PTH119 # a Path takes four times as long
+        dot = name.rfind(".")
+        return name[:dot] if 0 < dot < len(name) - 1 else name
 
     def stream(self) -> BinaryIO:
         """The bytes as a file that can be sought in."""
@@ -158,7 +174,7 @@ def _at(name: str, data: bytes, place: int) -> str:
 
 
 def _read_once(
-    name: str, path: Path | None, data: bytes | None, limits: Limits
+    name: str, path: Path | str | None, data: bytes | None, limits: Limits
 ) -> tuple[bytes, str, bytes]:
     """The first bytes, the hash, and all bytes, but for those that may stay in their file."""
     if path is None:
@@ -166,9 +182,12 @@ def _read_once(
         limits.check_size(name, len(content))
         return content[:4], hashlib.sha256(content).hexdigest(), content
     try:
-        limits.check_size(name, path.stat().st_size)
         # Unbuffered: a buffer's read() would hold the whole file twice.
-        with path.open("rb", buffering=0) as stream:
+        with io.FileIO(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            limits.check_size(name, size)
+            if 0 < size <= _SMALL:
+                return _kept_or_hashed(name, stream.readall(), limits)
             head = stream.read(4)
             if head.startswith(_FROM_THE_END):
                 return head, _hash(head, stream), b""
@@ -183,6 +202,12 @@ def _read_once(
     return head, hashlib.sha256(content).hexdigest(), content
 
 
+def _kept_or_hashed(name: str, content: bytes, limits: Limits) -> tuple[bytes, str, bytes]:
+    limits.check_size(name, len(content))  # it may have grown since its size was asked for
+    stays = content.startswith(_FROM_THE_END)
+    return content[:4], hashlib.sha256(content).hexdigest(), b"" if stays else content
+
+
 def _hash(head: bytes, stream: BinaryIO) -> str:
     digest = hashlib.sha256(head)
     while piece := stream.read(PIECE):
@@ -192,10 +217,9 @@ def _hash(head: bytes, stream: BinaryIO) -> str:
 
 def _bare_name(name: str) -> str:
     lowered = name.lower()
-    for suffix in COMPRESSED_SUFFIXES:
-        if lowered.endswith(suffix):
-            return name[: -len(suffix)]
-    return name
+    if not lowered.endswith(COMPRESSED_SUFFIXES):
+        return name
+    return name[: -len(next(filter(lowered.endswith, COMPRESSED_SUFFIXES)))]
 
 
 def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgspec.Raw]]:
@@ -218,6 +242,8 @@ def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgsp
 
 def _is_binary(head: bytes) -> bool:
     """Whether it has a NUL, or has other control characters and is not UTF-8 either."""
+    if head.isascii():
+        return b"\0" in head
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
     if b"\0" in head:

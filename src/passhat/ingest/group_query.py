@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.query_engines import VIEW, Engine
+from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.records import FEATURES
@@ -19,6 +19,7 @@ from passhat.records.column_names import (
     is_weak,
     leave_out,
     milliseconds,
+    name_parts,
     usual_name,
     verdict_columns,
 )
@@ -51,14 +52,20 @@ class GroupQuery:
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
     """What to ask, or None where only a look at each row can tell what is meant."""
     columns = engine.columns
-    found, notes = find_meanings(columns, mapping, lambda column: _some_cells(engine, column))
+    found, notes = find_meanings(
+        columns,
+        mapping,
+        lambda column: _some_cells(engine, column),
+        lambda column, within: _rows_differ(engine, column, within),
+    )
     if fault := aggregates(
         str(path), columns, found, mapping, lambda column: _telling_cells(engine, column)
     ):
         raise fault
     score = _score_sql(engine, found)
     outcome, by_word = _outcome_sql(columns, found, mapping, score)
-    simple = all(column in columns for column in found.values())
+    parts = [part for column in found.values() for part in name_parts(columns, column)]
+    simple = all(part in columns for part in parts)
     if outcome is None or "task" not in found or not simple:
         return None
     features = tuple(name for name in FEATURES if name in found)
@@ -83,6 +90,16 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
         score=score,
         notes=tuple(notes),
     )
+
+
+def _rows_differ(engine: Engine, column: str, within: Sequence[str]) -> bool:
+    """Whether some rows that agree in all columns `within` differ in a column."""
+    if not engine.columns.keys() >= {column, *within}:
+        return False
+    name, keys = quoted(column), ", ".join(map(quoted, within))
+    ends = f"MIN({name}) AS low, MAX({name}) AS high"
+    groups = engine.query(f"SELECT {keys}, {ends} FROM {VIEW} GROUP BY {keys}")  # noqa: S608 # names are quoted
+    return any(low != high for low, high in zip(groups["low"], groups["high"], strict=True))
 
 
 def _some_cells(engine: Engine, column: str) -> list[Any]:
@@ -122,7 +139,7 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
     """
     names = {"system": "s", "task": "t"}
     picks = [
-        f"{quoted(plan.found[name])} AS {short}"
+        f"{name_sql(engine, plan.found[name])} AS {short}"
         for name, short in names.items()
         if name in plan.found
     ]
@@ -156,10 +173,12 @@ def whole_trials(engine: Engine, plan: GroupQuery) -> bool:
     return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
 
 
-def quoted(column: str) -> str:
-    """A column's name as SQL writes it, whatever is in it."""
-    doubled = column.replace('"', '""')
-    return f'"{doubled}"'
+def name_sql(engine: Engine, column: str) -> str:
+    """The names in a column, or in several that commas join, as SQL."""
+    parts = name_parts(engine.columns, column)
+    if len(parts) == 1:
+        return quoted(parts[0])
+    return f"CONCAT_WS('/', {', '.join(f'CAST({quoted(part)} AS VARCHAR)' for part in parts)})"
 
 
 def understand_groups(
@@ -168,7 +187,7 @@ def understand_groups(
     """The groups as rows of a small table are understood: letters as scores, numbered names."""
     groups = _with_letter_scores(plan, groups)
     tasks = groups["t"]
-    numbered = not mapping.task and "trial" not in plan.found
+    numbered = not mapping.task and "trial" not in plan.found and "," not in plan.found["task"]
     numbered = numbered and all(isinstance(task, str) for task in tasks)
     bases = without_numbers(tasks) if numbered else None
     if bases is None:
@@ -180,7 +199,7 @@ def understand_groups(
 def _with_letter_scores(
     plan: GroupQuery, groups: Mapping[str, list[Any]]
 ) -> Mapping[str, list[Any]]:
-    """The scores that Inspect's letters stand for, where those are the verdicts."""
+    """The scores of Inspect's letter grades, where those are the verdicts."""
     by_letter = plan.by_word and not plan.summed and not plan.score
     grades = letter_grades(groups["o"]) if by_letter else None
     if grades is None:
@@ -195,7 +214,7 @@ def _with_letter_scores(
 
 
 def _score_sql(engine: Engine, found: Mapping[str, str]) -> str | None:
-    """A score as SQL: a number, or what a column of Inspect's letters stands for; else None."""
+    """A score as SQL: a number, or the score of an Inspect letter grade; else None."""
     if "score" not in found or found["score"] not in engine.columns:
         return None
     column = quoted(found["score"])

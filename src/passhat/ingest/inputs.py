@@ -6,7 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -134,59 +134,60 @@ def _walk(
     """The results in a folder and below; `companions` are the names of what belongs to others."""
     limits.check_depth(str(folder), depth)
     files, folders = _entries(folder, limits)
+    inside = str(folder / "x").removesuffix("x")  # a Path for each file takes as long as to read it
     covered = False
-    for path in files:
-        if path.name in companions:  # the words of a known result: read if they are asked for
+    for name in files:
+        if name in companions:  # the words of a known result: read if they are asked for
             continue
+        path = inside + name
         try:
-            document = Document(str(path), path=path, data=None, limits=limits)
+            document = Document(path, path=path, data=None, limits=limits)
             reader = recognise(document)
             if reader.reading.derived:
                 raise ReadError(
                     f"{path}: was made by passhat from other results; name the file to read it"
                 )
         except ReadError as error:
-            skipped[str(path)] = error
+            skipped[path] = error
             continue
-        companions |= set(reader.reading.companions)
+        if reader.reading.companions:
+            companions |= set(reader.reading.companions)
         covered = covered or reader.reading.covers_subfolders
         yield document, reader
-    for path in files:
-        if path.name in companions:
-            skipped.pop(str(path), None)
-    for path in [] if covered else folders:
-        yield from _walk(path, recognise, limits, skipped, companions, depth + 1)
+    for name in companions.intersection(files):
+        skipped.pop(inside + name, None)
+    for name in [] if covered else folders:
+        yield from _walk(folder / name, recognise, limits, skipped, companions, depth + 1)
 
 
-def _entries(folder: Path, limits: Limits) -> tuple[list[Path], list[Path]]:
+def _entries(folder: Path, limits: Limits) -> tuple[list[str], list[str]]:
     """What may be results, those that may be a result's companions last; and the folders."""
     files: list[str] = []
     folders: list[str] = []
     with _listing(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(".") and entry.name not in HIDDEN_RESULTS:
+            name = entry.name
+            if name.startswith(".") and name not in HIDDEN_RESULTS:
                 continue
             try:
                 if entry.is_dir():
-                    followed = not entry.is_symlink() and entry.name != TRANSCRIPTS
-                    folders += [entry.name] if followed else []
-                elif _looks_like_results(entry.name) and entry.is_file():
-                    files.append(entry.name)
+                    followed = not entry.is_symlink() and name != TRANSCRIPTS
+                    folders += [name] if followed else []
+                elif _looks_like_results(name) and entry.is_file():
+                    files.append(name)
             except OSError:  # a link that leads to itself
                 continue
-            limits.check_members(str(folder), max(len(files), len(folders)))
+            if max(len(files), len(folders)) > limits.max_members:
+                limits.check_members(str(folder), max(len(files), len(folders)))
     files.sort(key=lambda name: (name in COMPANIONS, name))
-    return [folder / name for name in files], [folder / name for name in sorted(folders)]
+    return files, sorted(folders)
 
 
-@contextmanager
-def _listing(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+def _listing(folder: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
     try:
-        listing = os.scandir(folder)
+        return os.scandir(folder)
     except OSError as error:
         raise ReadError(f"{folder}: cannot be opened ({error.strerror or error})") from error
-    with listing as entries:
-        yield entries
 
 
 def _looks_like_results(name: str) -> bool:

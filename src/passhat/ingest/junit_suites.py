@@ -65,7 +65,7 @@ class JUnitCase:
         return Outcome.FAILED if Outcome.FAILED in found else Outcome.ERRORED
 
     def torn_down(self) -> bool:
-        """Whether it only tells that clearing up failed, as pytest does beside a failure."""
+        """Whether it only reports a failed teardown, as pytest does beside a failure."""
         messages = [message for _, message in self.verdicts]
         return len(messages) == 1 and messages[0].startswith(_TEARDOWN)
 
@@ -74,7 +74,7 @@ class JUnitCase:
 class JUnitSuite:
     """One `<testsuite>`: how many tests it says it ran, how many it lists, and which.
 
-    `inside` are the names of the suites that it lies in.
+    `inside` are the names of the suites around it.
     """
 
     name: str
@@ -89,6 +89,8 @@ class JUnitSuite:
         """Put a failure and what broke while clearing up after it together again: one attempt."""
         self.listed += 1
         late = self.cases[-1]
+        # A test that skips itself may still break while it is cleared up.
+        late.skipped = late.skipped and late.outcome() is Outcome.PASSED
         failed = self.last.setdefault(late.name, late)
         if not late.torn_down() or failed.outcome() is not Outcome.FAILED:
             self.last[late.name] = late
@@ -105,7 +107,7 @@ def parse_suites(document: Document, *, spoken: bool = False) -> tuple[str, list
     parser.buffer_text = True
     log = _Log(document.name, parser)
     if spoken:
-        parser.CharacterDataHandler = log.hear
+        parser.CharacterDataHandler = log.add_text
     try:
         parser.Parse(document.data, True)
     except expat.ExpatError as error:
@@ -119,7 +121,7 @@ def parse_suites(document: Document, *, spoken: bool = False) -> tuple[str, list
 
 
 def _tell_apart(suites: Sequence[JUnitSuite]) -> None:
-    """Call suites of one name by the suites that they lie in, where those differ.
+    """Name suites of one name after the suites around them, where those differ.
 
     Node and Mocha write a suite for each block: two blocks "refund" hold different tests.
     """
@@ -135,7 +137,7 @@ def _tell_apart(suites: Sequence[JUnitSuite]) -> None:
 
 
 class _Log:
-    """What expat tells of a log, put together suite by suite."""
+    """The events of expat, collected suite by suite."""
 
     def __init__(self, name: str, parser: expat.XMLParserType) -> None:
         self.report = ""
@@ -148,8 +150,8 @@ class _Log:
         parser.StartDoctypeDeclHandler = self._refuse_doctype
         self._speaking: list[Words] = []
 
-    def hear(self, text: str) -> None:
-        """Keep text of the innermost element that speaks."""
+    def add_text(self, text: str) -> None:
+        """Keep the text of the innermost element whose text matters."""
         if self._speaking:
             self._speaking[-1].pieces.append(text)
 
@@ -189,7 +191,7 @@ class _Log:
             self._speaking.pop()
 
     def _current(self) -> JUnitSuite:
-        """The innermost suite that is open; one without a name where test cases lie in none."""
+        """The innermost suite that is open; one without a name for test cases outside any."""
         if self._open:
             return self._open[-1]
         if not self.suites or self.suites[0].name != UNNAMED:
@@ -235,7 +237,7 @@ def _case(suite: JUnitSuite, attributes: dict[str, str], line: int) -> JUnitCase
 
 
 def _add_child(case: JUnitCase, tag: str, attributes: dict[str, str]) -> bool:
-    """Take down what a child tells of its case; whether it is a verdict."""
+    """Record what a child element says about its case; whether it is a verdict."""
     message = attributes.get("message") or ""
     if tag == "failure" and message.startswith(_STRICT_XPASS):
         case.xpassed = True

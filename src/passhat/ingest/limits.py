@@ -12,7 +12,7 @@ FREE_BYTES = 64 * 2**20
 """Below this size no expansion is suspicious, however well it was compressed."""
 
 ORDINARY_RATIO = 20
-"""What logs come to when they are compressed in passing; 100 and more are rare, and honest too."""
+"""How far ordinary logs are compressed; ratios of 100 and more are rare, but occur."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

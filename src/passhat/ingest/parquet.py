@@ -11,17 +11,16 @@ from typing import Any, BinaryIO, Protocol
 
 from passhat.errors import MissingExtra, ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.group_query import quoted
-from passhat.ingest.query_engines import duckdb_database
+from passhat.ingest.query_engines import duckdb_database, quoted
 
-_ROW_BYTES = 64  # at the least, of a row held in Python
+_ROW_BYTES = 64  # the least memory that a row takes in Python
 
 
 class _File(Protocol):
     """An opened file: its columns' names, its rows, and how many bytes they would take.
 
     `sizes` are what is found out step by step, the cheapest first: what metadata says, then the
-    length of all texts. A text that is written once may stand in every row.
+    length of all texts. A text that is stored once may occur in every row.
     """
 
     names: list[str]

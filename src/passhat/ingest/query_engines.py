@@ -1,7 +1,7 @@
 """Query engines for tables too big to hold: polars for CSV, DuckDB for JSON Lines and Parquet.
 
 Both take the same SQL. Measured on 10 million trials (bench/reading.py), each is the faster on its
-own formats by a third to a half; where DuckDB is not installed, polars stands in.
+own formats by a third to a half; where DuckDB is not installed, polars is used.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _CUBIC = (1_000_000_007, 998_244_353)
 class Engine(Protocol):
     """A file as a view called `trials`: its columns, and answers to SQL by column.
 
-    `fingerprint` is an aggregate over whole numbers that tells 0..n-1 and 1..n from any other n of
-    them, at a fraction of what counting distinct ones costs; `fingerprints` are those of 0..n-1,
+    `fingerprint` is an aggregate over whole numbers that is another for any n of them but 0..n-1
+    and 1..n, at a fraction of what counting distinct ones costs; `fingerprints` are of 0..n-1,
     and `join` and `part` put two of them together and take one away.
     """
 
@@ -67,6 +67,12 @@ def dataset_files(folder: Path) -> list[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
         found += [Path(here, name) for name in sorted(names) if not name.startswith(("_", "."))]
     return found
+
+
+def quoted(column: str) -> str:
+    """A column's name as SQL writes it, whatever is in it."""
+    doubled = column.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def open_engine(path: Path, shape: Shape, separator: str = ",") -> Engine:
@@ -195,7 +201,7 @@ class _DuckDb:
 
     @functools.cached_property
     def _chunks(self) -> list[tuple[Any, ...]]:
-        """What a Parquet file tells of each column in each group of rows."""
+        """The statistics in a Parquet file on each column of each group of rows."""
         asked = (
             "file_name || '#' || row_group_id, row_group_num_rows, path_in_schema, type, "
             "stats_min_value, stats_max_value, stats_null_count"

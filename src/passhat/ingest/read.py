@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
+from passhat.ingest.alike_tables import KnownShapes, read_each
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
@@ -23,7 +24,7 @@ from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import Piece, checked_parts
 from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import closest, few_paths, plural, short
+from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
 from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import USUAL, ColumnMap
@@ -32,7 +33,7 @@ from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 _FILE_NAME = "file name"
-"""What a reader says of a system that it calls by the file."""
+"""How a reader says that it named a system after the file."""
 
 # Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
 _RUN_FOLDER = re.compile(
@@ -115,15 +116,19 @@ def _read(
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
+    reasons: list[str] = []
     for given, one in enumerate(inputs):
-        for document, reader in open_input(one, chosen, limits, unknown.setdefault(given, {})):
-            table = reader.read(document, mapping)
+        known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
+        for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 pieces.append(Piece.of(document, reader, table, given, said))
+            else:
+                reasons += table.notes
     if not pieces:
         shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
-        raise ReadError(f"{few_paths(shown)}: holds no trial")
+        why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
+        raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = _name_by_folder(pieces)
@@ -143,10 +148,17 @@ def _read(
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
+    shapes = KnownShapes(mapping)
+
     def chosen(document: Document) -> Reader:
         if format_name is not None:
             return _named(format_name)
-        return recognise(document, mapping)
+        if document in shapes:
+            return READERS["table"]
+        reader = recognise(document, mapping)
+        if reader is READERS["table"]:
+            shapes.add(document)
+        return reader
 
     return chosen
 
@@ -213,7 +225,7 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 
 def _check_derived(pieces: Sequence[Piece]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
-    if len(pieces) == 1:
+    if len(pieces) == 1 or not any(piece.reader.reading.derived for piece in pieces):
         return
     first: dict[str, Piece] = {}
     for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):
@@ -296,7 +308,7 @@ def _kept_texts(
 
 
 def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
-    """Call systems by folder where files of one name lie in several folders that are not runs.
+    """Name systems after folders where several folders that are not runs have a file of one name.
 
     `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
     `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
@@ -343,7 +355,7 @@ def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequen
 
 
 def _renamed(piece: Piece, folder: str) -> Piece:
-    if not folder:  # it lies above the others
+    if not folder:  # its folder is above the others
         return piece
     table = piece.table
     columns = dict(table.columns)

@@ -1,4 +1,4 @@
-"""What a reader is handed and what it gives: one opened document in, rows of trials out."""
+"""What a reader gets and returns: one opened document in, a table of trials out."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class TrialTable:
 
     `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
     Without a `trial` column, trials are numbered as they come, over all files read together.
-    `judged` tells that the reader has already applied the user's `pass_if`; `graded` names the
+    `judged` means that the reader has already applied the user's `pass_if`; `graded` names the
     score of which 1 passes, in a log that holds no verdicts. `read_as` says how this file was
     read where that differs from other files of its format, `left_out` what was not used.
-    `submission` names the folder that one system's runs lie in: systems of the same name in
+    `submission` names the folder of one system's runs: systems of the same name in
     different submissions stay apart. `run` names the run that the file is a part of, in formats
     that write a file for each task: two runs of a task may well say the same. `part` says that the
     file is one of many that make up its run, so that a report on the whole run replaces it.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 
 from passhat.ingest.document import Document, Kind
@@ -71,7 +72,7 @@ COMPANIONS = frozenset(
         *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
     }
 )
-"""The names of files that some format keeps beside its results: the words of a run, as a rule."""
+"""The names of files that some format keeps beside its results, mostly transcripts."""
 
 HIDDEN_RESULTS = frozenset(
     {".aider.results.json", ".deepeval", ".latest_run_full.json", ".latest_test_run.json"}
@@ -114,12 +115,36 @@ def _load(name: str) -> Reader:
 
 def readers_of(document: Document) -> Iterator[Reader]:
     """The readers that may know a document, in the order in which to ask."""
+    for name in formats_of(document):
+        yield READERS[name]
+
+
+def formats_of(document: Document) -> tuple[str, ...]:
+    """The names of the formats that a document may have, by its kind and its columns or keys."""
     heading = _heading(document)
-    for name, (_, kinds, words) in _FORMATS.items():
-        if document.kind in kinds and (
-            not words or heading is None or any(word in heading for word in words)
-        ):
-            yield READERS[name]
+    if heading is None:
+        return _formats_of_kind(document.kind, None)
+    if not _words_of_kind(document.kind).search(heading):
+        return _formats_of_kind(document.kind, "")
+    return _formats_of_kind(document.kind, heading)
+
+
+# The files of a folder have few headings between them.
+@lru_cache(maxsize=64)
+def _formats_of_kind(kind: Kind, heading: str | None) -> tuple[str, ...]:
+    return tuple(
+        name
+        for name, (_, kinds, words) in _FORMATS.items()
+        if kind in kinds
+        and (not words or heading is None or any(word in heading for word in words))
+    )
+
+
+@cache
+def _words_of_kind(kind: Kind) -> re.Pattern[str]:
+    """Any of the words by which the formats of a kind are known."""
+    words = {word for _, kinds, words in _FORMATS.values() if kind in kinds for word in words}
+    return re.compile("|".join(map(re.escape, sorted(words))) or r"(?!)")
 
 
 def _heading(document: Document) -> str | None:

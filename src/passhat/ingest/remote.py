@@ -154,7 +154,7 @@ def transcript_files(place: str) -> Iterator[tuple[str, Any]]:
 
 
 def _listing(files: Any, base: str) -> dict[str, Any]:
-    """The files at a path, in a folder or of a pattern, each with what the store says of it."""
+    """The files at a path, in a folder or of a pattern, each with the store's facts about it."""
     if any(mark in base for mark in _PATTERN):
         found = files.glob(base, detail=True)
     else:
@@ -171,7 +171,7 @@ def _is_transcripts(file: PurePath) -> bool:
 
 
 def _version(info: Any) -> tuple[str, ...]:
-    """What tells one version of a file from another, in the words of the usual stores."""
+    """What identifies the version of a file, under the names that the usual stores use."""
     keys = ("size", "ETag", "etag", "LastModified", "mtime", "created")
     return tuple(str(info.get(key)) for key in keys)
 
@@ -189,7 +189,7 @@ def _root(base: str, listed: Container[str]) -> str:
 
 
 def _inside(home: Path, name: str, root: str) -> Path:
-    """Where to put a file: below `home`, wherever its name would lead."""
+    """Where to put a file: always below `home`, whatever its name says."""
     target = (home / name.removeprefix(root).lstrip("/")).resolve()
     if not target.is_relative_to(home):
         raise ReadError(f"{name}: a file of that name cannot be copied")

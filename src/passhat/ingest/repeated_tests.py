@@ -22,7 +22,7 @@ _COUNTED = re.compile(
 """Names that say nothing but what is counted: "Question #1" and "Question #2" are two tasks."""
 
 _SURELY_STEPS = 3
-"""Three steps 1-3, 2-3, 3-3 are no parameters that somebody chose; 1-2 and 2-2 may be."""
+"""Three steps 1-3, 2-3, 3-3 are not chosen parameters; 1-2 and 2-2 may be."""
 
 NUMBERED_NOTE = "names that end in #1, #2, ... were read as runs of one task"
 
@@ -30,7 +30,7 @@ Strip = Callable[[Sequence[str], Sequence[bool]], list[str] | None]
 
 
 def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list[str]]:
-    """Each name without the mark of its repeat, and a note on what was taken for one.
+    """Each name without the mark of its repeat, and a note on what was read as one.
 
     Repeats that were skipped complete the others, so all names of a file must be given. What
     never `ran`, such as a module that cannot be imported, need not bear a mark.
@@ -61,7 +61,7 @@ def repeated_by_flakefinder(names: Sequence[str], ran: Sequence[bool]) -> bool:
 
 
 def numbered_note(column: str) -> str:
-    """What to say of a table in which rows were read as runs by the numbers in their names."""
+    """A note on a table whose rows were read as runs by the numbers in their names."""
     return f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document, decode
+from passhat.ingest.nested_runs import RawRow, list_of_runs, rows_of_runs
 from passhat.ingest.parquet import parquet_columns, parquet_names
 from passhat.messages import few, plural, short, short_value
 from passhat.records.column_names import (
@@ -66,7 +68,7 @@ class Sheet:
 class _Undecoded:
     """A column of a big file: its cells are decoded if they are asked for, and not kept.
 
-    Those of JSON are known by where they stand; a CSV is read again.
+    For JSON their positions are kept; a CSV is read again.
     """
 
     document: Document
@@ -80,6 +82,27 @@ class _Undecoded:
         return [None if raw is None else decode(name, raw, object) for raw in self.cells]
 
 
+TOTALS = ("total", "totals", "grand total", "overall", "average")
+"""What spreadsheets call a last row that sums up the others."""
+
+
+def without_total(sheet: Sheet, task: str) -> tuple[Sheet, list[str]]:
+    """A table without the last row that sums up the others, and the note that says so."""
+    cells = [] if sheet.separator is None else sheet.cells(task)
+    last = str(cells[-1]).strip() if len(cells) > 1 else ""
+    if last.lower() not in TOTALS or last in map(str, cells[:-1]):
+        return sheet, []
+    columns = {name: _decoded(cells)[:-1] for name, cells in sheet.columns.items()}
+    sheet = replace(sheet, columns=columns, numbers=sheet.numbers[:-1])
+    return sheet, [f'the last row, "{last}", sums up the others and was left out']
+
+
+def ends_in_total(document: Document) -> bool:
+    """Whether the last line of a CSV may be such a row."""
+    last = document.data[-400:].rstrip().rpartition(b"\n")[2].lower()
+    return document.kind == "text" and any(word.encode() in last for word in TOTALS)
+
+
 def column_names(document: Document) -> list[str]:
     """The names of the columns, for detection and for messages; empty where there are none."""
     if document.kind == "text":
@@ -89,11 +112,12 @@ def column_names(document: Document) -> list[str]:
             return []
     if document.kind == "parquet":
         return parquet_names(document)
+    if is_own_file(document):
+        return []
     if document.kind in ("lines", "array"):
-        return [] if is_own_file(document) else list(document.first)
+        return list(_first_row(document))
     if document.kind == "json":
-        found = _inner_list(document)
-        return list(found[1]) if found else list(document.first)
+        return list({**document.first, **_first_row(document)})
     return []
 
 
@@ -126,7 +150,7 @@ def sheet_of(document: Document) -> Sheet:
     if document.kind == "parquet":
         columns = parquet_columns(document)
         return Sheet(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
-    if len(document.data) > _BIG and _has_rows(document):
+    if lists_runs(document) or (len(document.data) > _BIG and _has_rows(document)):
         return _raw_sheet(document)
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
@@ -152,7 +176,8 @@ def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
     if document.kind == "text":
         lines = csv_lines(document)
         names = [name.strip() for name in next(lines, (1, []))[1]]
-        yield from (cells[names.index(column)] for _, cells in lines)
+        place = names.index(column)
+        yield from (cells[place] for _, cells in lines)
     elif _has_rows(document):
         for row in _raw_rows(document):
             first, *rest = [column] if column in row else column.split(".")
@@ -169,36 +194,59 @@ def _has_rows(document: Document) -> bool:
     return document.kind in ("lines", "array")
 
 
-def _raw_rows(document: Document) -> Iterator[Mapping[str, msgspec.Raw]]:
+def _raw_rows(document: Document) -> Iterator[RawRow]:
     """The rows of JSON one at a time, their cells not decoded yet; none where it is one object."""
+    return (row for _, row in _numbered_rows(document))
+
+
+def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
+    """The rows of JSON with their numbers; a row that lists runs is a row for each of them."""
+    key = lists_runs(document)
+    for number, row in _outer_rows(document):
+        if key is None:
+            yield number, row
+        else:
+            yield from ((number, run) for run in rows_of_runs(row, key))
+
+
+def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
+    """The rows as the file has them, without the one that says what passhat wrote."""
     shape = dict[str, msgspec.Raw]
     if document.kind == "array":
-        yield from document.entries(shape)
+        yield from enumerate(document.entries(shape))
     elif document.kind == "json":
         found = _inner_list(document)
-        yield from document.entries(shape, found[0]) if found else ()
+        yield from enumerate(document.entries(shape, found[0])) if found else ()
     else:
-        yield from (row for _, row in _raw_lines(document))
+        header = f'"{SCHEMA}"'.encode()
+        for number, row in document.lines(shape):
+            if bytes(row.get("schema", b"")) != header:
+                yield number, row
 
 
-def _raw_lines(document: Document) -> Iterator[tuple[int, Mapping[str, msgspec.Raw]]]:
-    """The lines of JSON Lines with their numbers, without the one that says what passhat wrote."""
-    header = f'"{SCHEMA}"'.encode()
-    for number, row in document.lines(dict[str, msgspec.Raw]):
-        if bytes(row.get("schema", b"")) != header:
-            yield number, row
+def lists_runs(document: Document) -> str | None:
+    """The key under which each row lists the runs of its task, by the first row."""
+    if document.kind not in ("json", "lines", "array"):
+        return None
+    found = _inner_list(document) if document.kind == "json" else None
+    first = document.first if document.kind != "json" else found[1] if found else {}
+    return list_of_runs(first)
+
+
+def _first_row(document: Document) -> Mapping[str, Any]:
+    """The first row of JSON; empty where it is one object."""
+    found = _inner_list(document) if document.kind == "json" else None
+    row = document.first if document.kind != "json" else found[1] if found else {}
+    key = list_of_runs(row)
+    return row if key is None else next(rows_of_runs(row, key))
 
 
 def _raw_sheet(document: Document) -> Sheet:
     """A sheet whose columns are decoded one by one: most of a log is words, seldom asked for."""
-    numbers: Sequence[int]
-    if document.kind == "lines":
-        numbered = list(_raw_lines(document))
-        rows, numbers = [row for _, row in numbered], [number for number, _ in numbered]
-    else:
-        shared = _shared(document) if document.kind == "json" else {}
-        rows = [{**shared, **row} for row in _raw_rows(document)]
-        numbers = range(len(rows))
+    shared = _shared(document) if document.kind == "json" else {}
+    numbered = list(_numbered_rows(document))
+    rows = [{**shared, **row} if shared else row for _, row in numbered]
+    numbers = [number for number, _ in numbered]
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {
         name: _Undecoded(document=document, column=name, cells=[row.get(name) for row in rows])
@@ -208,7 +256,7 @@ def _raw_sheet(document: Document) -> Sheet:
 
 
 def _shared(document: Document) -> dict[str, msgspec.Raw]:
-    """What an object says of all rows in its list."""
+    """The fields of an object that apply to all rows in its list."""
     return {
         key: raw
         for key, raw in document.first.items()
@@ -256,7 +304,7 @@ def _csv_sheet(document: Document) -> Sheet:
 def _csv_reader(document: Document) -> Any:
     encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
-    csv.field_size_limit(2**31 - 1)  # a transcript may stand in a cell; the file is bounded
+    csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
     return csv.reader(text, delimiter=_separator(document))
 
 
@@ -293,7 +341,7 @@ def _json_rows(document: Document) -> list[Row]:
     return [{**shared, **row} for row in rows]
 
 
-def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
+def _inner_list(document: Document) -> tuple[str, RawRow] | None:
     """The one list of rows inside an object, such as {"agent": ..., "runs": [{...}]}.
 
     None where there is none, and where the object itself is the row: a run with its messages.
@@ -307,16 +355,16 @@ def _inner_list(document: Document) -> tuple[str, Mapping[str, Any]] | None:
         return None
     try:
         entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
-        first = msgspec.json.decode(entries[0], type=dict[str, Any])
+        first = msgspec.json.decode(entries[0], type=dict[str, msgspec.Raw])
         if _is_row(document, found[0], first):
             return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         document.decode(dict[str, Any])  # says what is wrong, and in which line
         return None
-    return found[0], {**document.first, **first}
+    return found[0], first
 
 
-def _is_row(document: Document, key: str, entry: Mapping[str, Any]) -> bool:
+def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     """Whether an object is one run itself, and its list is about something within that run."""
     own = [
         name
@@ -332,7 +380,7 @@ def _is_row(document: Document, key: str, entry: Mapping[str, Any]) -> bool:
     if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
         return False  # a count or a rate of the runs in the list
     task = msgspec.json.decode(document.first[outer["task"]])
-    if "task" in inner and entry[inner["task"]] != task:
+    if "task" in inner and msgspec.json.decode(entry[inner["task"]]) != task:
         return False
     raise ReadError(
         f"{document.name}: says itself how {short_value(task)} ended "

@@ -108,8 +108,8 @@ def end_room(limit: int) -> int:
 class FileTurns:
     """What files say after an opening turn, one turn a file.
 
-    Files that no longer fit are counted and stay closed. All together is never cut again, so that
-    what the marks say of the rest is true.
+    Files that no longer fit are counted and not opened. The whole is never cut again, so the
+    counts in the marks stay true.
     """
 
     def __init__(self, document: Document, opening: Turn) -> None:

@@ -6,7 +6,10 @@ import hashlib
 import itertools
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
@@ -15,18 +18,22 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.sources import Part
 from passhat.records.column_names import ColumnMap
+from passhat.records.labels import Labels
 
 MOST_ROWS = 64
 """A file with more trials is checked by itself: there is little to save."""
 
 FEWEST_FILES = 8
 
+_DECISIVE = ("trial", "score", "passed", "outcome")
+"""A file without one of these is read in another way; any other column is only lacking."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
     """What one file says, before it is checked; the file's content is not kept.
 
-    `stem` is what to call its system where nothing else names it, `folder` where the file lies.
+    `stem` names its system where nothing else does; `folder` is the folder of the file.
     """
 
     name: str
@@ -85,13 +92,13 @@ def _kind(piece: Piece) -> tuple[Any, ...]:
     """What must be the same in files that are checked together."""
     table = piece.table
     alone = piece.sha256 if len(table) > MOST_ROWS else ""
-    columns = frozenset(table.columns)
-    return piece.reader.name, table.judged, table.graded, table.submission, columns, alone
+    columns = [name in table.columns for name in _DECISIVE]
+    return piece.reader.name, table.judged, table.graded, table.submission, *columns, alone
 
 
 def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
     joined = None
-    if len(pieces) >= FEWEST_FILES and _is_plain(mapping) and all(map(_counts_trials, pieces)):
+    if len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping):
         joined = _joined(pieces, mapping)
     if joined is None:  # one by one, so that an error or a note names its own file
         return [_alone(piece, mapping) for piece in pieces]
@@ -112,24 +119,28 @@ def _alone(piece: Piece, mapping: ColumnMap) -> Part:
 
 
 def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
-    """All files as one table, held by the first part; None where something must be said of one."""
+    """All files as one table, on the first part; None where one of them needs a note."""
     first = pieces[0]
-    columns = {name: list(_values(pieces, name)) for name in first.table.columns}
-    columns["system"] = list(_systems(pieces))
+    names = dict.fromkeys(name for piece in pieces for name in piece.table.columns)
+    columns = {name: list(_values(pieces, name)) for name in names}
+    columns["system"] = [name for piece in pieces for name in _systems(piece, mapping)]
     table = TrialTable(columns=columns, judged=first.table.judged, graded=first.table.graded)
     try:
-        trials = assemble(first, first.reader, table, mapping)
+        trials = assemble(first, first.reader, table, replace(mapping, name=None, system=None))
     except ReadError:
         return None
     if trials.sources[0].notes:
         return None
+    if mapping.name is not None:
+        codes = np.zeros(len(trials), dtype=np.int32)
+        trials = replace(trials, system=Labels((mapping.name,), codes))
     return [
         Part(
             trials=None if place else trials,
             source=source_of(piece, piece.reader, piece.table, mapping),
             size=len(piece.table),
             given=piece.given,
-            numbered=piece.numbered,
+            numbered=piece.numbered and "trial" not in mapping.left_out(),
             said=piece.said,
             submission=piece.table.submission,
         )
@@ -137,8 +148,19 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     ]
 
 
-def _is_plain(mapping: ColumnMap) -> bool:
-    return mapping.name is None and mapping.pass_if is None and not mapping.left_out()
+def _may_join(pieces: Sequence[Piece], mapping: ColumnMap) -> bool:
+    """Whether no rule looks at all trials of a file together."""
+    if mapping.family_pattern is not None:
+        return False
+    if mapping.pass_if is not None and not all(piece.table.judged for piece in pieces):
+        return False
+    if mapping.name is not None and any(_has_several(piece, mapping) for piece in pieces):
+        return False
+    return all(map(_counts_trials, pieces))
+
+
+def _has_several(piece: Piece, mapping: ColumnMap) -> bool:
+    return len({str(name).strip() for name in _systems(piece, mapping)}) > 1
 
 
 def _counts_trials(piece: Piece) -> bool:
@@ -150,9 +172,12 @@ def _counts_trials(piece: Piece) -> bool:
 
 
 def _values(pieces: Sequence[Piece], name: str) -> Iterator[Any]:
-    return itertools.chain.from_iterable(piece.table.columns[name] for piece in pieces)
-
-
-def _systems(pieces: Sequence[Piece]) -> Iterator[Any]:
+    nothing = () if name in ("tags", "tools") else None
     for piece in pieces:
-        yield from piece.table.columns.get("system") or [piece.stem] * len(piece.table)
+        columns = piece.table.columns
+        yield from columns[name] if name in columns else [nothing] * len(piece.table)
+
+
+def _systems(piece: Piece, mapping: ColumnMap) -> Sequence[Any]:
+    given = () if "system" in mapping.left_out() else piece.table.columns.get("system")
+    return given or [piece.stem] * len(piece.table)

@@ -105,8 +105,8 @@ def _one_source(
 def _joint_facts(sources: Sequence[Source]) -> Facts:
     """How several files of one format were read; where they differ, all the ways, up to three."""
     ways: dict[str, dict[str, None]] = {}
-    for source in sources:
-        for part, words in source.read_as:
+    for facts in dict.fromkeys(source.read_as for source in sources):
+        for part, words in facts:
             ways.setdefault(part, {})[words] = None
     joined = {part: listed(words, MOST_NAMES) for part, words in ways.items()}
     left_out = joined.pop(LEFT_OUT, None)
@@ -131,7 +131,7 @@ def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
 
 
 def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap) -> Iterable[str]:
-    """The files left out: those that nobody knows together, the others with their reasons."""
+    """The files left out: those of unknown format together, the others with their reasons."""
     unknown: list[str] = []
     reasons: dict[str, list[str]] = {}
     for path, error in skipped.items():
@@ -161,7 +161,7 @@ def _inside(path: str, given: Input) -> str:
 
 
 def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
-    """What to say of files that hold no transcripts, where they were asked for.
+    """A note on files without transcripts, where transcripts were asked for.
 
     >>> _silent_note([["hello"], [None], [None, None]])
     '2 of 3 files hold no transcripts'

@@ -6,13 +6,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from passhat.errors import ReadError
-from passhat.messages import short, short_value
+from passhat.ingest.rows import Sheet
+from passhat.ingest.written_numbers import comma_fault
+from passhat.messages import few, short, short_value
 from passhat.records.column_names import ColumnMap
+from passhat.records.outcome_words import ColumnCondition, is_missing, seen
 from passhat.records.table_meanings import Conflict, aggregate_column
+
+_NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
+_NO_NUMBER = (
+    'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
+    "its row out"
+)
 
 
 def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
-    """Which column became what, and what stands in for columns that are not there."""
+    """Which column became what, and what replaces columns that are missing."""
     named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
     outcome = named.pop("passed", "")
     if not outcome:
@@ -55,4 +64,40 @@ def conflicting(where: str, conflict: Conflict) -> ReadError:
         f'{where}: the columns "{short(one)}" ({first}) and "{short(two)}" ({second}) disagree on '
         f"whether the trial passed; choose one with `passed={short(one)!r}` or "
         f"`passed={short(two)!r}`"
+    )
+
+
+def no_outcome(
+    name: str,
+    where: str,
+    row: int,
+    found: Mapping[str, str],
+    sheet: Sheet,
+    tests: Sequence[ColumnCondition],
+) -> ReadError:
+    """The error of a row that does not say how its trial ended."""
+    usual = found.get("passed") or found.get("score", "")
+    columns = [found.get(test.column, test.column) for test in tests] or [usual]
+    for column in columns:
+        cell = sheet.cells(column)[row]
+        nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
+        fault = nothing if is_missing(cell) else comma_fault(cell)
+        if fault:
+            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
+    if tests:
+        shown = few(
+            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
+        )
+        return ReadError(f"{name}, {where}: `pass_if` compares with a number, but {shown}")
+    cells, called = sheet.cells(usual), short(usual)
+    if isinstance(cells[row], Mapping) and cells[row]:
+        field = short(next(iter(cells[row])))
+        return ReadError(
+            f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
+            f"whether the trial passed, such as `passed='{called}.{field}'`"
+        )
+    return ReadError(
+        f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
+        f"trial passed. The column holds {seen(cells)}; say what passes with "
+        f"`pass_if='{called}==...'`"
     )

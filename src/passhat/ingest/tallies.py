@@ -46,7 +46,7 @@ from passhat.records.tally import significant
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
-"""From here on a plain table is counted by an engine, never held as rows."""
+"""From this size on a plain table is counted by an engine and never loaded as rows."""
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -81,7 +81,7 @@ def count_big(
     mapping: ColumnMap | None = None,
     duplicates: Duplicates = "error",
 ) -> list[Tally] | None:
-    """The counts of a single CSV, JSON Lines or Parquet table too big to be held as rows.
+    """The counts of a single CSV, JSON Lines or Parquet table too big to load as rows.
 
     Or of a saved report on such a table. None where the rows themselves can be read, or must be.
     """

@@ -82,7 +82,7 @@ def scan_shard(
 def read_rows(place: Place, name: str, rows: Sequence[int | None]) -> Iterator[str | None]:
     """The texts of these rows of a shard, in their order; None for None.
 
-    Only the groups that hold a row are read, and one is held at a time: cheap for rows in order.
+    Only the groups with a wanted row are read, one in memory at a time: cheap for rows in order.
     """
     with _opened(place, name) as file:
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
@@ -138,7 +138,7 @@ def _word(outcome: Outcome | None) -> str | None:
 
 @contextmanager
 def _opened(place: Place, name: str) -> Iterator[Any]:
-    """The file, after a look at what it says of itself."""
+    """The file, once its metadata has been checked."""
     pyarrow, parquet = _arrow("reading transcripts of a dataset")
     try:
         with parquet.ParquetFile(place) as file:

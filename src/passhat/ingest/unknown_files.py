@@ -1,7 +1,8 @@
-"""What to say of a file that no reader knows: what it seems to be, and which file to give."""
+"""The error for a file of unknown format: what it seems to be, and which file to give instead."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from passhat.errors import ReadError, UnknownFile
@@ -69,11 +70,30 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("task_id", "prompt", "entry_point"): (
         "holds problems, not results; give what the evaluation of their solutions wrote"
     ),
+    ("testRunLink",): (
+        "links to a test run on Confident AI and holds no results; give the test run that "
+        "`deepeval test run` leaves in .deepeval where nobody is logged in"
+    ),
+    ("Action", "Package"): (
+        "is what `go test -json` prints; write JUnit XML with `gotestsum --junitfile` and give that"
+    ),
+    ("stats", "tests", "passes", "failures"): (
+        "is Mocha's JSON report; write JUnit XML with mocha-junit-reporter, or CTRF, and give that"
+    ),
+    ("numTotalTests", "testResults"): (
+        "is the JSON report of Jest or Vitest; write JUnit XML or CTRF with a reporter, and give "
+        "that"
+    ),
+    ("examples", "summary_line"): (
+        "is RSpec's JSON report; write JUnit XML with rspec_junit_formatter and give that"
+    ),
     ("scenario_spec", "adapter_spec"): (
         "holds the settings of a HELM run; give per_instance_stats.json from the same folder"
     ),
 }
 """Files of known tools that hold no trial, by their keys, and which file does."""
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 OWN = "passhat."
 """How the schema of what passhat writes begins."""
@@ -139,9 +159,19 @@ def _nature(document: Document, names: list[str]) -> str | None:
     if document.kind == "zip":
         return "is a ZIP archive without an Inspect log; unpack it"
     if document.kind == "xml":
-        return "is XML, but no JUnit report: its root must be <testsuites> or <testsuite>"
+        root = re.search(rb"<([A-Za-z_][\w:.-]{0,60})", document.data[:4096])
+        found = f", not <{short(root[1].decode())}>" if root else ""
+        return f"is XML, but no JUnit report: its root must be <testsuites> or <testsuite>{found}"
     if document.kind == "array" and not document.first:
         return "is a list without objects; each trial must be one, with its task and outcome"
+    if document.data.startswith(_LFS_POINTER):
+        return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
+    if document.name.endswith((".yml", ".yaml")):
+        return (
+            "is YAML, which holds settings or means; give the table or log with a row for each run"
+        )
     if document.kind == "text" and not names:
         return "is not text in UTF-8; save it as UTF-8 again"
+    if document.kind == "text" and len(names) == 1 and len(names[0].split()) > 2:
+        return "is text, not a table: its first line has no columns"
     return None

@@ -9,11 +9,12 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.rows import Sheet
-from passhat.messages import short, short_value
+from passhat.messages import few, short, short_value
+from passhat.records import FEATURES
 from passhat.records.outcome_words import ColumnCondition, is_missing, number
 
 SEPARATORS = (";", "\t")
-"""Between cells, these leave the comma free to stand inside of numbers."""
+"""With these between cells, a comma may be part of a number."""
 
 _POWER = r"(?:[eE][+-]?\d+)?"
 _COMMA = re.compile(rf"[+-]?\d*,\d+{_POWER}")
@@ -46,8 +47,34 @@ def with_points(cells: Sequence[Any]) -> list[str] | None:
     return [str(cell).replace(",", ".") for cell in cells]
 
 
+def without_commas(
+    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Sheet, list[str]]:
+    """Decimal commas as points where the separator leaves them free, and the note that says so."""
+    if sheet.separator not in SEPARATORS:
+        return sheet, []
+    compared = [found.get(test.column, test.column) for test in tests]
+    read = {
+        column: points
+        for column in dict.fromkeys((*number_columns(found), *compared))
+        if (points := with_points(sheet.cells(column))) is not None
+    }
+    if not read:
+        return sheet, []
+    column, points = next(iter(read.items()))
+    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
+    example = f"{sheet.cells(column)[at]} is {points[at]}"
+    note = f"decimal commas were read as points in {few(read)} ({example})"
+    return replace(sheet, columns={**sheet.columns, **read}), [note]
+
+
+def number_columns(found: Mapping[str, str]) -> list[str]:
+    """The columns that may hold numbers."""
+    return [found[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in found]
+
+
 def comma_fault(cell: Any) -> str | None:
-    """What to say of a cell that is a number but for its comma; None for any other.
+    """The error for a cell that is a number but for its comma; None for any other.
 
     >>> comma_fault("1,234")
     "'1,234' may be 1.234 or 1234; write numbers with a point, or without any mark"

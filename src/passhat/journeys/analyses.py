@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
     from passhat.journeys.results import Place
-    from passhat.records import ErrorPolicy, Trials
+    from passhat.records import Duplicates, ErrorPolicy, Trials
 
 LARGEST_ICC = 0.95
 """A gate is planned with at most this share of spread between tasks: at 1 runs would not differ."""
@@ -81,8 +81,9 @@ def compare_results(
 ) -> Comparison | RankReport:
     """Is one agent better than another, on the same tasks? More than two are ranked.
 
-    Two files or runs of one agent each are the two sides; otherwise each agent is one. The
-    difference is the first minus the second. Where a side is a run of the history, the spread
+    Two files or runs of one agent each are the two sides, as are two of several agents where `only`
+    names one that both hold; otherwise each agent is a side. The difference is the first minus the
+    second. Where a side is a run of the history, the spread
     between days is part of it, from five stored runs of the suite on.
     """
     sides, held = _sides(results, only)
@@ -248,10 +249,13 @@ def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
     from passhat.records import Trials
 
     results = None if isinstance(given, Trials) else as_results(given)
-    if results is not None and len(results.paths) == 2 and not only:
+    if results is not None and len(results.paths) == 2:
         parts = [one.trials() for one in results.each()]
-        if all(len(part.systems) == 1 for part in parts):
+        if len(set(only)) == 1 and all(only[0] in part.systems for part in parts):
+            parts = [part.where(system=only[0]) for part in parts]
+        if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):
             return _told_apart(parts, results), 2
+        _refuse_before_and_after(parts, results.duplicates)
     every = given if isinstance(given, Trials) else trials_of(given)
     trials = choose_systems(every, only)
     names = tuple(dict.fromkeys(only)) or trials.systems
@@ -260,12 +264,28 @@ def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
     return [trials.where(system=name) for name in names], len(every.systems)
 
 
+def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) -> None:
+    """Two results with the same runs of the same agents are not one table of several agents."""
+    from passhat.records import Trials
+
+    both = [name for name in parts[0].systems if name in parts[1].systems]
+    if not both:
+        return
+    try:
+        Trials.concat(parts, duplicates=duplicates)
+    except ArgumentError as error:
+        raise InputError(
+            f"both results hold {listed(both)}: name the agent to compare with itself, before and "
+            "after, with `only=AGENT`"
+        ) from error
+
+
 def _days(given: ResultsLike, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
     """How much results vary from day to day, where one of the two is a stored run."""
     from passhat.records import Trials
 
     results = None if isinstance(given, Trials) else as_results(given)
-    if results is None or len(results.paths) != 2 or only:
+    if results is None or len(results.paths) != 2 or len(set(only)) > 1:
         return None
     return days_between(results, errors)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -83,7 +82,8 @@ def conclude(
         floored=floored(suite),
         exempt=frozenset(variants(suite).values() if judges else trials.systems),
         nothing_ran=all(trial.outcome is Outcome.ERRORED for trial in result.trials),
-        results=shlex.quote(opened.name) if opened.name else None,
+        results=opened.results,
+        store=opened.name or None,
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
         coverage=_coverage(result, coverage_threshold),

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from passhat.runner.cassettes import CassetteSet
 
 
+NOTHING_ADDED = "no run was added: the gates were settled, and --until-settled stops there"
 JUDGED_BEFORE = (
     "The gates were judged before these runs were added. Each look at a fixed number of runs may "
     "be wrong at the stated rate, and the rates add up; a run until settled has one rate for all."
@@ -135,6 +136,7 @@ def conduct(
         # Before anything is paid for: a baseline that is not there is an error of the request.
         baselines = baselines_of(job.gates, job.suite, opened)
         rule = job.rule(baselines)
+        kept = 0 if opened.run is None else opened.run.trials
         if rule is None and _lacks_trials(job, opened):
             refuse_unreachable(job.suite, asked)
         if on_event is not None:
@@ -166,15 +168,19 @@ def conduct(
             verdicts=verdicts,
             transcripts=transcripts,
             coverage_threshold=job.request.coverage_threshold,
-            notes=_notes(job, rule),
+            notes=_notes(job, rule, added=len(result.trials) - kept),
             judges=job.request.shard is None,
         )
 
 
-def _notes(job: RunJob, rule: StoppingRule | None) -> list[str]:
-    if rule is not None:
-        return [rule.late_sentence] if rule.late_sentence else []
-    return [JUDGED_BEFORE] if job.extended and job.gates else []
+def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
+    if rule is None:
+        return [JUDGED_BEFORE] if job.extended and job.gates else []
+    late = [rule.late_sentence] if rule.late_sentence else []
+    if job.extended and not added:
+        runs = f"passhat run --runs {job.request.runs}"
+        late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, settled or not")
+    return late
 
 
 def _refuse_absent(suite: Suite) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passhat.errors import HistoryError, InputError, LostRun, StoreError
+from passhat.errors import HistoryError, InputError, LostRun, RunInterrupted, StoreError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -40,6 +40,17 @@ class RunStore:
         if self.run is None:
             return None
         return _resume_command(self.run.key, self.name)
+
+    @property
+    def results(self) -> str | None:
+        """What a command reads to see this run, as a shell has it; None where nothing was kept."""
+        from passhat.history import DEFAULT_PATH
+
+        if self.run is None:
+            return None
+        if self.name == str(DEFAULT_PATH):
+            return self.run.key
+        return f"{shlex.quote(self.name)} --run {self.run.key}"
 
     @property
     def more_runs(self) -> MoreRuns | None:
@@ -117,7 +128,8 @@ def open_run_store(
             except BaseException as error:
                 with suppress(StoreError):  # the first error is the one to report
                     if _is_worth_keeping(opened, error):
-                        history.finish_run(run, "failed")
+                        signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
+                        history.finish_run(run, "interrupted" if signalled else "failed")
                     else:
                         history.delete(run)
                 raise
@@ -149,6 +161,13 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
             if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
                 return NamedRun(run=run)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def resume_newest(runs: Sequence[Run], store: str) -> str | None:
+    """The command that resumes the first of these runs that a signal, a crash or a budget ended."""
+    ended = (run for run in runs if run.status in UNFINISHED and run.status != "running")
+    found = next((run for run in ended if run.options.get("suite")), None)
+    return None if found is None else _resume_command(found.key, store)
 
 
 def more_runs(run: Run, reference: str, store: str) -> MoreRuns | None:
@@ -195,7 +214,7 @@ def is_absent(store: str | Path) -> bool:
 
 
 def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:
-    """Whether anything can be gone on with: a request that was refused has brought nothing."""
+    """Whether there is something to resume: a request that was refused has brought nothing."""
     if isinstance(error, InputError):
         return bool(opened.journal.finished() or opened.journal.answered())
     return bool(opened.journal.launched())

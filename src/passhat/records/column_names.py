@@ -12,7 +12,10 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
-    "system": ("system", "agent", "agent_name", "agent_id", "model", "model_name", "system_name"),
+    "system": (
+        *("system", "agent", "agent_name", "agent_id", "model", "model_name", "model_id", "llm"),
+        "system_name",
+    ),
     "task": (
         *("task", "task_id", "task_name", "instance_id", "case", "case_id", "case_name"),
         *("test_case", "test_id", "test_name", "test", "example_id", "sample_id"),
@@ -21,7 +24,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "trial": (
         *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
         *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
-        "iteration",
+        *("iteration", "trial_num", "run_num"),
     ),
     "passed": (
         *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
@@ -72,8 +75,8 @@ _LONGEST_KEPT = 200
 class ColumnMap:
     """Which column, field or attribute says what, where the usual names do not.
 
-    `task` may name several columns, joined by commas. `pass_if` is a comparison such as
-    `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
+    `task` and `system` may name several columns, joined by commas. `pass_if` is a comparison such
+    as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with the
     transcripts, read only where these are asked for. An empty name leaves out what a usual name
     would find: `cost=""`.
@@ -232,6 +235,17 @@ def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
 def has_column(names: Collection[str], column: str) -> bool:
     """Whether there is such a column, or one that a dotted path begins with."""
     return column in names or column.partition(".")[0] in names
+
+
+def name_parts(names: Collection[str], column: str) -> list[str]:
+    """The columns that make up the name of a task or a system: one, or those that commas join.
+
+    >>> name_parts(["suite", "case"], "suite,case")
+    ['suite', 'case']
+    """
+    if has_column(names, column):
+        return [column]
+    return [part.strip() for part in column.split(",")]
 
 
 def leave_out(meaning: str) -> str:

@@ -62,7 +62,8 @@ def duplicate_trials(keys: TrialKeys) -> ArgumentError:
     twice = [f"{system} / {task} / trial {trial}" for system, task, trial in keys.repeated()]
     return ArgumentError(
         "trial",
-        'must number the attempts of a system at a task, each once (duplicates="last" keeps the '
-        f'last of each, duplicates="keep" all, as different runs); {len(twice):,} occur more often',
+        'must number the attempts of a system at a task, each once (`duplicates="last"` keeps the '
+        'last of each, `duplicates="keep"` all, as different runs); '
+        f"{len(twice):,} occur more often",
         twice,
     )

@@ -19,6 +19,7 @@ WORDS: Mapping[str, Outcome] = {
         (
             *("1", "1.0", "true", "t", "yes", "y", "pass", "passed", "success", "succeeded"),
             *("successful", "resolved", "solved", "correct", "c", "ok", "accepted"),
+            *("✓", "✔", "✔\ufe0f", "✅", "☑", "☑\ufe0f"),
         ),
         Outcome.PASSED,
     ),
@@ -26,6 +27,7 @@ WORDS: Mapping[str, Outcome] = {
         (
             *("0", "0.0", "false", "f", "no", "n", "fail", "failed", "failure", "unsuccessful"),
             *("unresolved", "unsolved", "incorrect", "i", "wrong", "rejected"),
+            *("✗", "✘", "✖", "✖\ufe0f", "❌", "✕"),
         ),
         Outcome.FAILED,
     ),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from passhat.fast_dataclass import dataclass
-from passhat.messages import short
+from passhat.messages import few, short
 from passhat.records.column_names import (
+    ALIASES,
     ColumnMap,
     find_columns,
     is_weak,
+    name_parts,
     usual_name,
     verdict_columns,
 )
@@ -23,10 +25,13 @@ from passhat.records.outcome_words import (
     number,
     outcomes_of,
 )
-from passhat.records.trial import Outcome
+from passhat.records.trial import FEATURES, Outcome
 
 Cells = Callable[[str], Sequence[Any]]
 """The cells of a column, by its name."""
+
+Differ = Callable[[str, Sequence[str]], bool]
+"""Whether some rows that agree in all of the last columns differ in the first one."""
 
 LONGEST_AGENT = 120
 MOST_WORDS = 6
@@ -36,6 +41,24 @@ TASK_IDS = frozenset(
     ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
 )
 """Columns that name one task, where a column called "task" holds its text or the benchmark."""
+
+QUESTIONS = ("question", "question_id", "problem", "problem_id", "query", "instance_id")
+"""Columns that tell tasks apart where a column "task" only names their kind.
+
+Other ids ("task_id", "sample_id", "item_id") may as well number the runs of a task.
+"""
+
+MODELS = ("model", "model_name", "model_id", "llm")
+
+CONFIGURATIONS = (
+    *("agent", "agent_name", *MODELS, "config", "config_id"),
+    *("config_name", "configuration", "variant", "condition", "arm", "treatment", "harness"),
+    *("scaffold", "framework", "method", "approach", "strategy", "prompt_version"),
+)
+"""Columns that say what was run: rows that differ in one are no runs of one system."""
+
+COUNTED = ("turns", "tool_calls")
+"""What may be given as a list of them; the number of its entries is read."""
 
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
@@ -54,9 +77,11 @@ class Conflict:
 
 
 def find_meanings(
-    names: Iterable[str], mapping: ColumnMap, cells: Cells
+    names: Iterable[str], mapping: ColumnMap, cells: Cells, differ: Differ | None = None
 ) -> tuple[dict[str, str], list[str]]:
     """Which column holds what, and notes on columns that only seem to name the agent or the task.
+
+    `differ` is asked where the rows are too many to be given as cells.
 
     >>> table = {"task": ["a"], "system": ["You are a helpful assistant. Be brief."], "ok": [1]}
     >>> find_meanings(table, ColumnMap(passed="ok"), table.__getitem__)[0]
@@ -66,12 +91,125 @@ def find_meanings(
     notes: list[str] = []
     while True:
         found = find_columns(names, mapping)
-        unfit = _unfit_system(found, mapping, cells) or _unfit_task(found, names, mapping, cells)
+        unfit = (
+            _unfit_system(found, mapping, cells)
+            or _unfit_task(found, names, mapping, cells)
+            or _unfit_feature(found, mapping, cells)
+        )
         if unfit is None:
-            return found, notes
+            break
         column, note = unfit
         names.remove(column)
         notes.append(note)
+    if "task" in found:
+        differ = differ or partial(rows_differ, cells)
+        notes += _tell_tasks_apart(found, names, mapping, differ)
+        notes += _tell_systems_apart(found, names, mapping, cells, differ)
+    return found, notes
+
+
+def rows_differ(cells: Cells, column: str, within: Sequence[str]) -> bool:
+    """Whether some rows that agree in all columns `within` differ in a column.
+
+    >>> table = {"task": ["a", "b", "a"], "model": ["x", "y", "z"]}
+    >>> rows_differ(table.__getitem__, "model", ["task"])
+    True
+    """
+    first: dict[tuple[Any, ...], Any] = {}
+    keys = zip(*map(cells, within), strict=True)
+    try:
+        return any(
+            first.setdefault(key, cell) != cell
+            for key, cell in zip(keys, cells(column), strict=True)
+            if not is_missing(cell)
+        )
+    except TypeError:  # lists and objects name nothing
+        return False
+
+
+def _tell_tasks_apart(
+    found: dict[str, str], names: Sequence[str], mapping: ColumnMap, differ: Differ
+) -> list[str]:
+    """Add the column of questions to the task, where rows of one "task" ask different ones."""
+    if mapping.task or "trial" in found:
+        return []
+    kind = found["task"]
+    within = [found[meaning] for meaning in ("system", "task") if meaning in found]
+    for column in _unused(names, QUESTIONS, found):
+        if differ(column, within):
+            found["task"] = f"{kind},{column}"
+            note = f'rows of one "{short(kind)}" differ in "{short(column)}"'
+            return [f"{note}, so both name the task (`task={short(kind)!r}` takes the first alone)"]
+    return []
+
+
+def _tell_systems_apart(
+    found: dict[str, str], names: Sequence[str], mapping: ColumnMap, cells: Cells, differ: Differ
+) -> list[str]:
+    """Add columns such as "model" and "condition" to the system, where a task has several."""
+    if mapping.system or "system" in mapping.left_out():
+        return []
+    parts = [found["system"]] if "system" in found else []
+    task = name_parts(names, found["task"])
+    for column in _unused(names, CONFIGURATIONS, found):
+        if _names_agents(column, cells(column)) and differ(column, [*parts, *task]):
+            parts.append(column)
+    added = parts[1:] if "system" in found else parts
+    if not added:
+        return []
+    found["system"] = ",".join(parts)
+    pooled = (
+        f"`system={short(parts[0])!r}` takes the first alone"
+        if parts[1:]
+        else "`system=''` pools them"
+    )
+    names = f'"{short(found["system"])}"'
+    return [f"rows of one task differ in {few(added)}, so {names} names the agent ({pooled})"]
+
+
+def model_of(
+    names: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> str | None:
+    """The one model of a table whose agents have another name: files may differ in it.
+
+    >>> table = {"agent": ["a", "a"], "task": ["x", "y"], "model": ["m", "m"]}
+    >>> found = {"system": "agent", "task": "task"}
+    >>> model_of(list(table), found, ColumnMap(), table.__getitem__)
+    'm'
+    """
+    if "system" not in found or mapping.system or mapping.name:
+        return None
+    for column in _unused(names, MODELS, found):
+        distinct = set(map(str, cells(column)))
+        return distinct.pop().replace("/", "-") if len(distinct) == 1 else None
+    return None
+
+
+def _names_agents(column: str, values: Sequence[Any]) -> bool:
+    """Whether a column can be part of an agent's name: no prompts, no settings of one row each."""
+    if holds_prompts(values):
+        return False
+    return usual_name(column) in ALIASES["system"] or len(set(values)) < len(values)
+
+
+def _unused(names: Iterable[str], known: Sequence[str], found: Mapping[str, str]) -> list[str]:
+    """The columns whose names are known and that mean nothing else, in the order of the names."""
+    taken = {part for column in found.values() for part in (column, *column.split(","))}
+    return [name for name in names if usual_name(name) in known and name not in taken]
+
+
+def name_cells(names: Collection[str], column: str, cells: Cells) -> list[Any]:
+    """The names in a column, or in several that commas join.
+
+    >>> table = {"agent": ["a", "b"], "model": ["x", None]}
+    >>> name_cells(table, "agent,model", table.__getitem__)
+    ['a/x', 'b']
+    """
+    parts = name_parts(names, column)
+    if len(parts) == 1:
+        return list(cells(parts[0]))
+    rows = zip(*map(cells, parts), strict=True)
+    return ["/".join(str(cell) for cell in row if not is_missing(cell)) for row in rows]
 
 
 def _unfit_system(
@@ -113,6 +251,21 @@ def _unfit_task(
         f'column "{short(column)}" {holds}, so "{instead}" is read as the task '
         f"(`task={short(column)!r}` takes the other)"
     )
+
+
+def _unfit_feature(
+    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column that is called like a number of the run and holds objects, with a note on it."""
+    chosen = mapping.chosen()
+    for meaning in FEATURES:
+        column = found.get(meaning)
+        if column is None or meaning in chosen:
+            continue
+        first = next((cell for cell in cells(column) if cell is not None), None)
+        if isinstance(first, Mapping) or (isinstance(first, list) and meaning not in COUNTED):
+            return column, f'column "{short(column)}" holds objects, not numbers, and was left out'
+    return None
 
 
 def _constant(values: Sequence[Any]) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from passhat.errors import ArgumentError
 from passhat.messages import listed, short
-from passhat.records.column_names import ALIASES, ColumnMap, milliseconds
+from passhat.records.column_names import ALIASES, ColumnMap, milliseconds, name_parts
 from passhat.records.outcome_words import error_text, is_missing, number, parse_pass_if
 from passhat.records.source import Facts
 from passhat.records.table_meanings import (
+    COUNTED,
     aggregate_column,
     find_conflict,
     find_meanings,
     judged_outcomes,
     letter_scores,
+    name_cells,
     stated_outcomes,
     with_errors,
 )
@@ -40,7 +42,7 @@ def read_columns(
     found, notes = find_meanings(given, mapping, lambda column: given.get(column, ()))
     _check_enough(argument, given, found, mapping)
     columns = {
-        meaning: typed_cells(meaning, column, given[column])
+        meaning: typed_cells(meaning, column, name_cells(given, column, given.__getitem__))
         for meaning, column in found.items()
         if meaning != "passed"
     }
@@ -67,6 +69,8 @@ def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
         return [None if is_missing(cell) else str(cell) for cell in cells]
     if meaning == "seconds" and milliseconds(column):
         return [_thousandth(cell) for cell in cells]
+    if meaning in COUNTED:
+        return [len(cell) if isinstance(cell, list) else cell for cell in cells]
     return list(cells)
 
 
@@ -93,9 +97,14 @@ def trial_numbers(values: Sequence[Any], systems: Sequence[Any], tasks: Sequence
 
 
 def _check_named(argument: str, given: Columns, mapping: ColumnMap) -> None:
-    for column in mapping.chosen().values():
+    for column in _chosen_columns(given, mapping):
         if column not in given:
             raise ArgumentError(argument, f"must have the column {column}", sorted(given))
+
+
+def _chosen_columns(given: Columns, mapping: ColumnMap) -> Iterator[str]:
+    for meaning, column in mapping.chosen().items():
+        yield from name_parts(given, column) if meaning in ("task", "system") else [column]
 
 
 def _check_enough(

@@ -12,7 +12,9 @@ GLOSSARY: Mapping[str, str] = {
     "task": "one thing the agent is asked to do, with a way to tell whether it did it",
     "system": "the agent under test: a name, a model, a configuration",
     "trial": "one attempt by one system at one task: passed, failed or errored",
-    "run": "one trial of every task of a suite, or one attempt at one task",
+    "run": "one attempt at one task: a trial, by the word that --runs and most people use",
+    "stored run": "all that one `passhat run` did, kept in the history under a key",
+    "re-run": "one trial of every task of the suite; also called a round",
     "suite": "the tasks, how often to run each, and what to demand of the results",
     "pass@k": "the chance that at least one of k attempts at a task succeeds",
     "pass^k": 'the chance that all k attempts at a task succeed (say "pass hat k")',
@@ -23,7 +25,8 @@ GLOSSARY: Mapping[str, str] = {
     "dependable": (
         f"k successes in a row at least {percent(DEPENDABLE)} of the time. A report says that you "
         "can depend on an agent where the whole interval for this suite lies above that, that you "
-        "cannot where all of it lies below, and otherwise that it is too early to say"
+        "cannot where all of it lies below, and otherwise that it is too early to say. k is at "
+        "least 2 there: one run of a task cannot show what the next one does"
     ),
     "this suite": "an interval for these very tasks, run again and again",
     "tasks like these": "a wider interval, for other tasks of the same kind",
@@ -35,8 +38,7 @@ GLOSSARY: Mapping[str, str] = {
     "errored": "the attempt broke (a timeout, a crash) before it could pass or fail",
     "luck": "the share of the variation between runs that running again would redraw",
     "ICC": "intraclass correlation: the share of the variation that comes from the task",
-    "seeds": "how far the mean moves when only the random seed changes",
-    "rounds": "how far the mean moves from one run of the whole suite to the next",
+    "seed": "the number that a re-run of the suite hands to every agent that takes one",
     "extrapolated": "what a fitted model expects beyond the runs there are; not a measurement",
     "bar": "the pass^k that a task should reach",
     "correlation with passing": "whether, within a task, longer or dearer runs pass more often",
@@ -54,8 +56,8 @@ LABEL_RULE = (
     f"A task gets the label whose chance is at least {CERTAINTY:.0%}: solid for a pass rate above "
     f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between; without one it is "
     "undecided. The chances come from the task's own runs and from how the tasks of the suite "
-    "differ, with a margin for how well that is known; flaky also takes runs that by themselves "
-    "exclude the other two, so never runs that all ended alike."
+    "differ, with a margin for how well that is known. A task that ran once is undecided; flaky "
+    "also takes runs that by themselves exclude the other two, so never runs that all ended alike."
 ).replace("%", " %")
 """How labels are given: `label_tasks` in words."""
 

@@ -20,6 +20,7 @@ from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
 DEPENDABLE = 0.9
 """The line the opening sentence draws: k successes in a row at least nine times in ten."""
 
+ONE_ATTEMPT = "pass^1"
 LONGEST_REASON = 160
 _MOST_NAMES = 3
 
@@ -71,10 +72,13 @@ def chip(system: SystemReport, *, k: int | None = None) -> Chip:
     """The verdict on a system in two or three words, at the k of the headline or another."""
     if all_errored(system):
         return Chip("No run finished", "none")
-    streak = system.pass_hat(headline_k(system) if k is None else k)
+    k = headline_k(system) if k is None else k
+    streak = system.pass_hat(k)
     if is_dependable(streak):
         return Chip("Dependable", "good")
-    return Chip("Not dependable", "bad") if is_refuted(streak) else Chip("Not settled yet", "open")
+    if is_refuted(streak):
+        return Chip("Not dependable", "bad")
+    return Chip("One attempt only" if k == 1 else "Not settled yet", "open")
 
 
 def overview_chip(report: Report, *, k: int | None = None) -> Chip:
@@ -89,13 +93,21 @@ def overview_chip(report: Report, *, k: int | None = None) -> Chip:
 
 
 def is_dependable(streak: Metric) -> bool:
+    """Whether pass^k is shown to be above the line for a k of at least 2.
+
+    pass^1 cannot show it: one attempt says nothing about several in a row.
+    """
+    return streak.name != ONE_ATTEMPT and is_above(streak)
+
+
+def is_above(streak: Metric) -> bool:
     """Whether the whole interval lies above the line."""
     bounds = interval_of(streak.this_suite)
     return bounds is not None and bounds.low >= DEPENDABLE
 
 
 def is_refuted(streak: Metric) -> bool:
-    """Whether the whole interval lies below the line."""
+    """Whether the whole interval lies below the line: as pass^1 >= pass^k, any k can show it."""
     bounds = interval_of(streak.this_suite)
     return bounds is not None and bounds.high < DEPENDABLE
 
@@ -115,6 +127,8 @@ def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
         if count == 2
         else (f"any of {these} {count} {those}", f"None of {these} {count} {those}")
     )
+    if open_ and k == 1:
+        return f"One attempt cannot show whether {either} can be depended on every time"
     if open_:
         return f"Too early to say whether {either} can be depended on every time"
     return f"{any_} can be depended on every time"
@@ -217,7 +231,7 @@ def _answer(system: SystemReport, k: int) -> str:
     if streak.value is None:
         return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
     if k == 1:
-        return f"{_judgement(name, streak)}: {_once(system, streak)}{_bounds(streak)}."
+        return _one_attempt(system, name, streak)
     if one is None or one.value is None:
         often = f"{_rate(streak)} of the time"
         texts = f"{k} times in a row it succeeds {often}"
@@ -234,6 +248,23 @@ def _answer(system: SystemReport, k: int) -> str:
     else:
         then = f"but {k} times in a row only {_rate(streak)}"
     return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
+
+
+def _one_attempt(system: SystemReport, name: str, streak: Metric) -> str:
+    """The answer where pass^1 is all there is: it can refute an agent, and cannot vouch for it."""
+    design = system.design
+    if design.most_runs == 1:
+        passed = int(system.tasks.passed.sum())
+        seen = f"its one run {'passed' if passed else 'failed'}"
+        if design.tasks > 1:
+            seen = f"{passed:,} of {design.tasks:,} tasks passed their only run"
+    else:
+        seen = _once(system, streak)
+    seen += _bounds(streak)
+    if is_refuted(streak):
+        return f"You cannot depend on {name} every time: {seen}."
+    one = "One attempt (pass^1)" if design.fewest_runs > 1 else "One run of a task"
+    return f"{one} cannot show whether you can depend on {name} every time: {seen}."
 
 
 def _judgement(name: str, streak: Metric) -> str:

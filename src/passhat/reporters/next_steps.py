@@ -14,7 +14,7 @@ from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.defaults import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.blocks import NextStep
-from passhat.reporters.headline import DEPENDABLE, is_dependable
+from passhat.reporters.headline import DEPENDABLE, is_above
 from passhat.reporters.numbers import interval_of
 from passhat.reporters.safe_text import LONGEST_NAME, safe_text, shorten_apart
 from passhat.stats.estimate import Estimate
@@ -124,7 +124,7 @@ def _to_keep(system: SystemReport, results: str | None) -> list[NextStep]:
 def _is_shown(system: SystemReport, k: int) -> bool:
     """Whether a gate finds so too, which allows for tasks that have no number."""
     streak, bounds = system.pass_hat(k), interval_of(system.pass_hat(k).this_suite)
-    if bounds is None or not is_dependable(streak):
+    if bounds is None or not is_above(streak):
         return False
     return bounds.low * _tasks_of(streak) >= DEPENDABLE * system.design.tasks
 

@@ -122,6 +122,10 @@ def labels(system: SystemReport) -> str:
     table = system.tasks
     if not len(table):
         return "no label is given, as every trial errored"
+    if system.design.most_runs == 1 and not all_errored(system):
+        passed = int(table.passed.sum())
+        counts = f"{passed:,} passed, {len(table) - passed:,} did not"
+        return f"{counts}; a label takes two runs of a task"
     parts = [
         f"{table.count('solid')} solid",
         f"{table.count('flaky')} flaky",
@@ -153,18 +157,19 @@ def headline_bars(system: SystemReport) -> str | None:
 
 
 def seeds(spread: SeedSpread | Unavailable) -> str | None:
-    """How far whole runs differ by seed; None where trials carry none, or one."""
+    """How far re-runs differ by seed; None where trials carry none, or one."""
     if isinstance(spread, Unavailable) or len(spread.means) < 2:
         return None
     reach = _reach(spread.means.values())
-    text = f"Over {plural(len(spread.means), 'seed')} the mean score was {reach}"
+    reruns = f"{len(spread.means):,} re-runs of the suite (one seed each)"
+    text = f"Over {reruns} the mean score was {reach}"
     if isinstance(spread.variance, Unavailable):
         return f"{text}; {spread.variance.reason}."
     between = spread.variance.between
     if between.interval is None or between.interval.low <= 0:
         return f"{text}: within noise."
     deviation = between.value**0.5
-    return f"{text}: seeds move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
+    return f"{text}: they move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
 
 
 def rounds(found: Rounds | Unavailable) -> str | None:

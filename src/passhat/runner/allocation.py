@@ -1,4 +1,4 @@
-"""Which trial comes next: the stopping rule that is handed down to the scheduler."""
+"""Which trial comes next: the stopping rule that the scheduler asks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passhat.records import Pairing, Ticket, Trial
 class Allocation(Protocol):
     """Decides what is run next, and when enough has been run.
 
-    Evidence is handed over in the order in which the tickets were given out, however the trials
+    Evidence is given in the order in which the tickets were given out, however the trials
     finish: were it the order of finishing, quick passes would be seen before slow failures and
     no error rate would hold. What a rule decided when it gave out a ticket (a bet, say) can ride
     on the ticket's `stamp`, which is stored with it. So the same evidence in the same order is

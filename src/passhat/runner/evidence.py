@@ -1,4 +1,4 @@
-"""What is known so far, handed to the rule in the order in which it was asked for."""
+"""Finished trials, given to the stopping rule in the order in which it asked for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults on purpose, at the seams where real ones would come: models and tools."""
+"""Injected faults, where real ones would occur: in models and tools."""
 
 from __future__ import annotations
 

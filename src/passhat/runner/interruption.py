@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a run in good order, the second at once."""
+"""Ctrl-C and SIGTERM: the first lets trials finish, the second ends the run at once."""
 
 from __future__ import annotations
 

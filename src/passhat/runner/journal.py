@@ -1,4 +1,4 @@
-"""Where a run is written down, so that what was paid for is never paid for again."""
+"""The journal of a run: what is in it is never paid for again."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SERVE = "from passhat.runner.local_model import serve; serve()"
 
 
 def weights_path() -> Path:
-    """Where the weights of `local/smollm2` lie, once they are pulled."""
+    """Where the weights of `local/smollm2` are, once they are pulled."""
     return _cache() / "weights" / Path(MEMBER).name
 
 

@@ -249,7 +249,7 @@ def _says_it_changes(tool: Any) -> bool | None:
 
 
 async def _pages(listing: Callable[..., Awaitable[Any]], what: str) -> list[Any]:
-    """Everything in a list that a server hands out page by page."""
+    """Everything in a list that a server returns page by page."""
     found: list[Any] = []
     cursor: str | None = None
     for _ in range(MOST_PAGES):

@@ -1,4 +1,4 @@
-"""Remembering what was asked and answered, at each of the three seams."""
+"""Storing and replaying answers: of models, of agents and of tools."""
 
 from __future__ import annotations
 

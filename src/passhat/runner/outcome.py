@@ -38,7 +38,7 @@ LONGEST_TEXT = 20_000
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """What one attempt brought: an observation and its grade, or an error."""
+    """The result of one attempt: an observation and its grade, or an error."""
 
     prompt: str = ""
     seen: Observation = field(default_factory=Observation)
@@ -117,7 +117,7 @@ class Result:
         return said
 
     def _marks(self) -> tuple[str, ...]:
-        """Tags that say which steps held, which faults struck, and what the agent did next."""
+        """Tags: the steps that passed, the faults injected, and what the agent did next."""
         marks = [f"step-{_word(grade)}:{name}" for name, grade in self.steps]
         if self.conversation is not None:
             marks += [f"fault:{fault.partition(':')[2]}" for fault in self.conversation.faults]

@@ -1,4 +1,4 @@
-"""The synchronous door: a suite goes in, its trials come out."""
+"""Running a suite: `run_trials` takes a suite and returns its trials."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ seconds that a user waits is for putting servers and processes away."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What a run brought: its trials in the order of evidence, how it ended, what it spent.
+    """The result of a run: its trials in the order of evidence, how it ended, what it spent.
 
     `tools_offered` are the tools of the servers that were started. `undone` counts planned trials
     that an early end left out; `signal` is the one that ended it;

@@ -1,4 +1,4 @@
-"""The run: trials started as a rule asks for them, bounded, durable, and stopped in good order."""
+"""The scheduler: starts the trials that a rule asks for, so many at once, until it is stopped."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Schedule:
             raise _first(group_error) from None
 
     def stop(self) -> None:
-        """Start nothing more; let what is under way come to its end."""
+        """Start nothing more; let trials under way finish."""
         self._over = True
         self._wake()
 

@@ -1,4 +1,4 @@
-"""What a run has spent and has reserved for calls under way, held against what it may spend."""
+"""What a run has spent and has reserved for calls under way, compared with its budget."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class RunSpending:
         """Hold `most` back for one call, as soon as the budget has room; Exhausted if it never has.
 
         None is a call of which nothing is known: it goes alone where money or tokens are limited.
-        If a call is cancelled and was `perhaps_paid`, what was held back for it stays counted
+        If a call is cancelled and was `perhaps_paid`, what was reserved for it stays counted
         against the budget.
         """
         while self.over() or not self._fits(most):

@@ -1,4 +1,4 @@
-"""The seam between an agent and its tools."""
+"""The interface between an agent and its tools."""
 
 from __future__ import annotations
 

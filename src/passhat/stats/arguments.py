@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.errors import ArgumentError
 
 DEFAULT_SEED = 0
-# Counts are held in 64 bits.
+# Counts are stored in 64 bits.
 _TOO_LARGE = 2**63
 # Beyond this the quantiles of half the distributions are infinite.
 _SUREST = 1 - 1e-12

@@ -175,7 +175,7 @@ class Likelihood:
         self.log_most = float(np.log(_LARGEST_PRECISION_PER_RUN * longest))
 
     def reweighted(self, tasks: Floats) -> Likelihood:
-        """That of the same counts, held by so many tasks each."""
+        """The same for counts that so many tasks each have."""
         other = copy(self)
         sums = self.passes, self.failures, self.runs
         other.passes, other.failures, other.runs = (one.reweighted(tasks) for one in sums)

@@ -89,7 +89,7 @@ class Cells:
             yield cells, int(np.searchsorted(self._starts, start, side="right")) - 1
 
     def place(self, runs: Counts, passes: Counts) -> NDArray[np.intp]:
-        """The cell of each task: what is computed per cell is handed back per task with it."""
+        """The cell of each task: it turns results per cell into results per task."""
         width = self.n.max() + 1
         place = np.searchsorted(self.n * width + self.c, runs * width + passes)
         return np.asarray(place, dtype=np.intp)

@@ -48,7 +48,7 @@ def lower_quantile(
     unseen: ArrayLike = 0.0,
     share: float = UNSEEN,
 ) -> Floats:
-    """The `tail` quantile of the Dirichlet mean of `values`, each held by so many `tasks`.
+    """The `tail` quantile of the Dirichlet mean of `values`, each the value of so many `tasks`.
 
     The last axis runs over distinct values, the others over independent questions. `unseen` is
     the value of the part of a task that was not seen (a `share` of one). Found from the
@@ -72,7 +72,7 @@ def lower_ratio_quantile(
     unseen: ArrayLike = 0.0,
     share: float = UNSEEN,
 ) -> Floats:
-    """The same for families (or weighted tasks): each brings a sum and a size, and has one weight.
+    """The same for families (or weighted tasks): each has a sum, a size and one weight.
 
     A quantile of sum W S / sum W N, with W drawn from Exp(1) for each family and from
     Gamma(3/4) for one that was not seen. That one is as large as the family of a task picked at

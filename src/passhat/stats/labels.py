@@ -18,6 +18,9 @@ SOLID, FLAKY, BROKEN, UNDECIDED = "solid", "flaky", "broken", "undecided"
 BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
 """The pass rates between which a task is flaky, and the chance that a label takes."""
 
+FEWEST_RUNS = 2
+"""A label takes two runs of the task: after one, it would rest on the other tasks alone."""
+
 PRIOR_SHARE = 0.9
 """The weight of the priors that must each give a label its chance.
 
@@ -85,7 +88,7 @@ def label_tasks(
     A task gets a label when its chance reaches `certainty` under priors with nine tenths of the
     weight, and is undecided otherwise. To be called flaky, its own runs must also exclude both
     other labels (exact binomial tests at 1 - `certainty`): whatever its rate, a task that is not
-    flaky is called so with a chance of at most 0.1.
+    flaky is called so with a chance of at most 0.1. A task that ran once has no label.
 
     >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
     ['solid', 'flaky', 'broken', 'undecided']
@@ -102,7 +105,7 @@ def label_tasks(
     weight, broken, solid = _chances(cells, low, high)
     earned = _earned(weight[:, None], broken, solid, sure)
     earned[1] &= _excludes_both(cells.n, cells.c, low, high, 1 - sure)
-    earned &= cells.n > 0  # the prior alone labels nothing
+    earned &= cells.n >= FEWEST_RUNS
     place = cells.place(runs, passes)
     means = weight @ solid, weight @ (1 - solid - broken), weight @ broken
     return TaskLabels(
@@ -129,8 +132,8 @@ def runs_to_label(
     have a suite of one or two tasks wait for several times too long.
 
     In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
-    of the tasks that went on at the observed rate had a label within the runs promised, and 39 %
-    of those that went on at their true one: one that looks clean after a few runs often is not.
+    of the tasks that continued at the observed rate had a label within the runs promised, and 39 %
+    of those that continued at their true one: one that looks clean after a few runs often is not.
 
     >>> from passhat.stats.labels import label_tasks
     >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()

@@ -46,7 +46,7 @@ _WIDEST_TAIL = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Both sides on their shared tasks; `sums` is None where only values were handed in.
+    """Both sides on their shared tasks; `sums` is None where only values were given.
 
     `group` has the families and weights of those tasks, where any were given.
     """

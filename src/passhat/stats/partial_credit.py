@@ -28,7 +28,7 @@ from passhat.stats.suite_law import suite_bounds
 
 # Sums of scores are off by their last digits: a sum this close to a whole number is that number.
 _ROUNDING = 1e-9
-# What is taken for no noise at all: Wilson's interval is a point there.
+# Below this there is no noise: Wilson's interval is a point there.
 _NO_NOISE = 1e-12
 # The variance of a single run of a single task, which nothing shows: the largest there is.
 _LARGEST_VARIANCE = 0.25

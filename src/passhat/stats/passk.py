@@ -147,7 +147,7 @@ def pass_hat_k_of_rate(
     """p^k: the chance that k independent attempts at the same pass rate all succeed.
 
     p^k grows with p, so the ends of the interval of p become those of p^k, at the same confidence.
-    `interval` belongs to a plain number; an Estimate brings its own.
+    `interval` belongs to a plain number; an Estimate has its own.
 
     >>> found = pass_hat_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
     >>> round(found.value, 3), round(found.interval.low, 2), round(found.interval.high, 2)

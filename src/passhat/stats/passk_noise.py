@@ -17,11 +17,11 @@ from passhat.stats.hypergeometric import log_probability
 
 # A moment is read off the tasks with enough runs for it if they are at least this share.
 _ENOUGH_TASKS = 0.5
-# Moments held at once.
+# Moments in memory at once.
 _BLOCK = 1 << 20
 # From this width on, a loop over rows is faster than numpy's accumulate.
 _WIDE_ROW = 400
-# Distinct numbers of runs up to which chances for several k are held together.
+# Up to so many distinct numbers of runs, the chances for several k are in memory together.
 _FEW_LENGTHS = 64
 
 Prior = tuple[Floats, Floats]

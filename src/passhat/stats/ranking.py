@@ -39,7 +39,7 @@ DEFAULT_REPLICATES = 4_000
 
 # Beyond this many tasks the sign-flipped sums are normal to every digit that matters.
 _FLIPPED_TASKS = 10_000
-# Numbers held at once: 32 MB.
+# Numbers in memory at once: 32 MB.
 _CHUNK = 4_000_000
 # Variances and ratios that differ by less are equal but for rounding.
 _SAME = 1e-12

@@ -43,7 +43,7 @@ _POINTS = 1024
 _WINDOW = 20.0
 # Frequencies this small add nothing that eight digits show.
 _DEAD = 1e-8
-# Laws on a few points have frequencies that never die away: the whole lattice is taken for
+# Laws on a few points have frequencies that never die away: the whole lattice is used for
 # them up to this length, and the last frequencies are tapered beyond it.
 _LONGEST = 1 << 15
 # exp(-12.5) = 4e-6 at the last frequency: the ringing of a sharp cut is gone.

@@ -244,7 +244,7 @@ def permutation_p(
         observed += int(steps[c_new[place == i] - law.fewest].sum())
     reach = np.abs(np.fft.fftfreq(points, 1 / points))
     total = np.fft.irfft(transform, points)
-    # What rounding alone tells apart is a tie, and a tie is as far out as what was seen.
+    # Values that differ by rounding alone are a tie, and a tie counts as extreme as what was seen.
     tie = 2 * np.sqrt(len(n_old))
     return float(np.clip(total[reach >= abs(observed) - tie].sum(), _ROUNDING, 1.0))
 

@@ -291,7 +291,7 @@ def _between_neighbours(
     ends = [0, *(change.position for change in found), len(series)]
     for change, start, end in zip(found, ends, ends[2:], strict=False):
         before, after = series.levels(start, change.position, end)
-        if np.isnan(before):  # no task was run in both stretches: what the alarm saw stands
+        if np.isnan(before):  # no task was run in both stretches: the size at the alarm is kept
             yield change
             continue
         yield replace(

@@ -154,6 +154,8 @@ def _unknown_key(path: Path) -> str:
             f"`{key}:` under systems: (with a name), and what it is asked under tasks:"
         )
     known = known_keys(tuple(parent))
+    if not parent and key in known_keys(("defaults",)):
+        return f'"{key}" is not a key of a suite: write it under defaults:, or in a task'
     near = closest(str(key), [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
     hint = did_you_mean(OTHER_WORDS.get(near, near) if near else key, known)
     return f'"{key}" is not a key of {dotted(tuple(parent)) or "a suite"}. {hint}'

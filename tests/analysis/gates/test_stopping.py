@@ -203,8 +203,8 @@ def test_a_number_of_several_tasks_is_said_to_be_over_the_draws_it_was_seen_in(r
     rule = settled([{"require": require, "indifference": 0.2}])
     drive(rule, RATES)
     verdict = rule.verdicts()[0]
-    assert f"% over its {len(verdict.steps)} draws;" in verdict.sentence
-    assert verdict.notes[0].endswith("the report's mean gives each the same weight")
+    assert f"% over {len(verdict.steps)} random draws of a task;" in verdict.sentence
+    assert verdict.notes[0].endswith("the report counts every task once, so its number differs")
 
 
 def test_errors_count_against_a_pass_in_every_kind_of_gate():

@@ -73,7 +73,8 @@ def judge(
     """The verdict of every gate (one, or several) on every system of these trials.
 
     A gate whose evidence is sequential takes the runs of each task in order and stops where it is
-    settled. `baseline` is what no_worse_than speaks of (one table, or several by name). `planned`
+    settled. `baseline` is what no_worse_than speaks of (one table, or several by name); of one with
+    several systems, each system is held against the one of its own name. `planned`
     says how many runs there should be: a verdict on fewer holds whatever the missing ones do, or is
     UNDECIDED. Tasks in `quarantined` are not gated. `days` says, by baseline, how far runs of the
     same system lie apart where the baseline is of another day.
@@ -114,7 +115,9 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
     if gate.evidence == "sequential":
-        other = _baseline(demand, around) if isinstance(demand, NoWorseDemand) else None
+        other = None
+        if isinstance(demand, NoWorseDemand):
+            other = _baseline(demand, trials.systems[0], around)
         verdict = judge_sequentially(
             gate, trials, bars=around.bars, baseline=other, seed=around.seed
         )
@@ -124,11 +127,11 @@ def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
     if isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        verdict = judge_no_worse(
-            gate, subject, _baseline(demand, around), around.days.get(demand.baseline or "")
-        )
+        other = _baseline(demand, trials.systems[0], around)
+        verdict = judge_no_worse(gate, subject, other, around.days.get(demand.baseline or ""))
     elif isinstance(demand, NoTaskWorseDemand):
-        verdict = judge_no_task_worse(gate, subject, _baseline(demand, around).tally())
+        other = _baseline(demand, trials.systems[0], around)
+        verdict = judge_no_task_worse(gate, subject, other.tally())
     else:
         verdict = judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
@@ -190,23 +193,26 @@ def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
 def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
     if baseline is None:
         return {}
-    named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
-    for name, table in named.items():
-        if len(table.systems) != 1:
-            way = "`passhat convert FILE --only SYSTEM -o one.jsonl` takes one out"
-            rule = f"must hold one system ({way})"
-            raise ArgumentError(f"baseline {name}".strip(), rule, table.systems)
-    return named
+    return {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
 
 
-def _baseline(demand: NoWorseDemand | NoTaskWorseDemand, around: Circumstances) -> Trials:
+def _baseline(
+    demand: NoWorseDemand | NoTaskWorseDemand, system: str, around: Circumstances
+) -> Trials:
+    """What the system is held against: the only system of the baseline, or its namesake there."""
     name = demand.baseline
     found = around.baselines.get(name, around.baselines.get(""))
     if found is None:
         known = ", ".join(filter(None, around.baselines)) or "none"
         rule = f"must name a system of these trials or a baseline handed in (known: {known})"
         raise ArgumentError("no_worse_than", rule, name)
-    return found
+    if len(found.systems) == 1:
+        return found
+    if system not in found.systems:
+        way = "`passhat convert FILE --only SYSTEM -o one.jsonl` takes one out"
+        rule = f"must hold {system}, or one system only ({way})"
+        raise ArgumentError(f"baseline {name}".strip(), rule, found.systems)
+    return found.where(system=system)
 
 
 def _with_quarantine(verdict: Verdict, around: Circumstances) -> Verdict:

@@ -97,10 +97,10 @@ class MoreRuns:
 class RunAnswer(Displayed):
     """Everything that a run says when it is over.
 
-    `run` is its key in the store, `results` where the trials are kept, for the commands it
-    advises. `undone` says what an early end left out, `signal` which signal ended it. `unread`
-    counts failed trials whose reasons are not among `failures`: of a long run, the last. `reasons`
-    has them by trial.
+    `run` is its key in `store`, `results` what the commands it advises read, as a shell has it.
+    `undone` says what an early end left out, `signal` which signal ended it. `unread` counts failed
+    trials whose reasons are not among `failures`: of a long run, the last. `reasons` has them by
+    trial.
 
     Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
     not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
@@ -126,6 +126,7 @@ class RunAnswer(Displayed):
     nothing_ran: bool = False
     incomplete: str | None = None
     results: str | None = None
+    store: str | None = None
     run: str | None = None
     signal: int | None = None
     by_run: bool = False

@@ -173,15 +173,15 @@ def _over(stream: Stream, draws: int, found: Estimate | Unavailable) -> str:
     """Says that the number is over draws: a report gives every task the same weight."""
     if len(stream.tasks) < 2 or isinstance(found, Unavailable):
         return ""
-    return f" over its {plural(draws, 'draw')}"
+    return f" over {plural(draws, 'random draw')} of a task"
 
 
 def _notes(stream: Stream) -> tuple[str, ...]:
     tasks = len(stream.tasks)
     if tasks < 2:
         return ()
-    drawn = f"{plural(tasks, 'task')} drawn at random with seed {stream.seed}"
-    return (f"{drawn}, some more often than others; the report's mean gives each the same weight",)
+    drawn = f"each draw takes one of {plural(tasks, 'task')} at random (seed {stream.seed})"
+    return (f"{drawn}; the report counts every task once, so its number differs",)
 
 
 def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:

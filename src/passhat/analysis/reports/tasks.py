@@ -128,9 +128,9 @@ class TaskTable(Sequence[TaskRow]):
         """Their names alone: cheap, however many there are."""
         return tuple(self.names[i] for i in self._places(label))
 
-    def mixed(self, most: int | None = None) -> list[TaskRow]:
-        """The tasks that both passed and failed (at most so many), the least settled first."""
-        rows = np.flatnonzero((self.passed > 0) & (self.passed < self.runs))
+    def failing(self, most: int | None = None) -> list[TaskRow]:
+        """The tasks that did not always pass (at most so many), those that also passed first."""
+        rows = np.flatnonzero(self.passed < self.runs)
         return [self._row(i) for i in self._least_settled(rows)[:most]]
 
     def named(self, name: str) -> TaskRow:

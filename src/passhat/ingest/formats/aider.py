@@ -1,7 +1,8 @@
-"""Aider's benchmark: the `.aider.results.json` that lies in the folder of each exercise."""
+"""Aider's benchmark: the `.aider.results.json` in the folder of each exercise."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -23,6 +24,11 @@ READING = Reading(
 
 recognises = has_keys("testcase tests_outcomes")
 
+# 2024-12-21-18-41-18--gpt-4o-diff, with or without the number of a repeat behind it.
+_RUN = re.compile(
+    r"\d{4}-?\d\d-?\d\d[-\d]*-(.*?)(?:[-_]?(?:run|trial|seed|rep|try)[-_]?\d+)?", re.IGNORECASE
+)
+
 
 class _Result(msgspec.Struct):
     testcase: str
@@ -38,7 +44,7 @@ class _Result(msgspec.Struct):
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an exercise: passed if its last try did, as in aider's pass_rate_2."""
     result = document.decode(_Result)
-    language, run = _places(document)
+    language, run, setup = _places(document)
     tries = result.tests_outcomes
     row: dict[str, Any] = {
         "system": f"{result.model} ({result.edit_format})" if result.edit_format else result.model,
@@ -55,12 +61,19 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = []
     if len(tries) > 1:
         notes.append("a second try that saw the failed tests counts as the same trial")
-    return TrialTable(columns=columns_of([row]), notes=notes, entry="result", run=run)
+    return TrialTable(
+        columns=columns_of([row]), notes=notes, entry="result", run=run, submission=setup
+    )
 
 
-def _places(document: Document) -> tuple[str | None, str | None]:
-    """The language and the run by the folders RUN/LANGUAGE/exercises/practice/TESTCASE."""
+def _places(document: Document) -> tuple[str | None, str | None, str | None]:
+    """The language, the run and its setup, by RUN/LANGUAGE/exercises/practice/TESTCASE.
+
+    aider calls a run by its date and by what its user calls the setup.
+    """
     folders = document.path.resolve().parts[:-1] if document.path else ()
+    dated = next((found for name in folders[::-1] if (found := _RUN.fullmatch(name))), None)
+    setup = dated[1] or None if dated else None
     if len(folders) > 5 and folders[-3:-1] == ("exercises", "practice"):
-        return folders[-4], folders[-5]
-    return None, folders[-2] if len(folders) > 2 else None
+        return folders[-4], folders[-5], setup
+    return None, folders[-2] if len(folders) > 2 else None, setup

@@ -1,11 +1,12 @@
 """Berkeley Function Calling Leaderboard: a score file beside the result file it was made from.
 
 A score file begins with the accuracy and lists only the failures; what passed is in the file of
-results that lies in result/MODEL beside score/MODEL.
+results in result/MODEL, beside score/MODEL.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,12 @@ class _Answer(msgspec.Struct):
     output_token_count: Any = None
 
 
+# Folders of runs: run-3, 0004, 2026-11-16T00-12-00; v0.11.0 and 2026-11-16-fixed say what was run.
+_RUN_FOLDER = re.compile(r"(?:run|trial|seed|rep|repeat)?[ _-]?\d{1,6}|[\dTZ:_.-]+", re.IGNORECASE)
+
+
 def recognises(document: Document) -> bool:
-    """Whether it begins with an accuracy and counts, or holds answers that are to be scored."""
+    """Whether it begins with an accuracy and counts, or holds answers that get scored."""
     if _is_answers(document):
         _check_scored(document)
         return True
@@ -77,7 +82,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         _row(system, category, task, answer, failures.get(task))
         for task, answer in zip(tasks, answers, strict=True)
     ]
-    return TrialTable(columns=columns_of(rows), entry="entry")
+    return TrialTable(columns=columns_of(rows), entry="entry", submission=_evaluation(document))
 
 
 def _is_answers(document: Document) -> bool:
@@ -87,7 +92,7 @@ def _is_answers(document: Document) -> bool:
 
 
 def _check_scored(document: Document) -> None:
-    """Refuse answers whose scores do not lie beside them.
+    """Refuse answers without their scores beside them.
 
     What a model is asked to remember before the questions (`_prereq`) is never scored.
     """
@@ -163,6 +168,13 @@ def _model(document: Document) -> str:
     parts = document.path.absolute().parts if document.path else ()
     place = max((i for i, part in enumerate(parts[:-2]) if _kind(part) == "score"), default=None)
     return document.stem if place is None else parts[place + 1]
+
+
+def _evaluation(document: Document) -> str | None:
+    """The folder that holds `score`, where several are several configurations: no numbered runs."""
+    folders = document.path.absolute().parents if document.path else ()
+    home = next((folder.parent for folder in folders if _kind(folder.name) == "score"), None)
+    return None if home is None or _RUN_FOLDER.fullmatch(home.name) else str(home)
 
 
 def _category(document: Document) -> str:

@@ -6,7 +6,7 @@ the last attempt had failed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,7 +33,7 @@ _ENDINGS = {"passed": Outcome.PASSED, "failed": Outcome.FAILED}
 _NOT_RUN = ("skipped", "pending")
 _MOST_RETRIES = 1000
 _SECONDS_BELOW = 1e11
-"""Times in milliseconds lie above this number since 1973; some reporters write seconds."""
+"""Times in milliseconds exceed this number since 1973; some reporters write seconds."""
 
 
 class _Attempt(msgspec.Struct):
@@ -85,7 +85,7 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an attempt at a test; skipped and pending tests are no trials."""
     results = document.decode(_Report).results
-    names = [_name(test) for test in results.tests]
+    names = _names(results.tests)
     notes: list[str] = []
     if mapping.task != "name":
         ran = [test.status in _ENDINGS for test in results.tests]
@@ -102,6 +102,18 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     if skipped := sum(test.status in _NOT_RUN for test in results.tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     return TrialTable(columns=columns_of(rows), notes=notes, entry="attempt")
+
+
+def _names(tests: Sequence[_Test]) -> list[str]:
+    """The name of each test; with its file where others have tests of that name too."""
+    names = [_name(test) for test in tests]
+    files: dict[str, set[str | None]] = {}
+    for name, test in zip(names, tests, strict=True):
+        files.setdefault(name, set()).add(test.file_path)
+    return [
+        f"{test.file_path} > {name}" if test.file_path and len(files[name]) > 1 else name
+        for name, test in zip(names, tests, strict=True)
+    ]
 
 
 def _name(test: _Test) -> str:

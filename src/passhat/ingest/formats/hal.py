@@ -29,7 +29,7 @@ recognises = has_keys("results raw_eval_results config")
 _VERDICTS = ("success", "resolved", "correct", "passed", "is_correct", "solved")
 _SCORES = ("reward", "score", "success_rate", "accuracy")
 _NESTED = "eval_result"
-"""ScienceAgentBench keeps what is said of each task one level further down."""
+"""ScienceAgentBench keeps the result of each task one level further down."""
 
 
 class _Config(msgspec.Struct):
@@ -52,7 +52,7 @@ class _Upload(msgspec.Struct):
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
-    """One trial a task: by the lists of what succeeded and failed, else by what is said of each."""
+    """One trial a task: by the lists of what succeeded and failed, else by each task's result."""
     upload = document.decode(_Upload)
     summary = upload.results
     system = upload.config.agent_name or document.stem.removesuffix("_UPLOAD")
@@ -117,7 +117,7 @@ def _each(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _ending(said: Any) -> dict[str, Any] | None:
-    """What a benchmark says of one task: an object, a verdict or a number."""
+    """The result of one task: an object, a verdict or a number."""
     if isinstance(said, bool):
         return {"outcome": Outcome(said)}
     if (score := _number(said)) is not None:

@@ -106,7 +106,7 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
-    """One trial a file; the job's own file holds none, its trials lie in the folders below."""
+    """One trial a file; the job's own file has none, its trials are in the folders below."""
     if _is_job(document):
         return TrialTable(columns={})
     trial = document.decode(_Trial)

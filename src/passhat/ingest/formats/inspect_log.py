@@ -64,11 +64,23 @@ class _GenerateConfig(msgspec.Struct, gc=False):
     seed: int | None = None
 
 
+class _Dataset(msgspec.Struct, gc=False):
+    samples: int | None = None
+
+
+class _Config(msgspec.Struct, gc=False):
+    limit: Any = None
+    sample_id: Any = None
+    epochs: int | None = None
+
+
 class _Spec(msgspec.Struct, gc=False):
     task: str
     model: str
     solver: str | None = None
     model_generate_config: _GenerateConfig = msgspec.field(default_factory=_GenerateConfig)
+    dataset: _Dataset = msgspec.field(default_factory=_Dataset)
+    config: _Config = msgspec.field(default_factory=_Config)
 
 
 class _Header(msgspec.Struct, gc=False):
@@ -103,8 +115,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     if mapping.scorer is not None:
         notes = []
     if header.status != "success":
-        ended = plural(len(samples), "sample")
-        notes.append(f'the log\'s status is "{header.status}": {ended} ended')
+        notes.append(f'the log\'s status is "{header.status}": {_ended(header.eval, samples)}')
     _check_values(document.name, samples, scorer, others)
     version = f" (version {header.version})" if header.version is not None else ""
     return TrialTable(
@@ -114,8 +125,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         graded=shown,
         read_as={
             "format": f"Inspect log{version}",
-            "outcome": f"scorer '{short(shown)}' of 1 (C) passes",
-            "score": f"scorer '{short(shown)}'",
+            "outcome": f"scorer '{short(shown)}' of 1 (C) passes" if shown else "no scores",
+            "score": f"scorer '{short(shown)}'" if shown else "",
         },
         left_out=(f"scorers {few(others)}",) if others else (),
     )
@@ -169,6 +180,15 @@ def _member(sample: _Sample) -> str:
     return f"samples/{sample.id}_epoch_{sample.epoch}.json"
 
 
+def _ended(spec: _Spec, samples: Sequence[_Sample]) -> str:
+    """How many samples ended, of how many: known where all of the dataset were to run."""
+    ended = plural(len(samples), "sample")
+    if spec.dataset.samples is None or spec.config.limit or spec.config.sample_id:
+        return f"{ended} ended"
+    planned = spec.dataset.samples * (spec.config.epochs or 1)
+    return f"{ended} of {planned:,} ended" if len(samples) < planned else f"{ended} ended"
+
+
 def _check_scored(name: str, header: _Header, samples: Sequence[_Sample]) -> None:
     """Refuse a finished log without scores: nothing in it says what passed."""
     if header.status != "success" or any(sample.scores for sample in samples):
@@ -183,15 +203,15 @@ def _check_scored(name: str, header: _Header, samples: Sequence[_Sample]) -> Non
 def _check_values(
     name: str, samples: Sequence[_Sample], scorer: tuple[str, str | None], others: Sequence[str]
 ) -> None:
-    """Refuse a scorer whose values are no grades: taken for errors, they would say nothing."""
+    """Refuse a scorer whose values are no grades: every sample would count as errored."""
     for sample in samples:
         score = (sample.scores or {}).get(scorer[0])
         if score is not None and not is_grade(score, scorer[1]):
-            choice = f"; choose another with `scorer`: {few(others)}" if others else ""
+            choice = f"choose another with `scorer` ({few(others)}), or " if others else ""
             raise ReadError(
                 f'{name}, sample {short(sample.id)}: scorer "{short(_shown(scorer))}" says '
-                f"{short_value(score.value)}, which is no grade and no number{choice}; or reduce "
-                "it with a scorer of your own: `inspect score`"
+                f"{short_value(score.value)}, which is no grade and no number; {choice}score the "
+                f"log with one that gives grades: `inspect score {name}`"
             )
 
 

@@ -9,6 +9,7 @@ to fail (xfail) is a trial like any other: what counts is whether it did what it
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -54,11 +55,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     report, suites = parse_suites(document)
     cases = [case for suite in suites for case in suite.cases]
     names = _test_names(report, suites, cases)
-    notes = _reruns(report, suites, cases, names)
-    notes += _expected_and_skipped(cases)
-    if mapping.task != "name":  # which asks for names as they stand
+    reruns = _reruns(report, suites, cases, names)
+    notes = [*reruns, *_expected_and_skipped(cases)]
+    if mapping.task != "name":  # which asks for the names unchanged
         names, repeats = tests_of(names, _ran(cases))
-        notes += repeats
+        notes += repeats or ([] if reruns else _repeated(cases, names))
     systems, facts = _systems(document, report, suites, cases, mapping)
     notes += _several_hosts(suites, mapping)
     trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
@@ -111,6 +112,17 @@ def _systems(
         "system": "name of the report" if report else "file name",
         "task": "suite, class and test name",
     }
+
+
+def _repeated(cases: Sequence[JUnitCase], names: Sequence[str]) -> list[str]:
+    """A note where tests of one name in one suite may as well be different tests."""
+    ran = [pair for pair in zip(cases, names, strict=True) if not pair[0].skipped]
+    times = Counter((case.suite, case.hostname, name) for case, name in ran)
+    several = [name for (_, _, name), count in times.items() if count > 1]
+    if not several:
+        return []
+    shown = f"{short(several[0])} and {len(several) - 1:,} more" if several[1:] else several[0]
+    return [f"tests that share a name were read as runs of one test ({short(shown)})"]
 
 
 def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str]:

@@ -65,7 +65,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _traces(sheet: Sheet) -> list[str | None]:
     """The trace that each score is about; None where it is about a whole experiment.
 
-    A session without traces stands for one run, and so does an observation without its trace.
+    A session without traces counts as one run, and so does an observation without its trace.
     """
     column = next((name for name in _TRACES if name in sheet.columns), None)
     if column is not None:

@@ -38,7 +38,7 @@ _FILE = re.compile(r"samples_(.+?)_(\d{4}-\d\d-\d\dT.+)")
 
 
 class _Line(msgspec.Struct):
-    """What a line must have; the value of each metric stands beside it, under its name."""
+    """What a line must have; each metric's value is a further key, named after the metric."""
 
     doc_id: int | str
     resps: list[list[Any] | str]
@@ -144,7 +144,7 @@ def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, 
 
 
 def _system(document: Document, stamp: str | None) -> str:
-    """The model's name, which stands only in the results file of the same time."""
+    """The model's name, which only the results file of the same time has."""
     if document.path is not None and stamp is not None:
         name = f"results_{stamp}.json"
         if (found := sibling_bytes(document, name)) is not None:

@@ -109,7 +109,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
 
 
 def _run_number(document: Document) -> int | None:
-    """By the innermost folder that is called as a run: others may lie in one of such a name."""
+    """By the innermost folder named like a run: folders above it may be named so too."""
     folders = document.path.parts[-2::-1] if document.path else ()
     numbered = (_RUN.fullmatch(name) for name in folders)
     return next((int(found[1]) for found in numbered if found), None)

@@ -25,7 +25,7 @@ READING = Reading(
 
 _ENDINGS = ("/score", "/value")
 _GRADED = "/justification"
-"""What lies beside the score of a judge: MLflow's judges grade from 1, the worst, to 5."""
+"""A judge's score has this column beside it: MLflow's judges grade from 1, the worst, to 5."""
 _TASKS = ("request_id", "task", "task_id", "inputs", "question", "request", "input", "prompt")
 
 

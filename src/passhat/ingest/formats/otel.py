@@ -149,7 +149,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
 
 
 def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
-    """Each trial's span with all that lie below it."""
+    """Each trial's span with all its descendants."""
     spans = list(_spans(document))
     if mapping.task is None:
         raise ReadError(

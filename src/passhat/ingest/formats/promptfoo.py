@@ -275,7 +275,7 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
         for place, prompt in columns:
             mark = _MARKED.match(cells[place])
             answer = mark[3] if mark else cells[place]
-            # The prompt stands there as a template, before its variables were put in.
+            # The prompt is a template there, without its variables filled in.
             yield Transcript(messages=asked_and_answered(prompt + variables, answer))
 
 
@@ -327,12 +327,20 @@ def _provider(result: _Result) -> str:
 
 
 def _systems(results: Iterable[_Result]) -> Mapping[tuple[str, str], str]:
+    """The name of each provider and prompt: the prompt by its label, where there are several."""
     prompts = {(_provider(result), _prompt_id(result)): result.prompt for result in results}
-    several = len({prompt_id for _, prompt_id in prompts}) > 1
-    return {
-        key: f"{key[0]} [{prompt.label or prompt.display or prompt.raw}]" if several else key[0]
-        for key, prompt in prompts.items()
-    }
+    if len({prompt_id for _, prompt_id in prompts}) <= 1:
+        return {key: key[0] for key in prompts}
+    whole = {key: p.label or p.display or p.raw for key, p in prompts.items()}
+    brief = {key: _brief_label(label) for key, label in whole.items()}
+    labels = brief if len(set(brief.values())) == len(set(whole.values())) else whole
+    return {key: f"{key[0]} [{label}]" for key, label in labels.items()}
+
+
+def _brief_label(label: str) -> str:
+    """What a prompt is called: its file, which promptfoo puts before its text, or its beginning."""
+    file = re.match(r"(\S+\.\w+): ", label)
+    return file[1] if file else first_line(label, 80) or label
 
 
 def _prompt_id(result: _Result) -> str:
@@ -346,7 +354,9 @@ def _identity(result: _Result) -> Identity:
     """What makes a test the same test: its description, variables and assertions."""
     case = result.test_case
     given = case.vars if case.vars is not None else result.vars or {}
-    named = ", ".join(f"{key}={value}" for key, value in given.items())
+    # promptfoo itself adds what was said before, as far as the test is part of a conversation.
+    own = {key: value for key, value in given.items() if key != "_conversation"}
+    named = ", ".join(f"{key}={value}" for key, value in own.items())
     return case.description or "", named, bytes(case.asserts)
 
 

@@ -1,4 +1,4 @@
-"""pydantic-evals reports: repeats share a source case, and runs that broke stand in `failures`."""
+"""pydantic-evals reports: repeats share a source case; runs that raised are in `failures`."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ As JSON (lists in lists) or as NumPy's `.npy`; names of nothing are in it, so al
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import msgspec
@@ -29,13 +30,14 @@ READING = Reading(
 )
 
 NPY_MAGIC = b"\x93NUMPY"
+_NESTED_NUMBER = re.compile(rb"\s*(?:\[\s*){2,4}(?:-?[\d.]|null|NaN|true|false|\])")
 
 
 def recognises(document: Document) -> bool:
     """Whether it is a list of lists of numbers, or an array of NumPy."""
     if document.kind == "binary":
         return document.data.startswith(NPY_MAGIC)
-    return document.data.lstrip()[1:64].lstrip().startswith(b"[")
+    return _NESTED_NUMBER.match(document.data) is not None
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:

@@ -1,7 +1,7 @@
 """SWE-bench results: run reports of all vintages, and the report of each instance.
 
 A run report is one trial of every instance. The older ones list what was generated, applied and
-resolved; SWE-bench Pro writes true or false for each instance; the report of one instance lies in
+resolved; SWE-bench Pro writes true or false for each instance; the report of one instance is
 RUN/MODEL/INSTANCE/report.json.
 """
 
@@ -119,7 +119,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def _is_instance(document: Document) -> bool:
-    """Whether every value is what the harness says of one instance."""
+    """Whether every value is the harness's report on one instance."""
     if not document.first or len(document.first) > 1:
         return False
     value = bytes(next(iter(document.first.values())))

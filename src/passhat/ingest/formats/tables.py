@@ -6,8 +6,8 @@ Any tool's export can be read this way once its columns are named; passhat's own
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,19 @@ from passhat.ingest.rows import (
     Sheet,
     cells_one_by_one,
     column_names,
+    ends_in_total,
     is_own_file,
+    lists_runs,
     row_names,
     sheet_of,
+    without_total,
 )
-from passhat.ingest.table_faults import aggregates, conflicting, table_facts
+from passhat.ingest.table_faults import aggregates, conflicting, no_outcome, table_facts
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.ingest.transcripts.messages import transcript_of
-from passhat.ingest.written_numbers import (
-    SEPARATORS,
-    comma_fault,
-    shares,
-    with_points,
-    without_marks,
-)
-from passhat.messages import few, short, short_value
-from passhat.records import FEATURES, Outcome
+from passhat.ingest.written_numbers import shares, without_commas, without_marks
+from passhat.messages import few, short
+from passhat.records import Outcome
 from passhat.records.column_names import (
     MOST_KEPT,
     USUAL,
@@ -44,14 +41,13 @@ from passhat.records.column_names import (
     has_column,
     is_table,
     missing_column,
+    name_parts,
     transcript_column,
 )
 from passhat.records.outcome_words import (
-    ColumnCondition,
     error_text,
     is_missing,
     parse_pass_if,
-    seen,
 )
 from passhat.records.table_meanings import (
     find_conflict,
@@ -59,6 +55,8 @@ from passhat.records.table_meanings import (
     judged_outcomes,
     letter_scores,
     may_aggregate,
+    model_of,
+    name_cells,
     stated_outcomes,
     with_errors,
 )
@@ -77,12 +75,7 @@ READING = Reading(
     started="column started, timestamp, ...",
 )
 
-_NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
-_NO_NUMBER = (
-    'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
-    "its row out"
-)
-_NUMBERS = ("passed", "score", *FEATURES)
+Columns = Mapping[str, Sequence[Any]]
 
 
 def recognises(document: Document) -> bool:
@@ -105,22 +98,34 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    sheet = sheet_of(document)
-    if fault := lacking(document.name, sheet.columns, mapping):
-        raise fault
+    return read_sheet(document, sheet_of(document), mapping)
+
+
+def read_sheet(
+    document: Document,
+    sheet: Sheet,
+    mapping: ColumnMap,
+    repeats: Callable[[Columns], bool] | None = None,
+) -> TrialTable:
+    """The rows of a sheet; `document` says what kind of file they are from, and its name.
+
+    `repeats` says whether only their order distinguishes the trials of a task.
+    """
+    sheet, found, prompts = _trial_rows(document, sheet, mapping)
     own = is_own_file(document)
-    found, prompts = find_meanings(sheet.columns, mapping, sheet.cells)
     if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
         raise fault
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
-    sheet, commas = _without_commas(sheet, found, tests)
+    sheet, commas = without_commas(sheet, found, tests)
     table = TrialTable(columns={}, entry=_entry(document), numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
-        if meaning not in ("task", "passed")
+        if meaning not in ("system", "task", "passed")
     }
+    if "system" in found:
+        columns["system"] = name_cells(sheet.columns, found["system"], sheet.cells)
     if grades := letter_scores(found, sheet.cells):
         columns["score"] = grades
     columns["task"], folded = _tasks(found, mapping, sheet)
@@ -129,7 +134,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     columns["outcome"] = _outcomes(
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
-    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: _repeats(columns))
+    repeated = repeats or only_ordered
+    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
     return TrialTable(
         columns=columns,
         entry=table.entry,
@@ -139,7 +145,23 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document), **table_facts(found, mapping)},
         left_out=() if own else left_out_columns(sheet.columns, found, mapping),
+        submission=None if own else model_of(sheet.columns, found, mapping, sheet.cells),
     )
+
+
+def _trial_rows(
+    document: Document, sheet: Sheet, mapping: ColumnMap
+) -> tuple[Sheet, Mapping[str, str], list[str]]:
+    """The rows that are trials, which column means what, and notes on both."""
+    if fault := lacking(document.name, sheet.columns, mapping):
+        raise fault
+    found, notes = find_meanings(sheet.columns, mapping, sheet.cells)
+    sheet, total = without_total(sheet, found["task"])
+    return sheet, found, [*notes, *total]
+
+
+def _row_count(document: Document, mapping: ColumnMap) -> int:
+    return len(_trial_rows(document, sheet_of(document), mapping)[0])
 
 
 def _outcomes(
@@ -164,7 +186,7 @@ def _outcomes(
     outcomes = with_errors(stated, map(error_text, cells))
     if None in outcomes:
         row = outcomes.index(None)
-        raise _no_outcome(name, table.where(row), row, found, sheet, tests)
+        raise no_outcome(name, table.where(row), row, found, sheet, tests)
     return outcomes
 
 
@@ -179,7 +201,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         return
     if not has_column(names, column):
         raise missing_column(document.name, "transcript", column, names)
-    for cell in cells_one_by_one(document, column):
+    rows = _row_count(document, mapping) if ends_in_total(document) else None
+    for cell in islice(cells_one_by_one(document, column), rows):
         yield None if is_missing(cell) else transcript_of(cell)
 
 
@@ -252,36 +275,14 @@ def notes_on(
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
     for meaning, column in mapping.chosen().items():
-        joined = meaning == "task" and not has_column(columns, column)
-        for part in _parts(column) if joined else [column]:
+        named = meaning in ("task", "system")
+        for part in name_parts(columns, column) if named else [column]:
             yield meaning, part
     if not mapping.pass_if:
         return
     found = find_columns(columns, mapping)
     for test in parse_pass_if(mapping.pass_if):
         yield "pass_if", found.get(test.column, test.column)
-
-
-def _without_commas(
-    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Sheet, list[str]]:
-    """Decimal commas as points where the separator leaves them free, and the note that says so."""
-    if sheet.separator not in SEPARATORS:
-        return sheet, []
-    numbers = [found[meaning] for meaning in _NUMBERS if meaning in found]
-    numbers += [found.get(test.column, test.column) for test in tests]
-    read = {
-        column: points
-        for column in dict.fromkeys(numbers)
-        if (points := with_points(sheet.cells(column))) is not None
-    }
-    if not read:
-        return sheet, []
-    column, points = next(iter(read.items()))
-    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
-    example = f"{sheet.cells(column)[at]} is {points[at]}"
-    note = f"decimal commas were read as points in {few(read)} ({example})"
-    return replace(sheet, columns={**sheet.columns, **read}), [note]
 
 
 def _entry(document: Document) -> str:
@@ -293,11 +294,13 @@ def _tasks(
 ) -> tuple[list[Any], list[str]]:
     """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
     column = found["task"]
-    if not sheet.has(column):
-        parts = zip(*(sheet.cells(part) for part in _parts(column)), strict=True)
-        return ["/".join(map(str, names)) for names in parts], []
-    cells = list(sheet.cells(column))
-    if mapping.task or "trial" in found or not all(isinstance(cell, str) for cell in cells):
+    cells = name_cells(sheet.columns, column, sheet.cells)
+    if (
+        mapping.task
+        or not sheet.has(column)
+        or "trial" in found
+        or not all(isinstance(cell, str) for cell in cells)
+    ):
         return cells, []
     bases = without_numbers(cells)
     if bases is None:
@@ -305,50 +308,13 @@ def _tasks(
     return bases, [numbered_note(column)]
 
 
-def _parts(column: str) -> list[str]:
-    return [part.strip() for part in column.split(",")]
-
-
-def _no_outcome(
-    name: str,
-    where: str,
-    row: int,
-    found: Mapping[str, str],
-    sheet: Sheet,
-    tests: Sequence[ColumnCondition],
-) -> ReadError:
-    usual = found.get("passed") or found.get("score", "")
-    columns = [found.get(test.column, test.column) for test in tests] or [usual]
-    for column in columns:
-        cell = sheet.cells(column)[row]
-        nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
-        fault = nothing if is_missing(cell) else comma_fault(cell)
-        if fault:
-            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
-    if tests:
-        shown = few(
-            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
-        )
-        return ReadError(f"{name}, {where}: `pass_if` compares with a number, but {shown}")
-    cells, called = sheet.cells(usual), short(usual)
-    if isinstance(cells[row], Mapping) and cells[row]:
-        field = short(next(iter(cells[row])))
-        return ReadError(
-            f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
-            f"whether the trial passed, such as `passed='{called}.{field}'`"
-        )
-    return ReadError(
-        f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
-        f"trial passed. The column holds {seen(cells)}; say what passes with "
-        f"`pass_if='{called}==...'`"
-    )
-
-
 def _format(document: Document) -> str:
     if is_own_file(document):
         return "passhat trials"
     kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
-    return kinds.get(document.kind, "JSON table")
+    kind = kinds.get(document.kind, "JSON table")
+    key = lists_runs(document)
+    return kind if key is None else f'{kind} whose rows list runs ("{short(key)}")'
 
 
 def left_out_columns(
@@ -360,9 +326,10 @@ def left_out_columns(
 
 
 def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
+    used = tuple(part for column in found.values() for part in name_parts(columns, column))
     if len(columns) > MOST_KEPT:
-        return list(_unused_columns.__wrapped__(tuple(columns), tuple(found.values()), mapping))
-    return list(_unused_columns(tuple(columns), tuple(found.values()), mapping))
+        return list(_unused_columns.__wrapped__(tuple(columns), used, mapping))
+    return list(_unused_columns(tuple(columns), used, mapping))
 
 
 # A folder holds thousands of tables with the same columns.
@@ -377,7 +344,7 @@ def _unused_columns(
     return tuple(column for column in columns if column not in used)
 
 
-def _repeats(columns: Mapping[str, Sequence[Any]]) -> bool:
+def only_ordered(columns: Columns) -> bool:
     """Whether nothing but their order distinguishes a system's trials of a task."""
     if "trial" in columns:
         return False

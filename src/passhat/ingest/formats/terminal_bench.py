@@ -146,7 +146,7 @@ def _episodes(document: Document, folder: tuple[str, ...]) -> list[str]:
 
 
 def _system(document: Document) -> tuple[str, str | None, str]:
-    """The system's name, the folder of its submission, and where the name stands."""
+    """The system's name, the folder of its submission, and where the name was found."""
     if document.path is None:
         return document.stem, None, "file name"
     path = document.path.resolve()

@@ -74,7 +74,7 @@ def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
 
 
 def _finder(attachments: Mapping[str, str], longest: int) -> Find:
-    """What references stand for: of one text that is named a thousand times, no more than fits."""
+    """The texts that references point to; a text that is referenced often is cut to what fits."""
     room = longest
 
     def find(found: re.Match[str]) -> str:

@@ -94,7 +94,7 @@ def answered_id(message: Mapping[str, Any]) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class _Said:
-    """What one message says, as its parts are gone through."""
+    """What one message says, collected part by part."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -106,7 +106,7 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
     said = _Said()
     kind = str(message.get("type", ""))
     if "role" not in message and kind in (*CALL_PARTS, *RESULT_PARTS):
-        _add_part(message, said)  # an item of the Responses API stands for itself
+        _add_part(message, said)  # an item of the Responses API is a message by itself
     else:
         _add_content(message, said)
     said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]

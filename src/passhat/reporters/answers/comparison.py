@@ -62,7 +62,7 @@ def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[B
     blocks += paragraphs("Starred", _partial_note(comparison))
     blocks += paragraphs("Shown", _shown(comparison))
     if isinstance(comparison.seeded, Estimate):
-        blocks.append(Paragraph("Seeds", _seeds_sentence(comparison, comparison.seeded)))
+        blocks.append(Paragraph("Re-runs", _seeds_sentence(comparison, comparison.seeded)))
     if not isinstance(comparison.noise, Unavailable):
         blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
     blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
@@ -181,12 +181,13 @@ def _shown_in(comparison: Comparison, scope: Scope) -> str:
 
 
 def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
-    """What is left of the difference once seeds may move both sides."""
+    """What is left of the difference once re-runs may move both sides."""
     what = "the difference" if comparison.headline.name == "mean_score" else "that of the mean"
-    text = f"With the variance between seeds added, {what} is {signed_span(seeded.interval)}"
+    added = "With the spread between re-runs (one seed each) added"
+    text = f"{added}, {what} is {signed_span(seeded.interval)}"
     open_ = seeded.interval is not None and 0 in seeded.interval
     if open_ and comparison.mean_score.answer(THIS_SUITE) in ("better", "worse"):
-        return f"{text}: another set of seeds might reverse it."
+        return f"{text}: another set of re-runs might reverse it."
     return f"{text}."
 
 

@@ -8,26 +8,13 @@ from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
-from passhat.reporters.data import IntervalObject, shaped
+from passhat.reporters.data import plain, shaped
 from passhat.reporters.numbers import percent, span
 from passhat.reporters.safe_text import safe_text
 
 SCHEMA: Literal["passhat.flaky/1"] = "passhat.flaky/1"
 MOST_MARKS = 30
 """Runs that are shown for a task: the newest."""
-
-
-class FlakyTaskObject(TypedDict):
-    """A task that passed and failed, over all runs and in each."""
-
-    system: str
-    task: str
-    label: str
-    trials: int
-    passed: int
-    rate: float
-    interval: IntervalObject | None
-    marks: str
 
 
 class FlakyObject(TypedDict):
@@ -37,7 +24,7 @@ class FlakyObject(TypedDict):
     runs: int
     tasks_seen: int
     confidence: float
-    tasks: list[FlakyTaskObject]
+    tasks: list[FlakyTask]
 
 
 def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
@@ -85,18 +72,13 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
 
 
 def _data(found: FlakyTasks) -> FlakyObject:
-    tasks = [_object(one) for one in found.tasks]
-    return shaped(found, FlakyObject, schema=SCHEMA, tasks=tasks)
-
-
-def _object(one: FlakyTask) -> FlakyTaskObject:
-    return shaped(one, FlakyTaskObject)
+    return shaped(found, FlakyObject, schema=SCHEMA)
 
 
 def _rows(found: FlakyTasks) -> Records:
     return [
         {
-            **{name: value for name, value in _object(one).items() if name != "interval"},
+            **{name: value for name, value in plain(one).items() if name != "interval"},
             "low": one.interval.low,
             "high": one.interval.high,
         }

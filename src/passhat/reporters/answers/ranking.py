@@ -9,7 +9,7 @@ from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankRe
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
-from passhat.reporters.data import MetricObject, ProvenanceObject, shaped
+from passhat.reporters.data import ProvenanceObject, shaped
 from passhat.reporters.headline import held_for
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.reporters.numbers import interval_of, points, span
@@ -22,22 +22,13 @@ if TYPE_CHECKING:
 MOST_NAMES = 4
 
 
-class RankedObject(TypedDict):
-    """One system: its value over the shared tasks, and the ranks it may truly have."""
-
-    name: str
-    value: float
-    ranks: list[int]
-    metric: MetricObject
-
-
 class RankingObject(TypedDict):
     """Systems from best to worst, bands of ties, and every pairwise difference."""
 
     schema: Literal["passhat.ranking/1"]
     verdict: str
     metric: str
-    systems: list[RankedObject]
+    systems: list[RankedSystem]
     tie_bands: list[list[str]]
     pairs: list[PairDifference]
     tasks: int
@@ -83,9 +74,8 @@ def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
 
 def ranking_object(report: RankReport) -> RankingObject:
     """Schema "passhat.ranking/1"."""
-    systems = [shaped(system, RankedObject) for system in report.systems]
     head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
-    return shaped(report, RankingObject, systems=systems, **head)
+    return shaped(report, RankingObject, **head)
 
 
 def verdict(report: RankReport) -> str:

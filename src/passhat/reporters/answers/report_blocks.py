@@ -100,9 +100,9 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
 
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
-    """Flaky tasks, then broken ones; where none has a label, those that went both ways."""
+    """Flaky tasks, then broken ones; where none has such a label, those that failed at all."""
     found = table.labelled("flaky", most) + table.labelled("broken", most)
-    return found[:most] or table.mixed(most)
+    return found[:most] or table.failing(most)
 
 
 def origin(report: Report) -> str:
@@ -179,7 +179,7 @@ def _explanations(system: SystemReport) -> list[Block]:
         ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
-        ("Seeds", wording.seeds(system.seeds), ()),
+        ("Re-runs", wording.seeds(system.seeds), ()),
         ("Rounds", wording.rounds(system.rounds), ()),
         ("Beyond", wording.beyond(system), ()),
         *(("Bars", wording.bars(bar), ()) for bar in system.bars),
@@ -209,6 +209,8 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     if shown:
         blocks.append(task_table(shown))
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
+    if system.design.most_runs == 1:  # none has a label yet: those that passed are not news
+        unlisted = int((table.passed < table.runs).sum()) - len(shown)
     if unlisted > 0 and len(table) > 1 and not options.all_tasks:
         blocks += _unlisted(unlisted, bool(shown), options)
     return blocks

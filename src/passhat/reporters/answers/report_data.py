@@ -24,19 +24,15 @@ from passhat.reporters.answers.report_objects import (
     BarObject,
     DecayObject,
     DisturbanceObject,
-    ErrorPolicyObject,
-    ExclusionObject,
     FeatureObject,
     LabelCounts,
     LeadersObject,
     ReportObject,
-    RoundsObject,
     RunCountsObject,
     RunOrderObject,
     SeedsObject,
     SystemObject,
     TaskObject,
-    UnsettledObject,
     VarianceObject,
 )
 from passhat.reporters.data import (
@@ -46,6 +42,7 @@ from passhat.reporters.data import (
     interval_object,
     metric_object,
     number_object,
+    plain,
     provenance_object,
     shaped,
 )
@@ -77,17 +74,17 @@ def system_object(system: SystemReport) -> SystemObject:
         "variance": _variance(system.variance),
         "noise": noise_object(system.noise),
         "seeds": _seeds(system.seeds),
-        "rounds": shaped(system.rounds, RoundsObject),
+        "rounds": plain(system.rounds),
         "disturbances": [shaped(one, DisturbanceObject) for one in system.disturbances],
         "decay": _decay(system.decay),
         "task_table": [_task(row) for row in system.tasks],
         "labels": cast(LabelCounts, {label: system.tasks.count(label) for label in LABELS}),
         "bars": [shaped(bar, BarObject) for bar in system.bars],
-        "error_policy": shaped(system.errors, ErrorPolicyObject),
+        "error_policy": plain(system.errors),
         "features": {name: _feature(feature) for name, feature in system.features.items()},
-        "tools": {name: number_object(rate) for name, rate in system.tools.items()},
-        "unsettled": [shaped(one, UnsettledObject) for one in system.unsettled],
-        "excluded": [shaped(one, ExclusionObject) for one in system.excluded],
+        "tools": plain(system.tools),
+        "unsettled": plain(system.unsettled),
+        "excluded": plain(system.excluded),
         "levels": {name: system_object(part) for name, part in system.levels.items()},
         "tags": {name: system_object(part) for name, part in system.tags.items()},
         "notes": list(system.notes),
@@ -152,20 +149,13 @@ def _run_order(order: RunOrder | Unavailable) -> RunOrderObject | UnavailableObj
 
 
 def _task(row: TaskRow) -> TaskObject:
-    return {
-        "name": row.name,
-        "runs": row.runs,
-        "passed": row.passed,
-        "failed": row.failed,
-        "errored": row.errored,
-        "rate": row.rate.value,
-        "interval": interval_object(row.rate.interval),
-        "mean_score": row.mean_score,
-        "label": row.label,
-        "label_chance": row.chance,
-        "more_runs": row.more_runs,
-        "sequence": row.sequence,
-    }
+    return shaped(
+        row,
+        TaskObject,
+        rate=row.rate.value,
+        interval=interval_object(row.rate.interval),
+        label_chance=row.chance,
+    )
 
 
 def _feature(feature: ResourceUse) -> FeatureObject:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from passhat.analysis.reports.disturbances import Kind
+from passhat.analysis.reports.parts import ErrorSplit, Exclusion, Rounds, Unsettled
 from passhat.analysis.reports.tasks import Label
-from passhat.records import ErrorPolicy
 from passhat.reporters.data import (
     IntervalObject,
     MetricObject,
@@ -16,6 +16,7 @@ from passhat.reporters.data import (
 )
 from passhat.reporters.noise_words import NoiseObject
 from passhat.stats.estimate import Scope
+from passhat.stats.families import FamilyShares
 
 SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
 
@@ -28,15 +29,6 @@ class RunCountsObject(TypedDict):
     most: int
 
 
-class FamilySharesObject(TypedDict):
-    """The shares of a run's variance: of families, of tasks inside them, and of luck."""
-
-    family: NumberObject
-    task: NumberObject
-    run: NumberObject
-    families: int
-
-
 class VarianceObject(TypedDict):
     """Where the variation comes from: differences between tasks, and luck."""
 
@@ -45,7 +37,7 @@ class VarianceObject(TypedDict):
     luck: NumberObject
     icc: NumberObject
     reliability: NumberObject
-    families: FamilySharesObject | UnavailableObject | None
+    families: FamilyShares | UnavailableObject | None
     sentence: str
 
 
@@ -57,14 +49,6 @@ class SeedsObject(TypedDict):
     within: NotRequired[float]
     mean_score: NotRequired[NumberObject]
     seeds: NotRequired[int]
-
-
-class RoundsObject(TypedDict):
-    """Whole rounds of the suite, as leaderboards quote them."""
-
-    means: list[float]
-    population_sd: float
-    standard_error: float
 
 
 class DisturbanceObject(TypedDict):
@@ -139,16 +123,6 @@ class BarObject(TypedDict):
     model_share: NumberObject
 
 
-class ErrorPolicyObject(TypedDict):
-    """Errored trials; `otherwise` has the metrics under the policy that was not chosen."""
-
-    policy: ErrorPolicy
-    count: int
-    rate: NumberObject
-    kinds: dict[str, int]
-    otherwise: dict[str, MetricObject]
-
-
 class FeatureObject(TypedDict):
     """What trials took, by how they ended."""
 
@@ -165,23 +139,6 @@ class FeatureObject(TypedDict):
     per_streak: NotRequired[dict[str, NumberObject]]
 
 
-class UnsettledObject(TypedDict):
-    """What the trials do not decide, and how many more runs of each task would."""
-
-    what: str
-    tasks: list[str]
-    more_runs: int | None
-    advice: str
-
-
-class ExclusionObject(TypedDict):
-    """Tasks that a number leaves out, and why."""
-
-    what: str
-    tasks: list[str]
-    reason: str
-
-
 class SystemObject(TypedDict):
     """Everything measured about one system; reliability@k is the suite's mean pass^k."""
 
@@ -195,17 +152,17 @@ class SystemObject(TypedDict):
     variance: VarianceObject | UnavailableObject
     noise: NoiseObject | UnavailableObject
     seeds: SeedsObject | UnavailableObject
-    rounds: RoundsObject | UnavailableObject
+    rounds: Rounds | UnavailableObject
     disturbances: list[DisturbanceObject]
     decay: DecayObject
     task_table: list[TaskObject]
     labels: LabelCounts
     bars: list[BarObject]
-    error_policy: ErrorPolicyObject
+    error_policy: ErrorSplit
     features: dict[str, FeatureObject]
     tools: dict[str, NumberObject]
-    unsettled: list[UnsettledObject]
-    excluded: list[ExclusionObject]
+    unsettled: list[Unsettled]
+    excluded: list[Exclusion]
     levels: dict[str, SystemObject]
     tags: dict[str, SystemObject]
     notes: list[str]

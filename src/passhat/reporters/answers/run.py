@@ -199,7 +199,7 @@ def _why(answer: RunAnswer) -> list[Block]:
     return [
         Steps(
             "Why runs fail",
-            (NextStep(cause.rstrip("."), f"passhat why {answer.results} --run {answer.run}"),),
+            (NextStep(cause.rstrip("."), f"passhat why {answer.results}"),),
         )
     ]
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Table
+from passhat.reporters.blocks import Block, Headline, NextStep, Steps, Table
 from passhat.reporters.numbers import points
 from passhat.reporters.safe_text import display_width, safe_text, shorten
 
 HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "pass^1", "status")
 SUITE, STATUS = HEADER.index("suite"), HEADER.index("status")
+
+MOST_SYSTEMS = 5
+"""Systems that are listed below a run."""
 
 SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 
@@ -23,7 +27,7 @@ class Row(TypedDict):
 
     `status` is running, finished, interrupted, budget, failed, or stopped where the process died;
     `owner` is the process that has a running run. `passed` counts trials; `pass_rate` is pass^1,
-    the mean over the tasks of each system.
+    the mean over the tasks of each system, and `pass_rates` that of each system by name.
     """
 
     run: str
@@ -41,6 +45,7 @@ class Row(TypedDict):
     passed: int
     errored: int
     pass_rate: float | None
+    pass_rates: dict[str, float]
 
 
 class RunsObject(TypedDict):
@@ -52,19 +57,24 @@ class RunsObject(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """Runs that were kept, the newest first."""
+    """Runs that were kept, the newest first; `resume` continues the newest unfinished one."""
 
     runs: tuple[Row, ...]
+    resume: str | None = None
 
 
 def run_list_blocks(found: RunList, options: DisplayOptions) -> list[Block]:
     """One row a run, the newest first."""
     if not found.runs:
         return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
-    rows = [_cells(row) for row in found.runs]
+    rows = [cells for row in found.runs for cells in (_cells(row), *_system_cells(row))]
     if options.ink is not None:
         rows = _fitted(rows, options.ink.width)
-    return [Table(header=HEADER, rows=tuple(rows), left=(0, 1, 2, 3, 6))]
+    blocks: list[Block] = [Table(header=HEADER, rows=tuple(rows), left=(0, 1, 2, 3, 6))]
+    if found.resume is not None:
+        step = NextStep("Resume the newest unfinished run", found.resume)
+        blocks.append(Steps("Next", (step,)))
+    return blocks
 
 
 def _fitted(rows: Sequence[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
@@ -88,11 +98,26 @@ def _width_of(rows: Sequence[tuple[str, ...]], column: int) -> int:
 
 def _cells(row: Row) -> tuple[str, ...]:
     rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
+    if len(row["pass_rates"]) > 1:
+        rate = ""  # the rows of its systems follow
     commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
     started = str(row["started"])[:16].replace("T", " ")
     found = (row["run"], started, row["suite"], commit, f"{row['trials']:,}", rate, status)
     return tuple(safe_text(cell) for cell in found)
+
+
+def _system_cells(row: Row) -> list[tuple[str, ...]]:
+    """A row for each of several systems below that of their run, the least reliable first."""
+    rates = sorted(row["pass_rates"].items(), key=lambda one: one[1])
+    if len(rates) < 2:
+        return []
+    shown = [
+        ("", "", f"  {safe_text(name)}", "", "", f"{points(rate, digits=1)} %", "")
+        for name, rate in rates[:MOST_SYSTEMS]
+    ]
+    more = len(rates) - len(shown)
+    return [*shown, *([("", "", f"  {more:,} more", "", "", "", "")] if more else [])]
 
 
 def _status(row: Row) -> str:
@@ -106,7 +131,10 @@ def _data(found: RunList) -> RunsObject:
 
 
 def _rows(found: RunList) -> Records:
-    return [{**row, "tags": " ".join(row["tags"])} for row in found.runs]
+    return [
+        {**row, "tags": " ".join(row["tags"]), "pass_rates": json.dumps(row["pass_rates"])}
+        for row in found.runs
+    ]
 
 
 KIND = AnswerKind(

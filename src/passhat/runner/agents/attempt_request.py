@@ -17,7 +17,7 @@ from passhat.runner.models.exchange import Place
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRequest:
-    """What is to be done: the task, the place of the trial in the run, its seed and its time.
+    """What an agent is asked: the task, the place of the trial in the run, its seed and its time.
 
     `workdir` is a directory of this trial's own, which `make_workdir` makes; `directory` is that
     of the suite. For one step of a task, `said` is its prompt and `history` what was said before.

@@ -1,4 +1,4 @@
-"""What a function asks for by the names of its parameters, and how it is handed in."""
+"""Which arguments a user's function gets, by the names of its parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is handed in: some of what is offered by place, some by name."""
+    """The arguments of a call: some by position, some by name."""
 
     by_place: tuple[str, ...] = ()
     by_name: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Wanted:
 
 
 def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
-    """The parameters of a function, and what is handed in for each.
+    """The parameters of a function, and the argument for each.
 
     Parameters named in OFFERED get that; a lone one of any other name, and `*args` alone, gets the
     prompt; `**kwargs` alone gets all by name. What a partial has bound stays as it is.
@@ -69,7 +69,7 @@ def _asked(parameters: list[inspect.Parameter], about: str) -> list[tuple[inspec
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if skipped and parameter.kind is parameter.POSITIONAL_ONLY:
-            continue  # nothing can be handed in by place behind a gap
+            continue  # nothing can be passed by position after a gap
         if parameter.name in OFFERED:
             asked.append((parameter, parameter.name))
         elif parameter.default is not parameter.empty:

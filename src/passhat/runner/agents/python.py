@@ -55,7 +55,7 @@ def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., A
 
 
 def load_function(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
-    """The function that `module:name` refers to; the module may lie in `search`.
+    """The function that `module:name` refers to; the module may be in `search`.
 
     >>> load_function("json:loads").__name__
     'loads'
@@ -64,7 +64,7 @@ def load_function(reference: str, *, search: Path | None = None) -> Callable[...
 
 
 def load_object(reference: str, *, search: Path | None = None) -> Any:
-    """Whatever `module:name` refers to; the module may lie in `search`."""
+    """Whatever `module:name` refers to; the module may be in `search`."""
     module_name, colon, name = reference.partition(":")
     if not colon or not name:
         raise SuiteError(f'"{reference}" must be of the form module:function')

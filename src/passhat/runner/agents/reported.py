@@ -1,4 +1,4 @@
-"""What a system says of itself, turned into an observation."""
+"""What a system reports about its own work, as an observation."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def partial_path(path: Path) -> Path:
 
 
 def append_trial(cassette: Cassette, task: str, trial: int, path: Path) -> None:
-    """Keep a finished trial beside the cassette, in case the recording does not come to an end."""
+    """Keep a finished trial beside the cassette, in case the recording is interrupted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines: list[Line] = [{"kind": "setup", "task": task, "asked": cassette.setups[task]}]
     if cassette.tools is not None:

@@ -1,4 +1,4 @@
-"""The cassettes of a run: recording what is said, or saying what was recorded."""
+"""The cassettes of a run: recording exchanges, or replaying recorded ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver: hands out tickets to workers, takes their evidence in order, and ends the run."""
+"""The driver: gives tickets to workers, takes their evidence in order, and ends the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An observation held against everything that was expected of it."""
+"""Grading: an observation is compared with every expectation."""
 
 from __future__ import annotations
 

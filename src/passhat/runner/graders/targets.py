@@ -1,4 +1,4 @@
-"""The part of an observation that an expectation speaks about, by its dotted path."""
+"""The part of an observation that an expectation is about, by its dotted path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find(observation: Observation, target: str) -> Any:
     >>> find(seen, "tool_calls[0].arguments.x"), find(seen, "tool_calls[1].name")
     (1, nothing)
     """
-    # Suites written for other tools speak of conversation.tokens.total.
+    # Suites written for other tools say conversation.tokens.total.
     path = target.removeprefix("conversation.")
     if path == "files" or path.startswith(("files.", "files[")):
         return _files(observation.files, path)

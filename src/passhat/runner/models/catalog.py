@@ -113,7 +113,7 @@ def _ollama_address(host: str) -> str:
 
 
 def _filled_address(model: Model, provider: Provider, variables: Mapping[str, str]) -> str:
-    """The usual address of a provider, with region, project and the like filled in."""
+    """The usual address of a provider, with region, project and so on filled in."""
     address = provider.base_url
     for place, names in provider.places.items():
         value = _first(variables, names)

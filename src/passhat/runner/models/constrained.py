@@ -18,7 +18,7 @@ Answer with the JSON of one tool call: {{"tool": NAME, "arguments": {{...}}}}"""
 
 
 class Constrained:
-    """Holds a model to the JSON schema of its tools until one was called; then it speaks freely.
+    """Makes a model follow the JSON schema of its tools until one was called; then it is free.
 
     The tools are described in the system prompt, and the schema goes out as `response_format`,
     which llama.cpp, vLLM and OpenAI enforce token by token.

@@ -19,8 +19,8 @@ EFFORTS = ((0, "none"), (4_096, "low"), (16_384, "medium"), (float("inf"), "high
 class Dialect:
     """A wire format, as pure functions.
 
-    `assemble` turns the events of a stream into the body that a request without streaming would
-    have brought, and refuses a stream that ended before the model did. Where `streams` is False
+    `assemble` turns the events of a stream into the body of an answer without
+    streaming, and refuses a stream that ended before the model did. Where `streams` is False
     answers are always asked for whole. In `path`, `{model}` is the model's name; `stream_path` is
     where streams are asked for, if that is elsewhere.
     """
@@ -42,7 +42,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def cut_off(what: str) -> ModelBusy:
-    """The error for an answer that stops in the middle: asking again may bring all of it."""
+    """The error for an answer that stops in the middle: asking again may give all of it."""
     return ModelBusy(f"the stream ended before {what}: the connection was cut or the server died")
 
 

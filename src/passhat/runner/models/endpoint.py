@@ -1,4 +1,4 @@
-"""A model behind an HTTP address, whatever wire format it speaks."""
+"""A model behind an HTTP address, in any wire format."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Sign = Callable[[str, bytes], Mapping[str, str]]
 
 
 class CallLog(Protocol):
-    """Hears of each call: when it is sent, and under which name the provider works on it."""
+    """Records each call: when it is sent, and the provider's name for it."""
 
     def mark_sent(self, call: CallKey, /) -> None: ...
 
@@ -78,7 +78,7 @@ class Endpoint:
 
     `sign` gives the headers that sign a request, for providers that take no key. With `run`, the
     key of a run, and `store: true` in the request, an answer can be found again by `find`. `log`
-    hears of each call just before it is sent.
+    is notified of each call just before it is sent.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ class Endpoint:
 
 
 class _Outgoing:
-    """The body of a request. The log hears of the call just before the body goes out.
+    """The body of a request; the log is notified of the call just before the body is sent.
 
     A provider has nothing to answer before it has the body.
     """

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, which most other servers speak too."""
+"""OpenAI Chat Completions, which most other servers offer too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How hard a provider is driven: requests at once, requests and tokens per minute."""
+"""The rate limits of a provider: requests at once, requests and tokens per minute."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from passhat.runner.models.rate_limits import Throttle
 
 OnRetry = Callable[[Request, int, float, ModelBusy], None]
 OnUnanswered = Callable[[Request, ModelBusy], Awaitable[None]]
-"""Awaited after each attempt that brought no answer, before the next one."""
+"""Awaited after each attempt without an answer, before the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ class ModelSupply:
     """Hands out models by their settings; all endpoints share one HTTP client.
 
     `run` is the key of the run, under which providers store answers if the suite asks for it; `log`
-    hears of each call that is sent.
+    is notified of each call that is sent.
     """
 
     def __init__(

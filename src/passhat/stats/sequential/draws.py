@@ -32,10 +32,10 @@ class DrawTicket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """How many draws are evidence, how many were handed out, which must be handed out again.
+    """How many draws are evidence, how many were issued, and which must be issued again.
 
     `waiting` holds results that came before those of earlier draws. `missing` are draws that an
-    interrupted run never finished: a result for a later draw shows that they were handed out.
+    interrupted run never finished: a result for a later draw shows that they were issued.
     """
 
     taken: int = 0

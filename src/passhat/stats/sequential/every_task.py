@@ -21,7 +21,7 @@ from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Observed,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EveryTaskState:
-    """Where each task's gate stands; `runs` are those spent, `turn` is the task to ask next."""
+    """The state of each task's gate; `runs` were spent, `turn` is the task to ask next."""
 
     tasks: tuple[TaskState, ...] = field(repr=False)
     runs: int = 0
@@ -38,7 +38,7 @@ class EveryTaskGate:
     """PASS when every task's gate passed, FAIL as soon as one failed.
 
     A wrong PASS needs the one bad task to pass, so every gate may use alpha itself (intersection-
-    union, Berger 1982). Any of T good tasks could bring a wrong FAIL, so each gate gets beta / T.
+    union, Berger 1982). Any of T good tasks could cause a wrong FAIL, so each gate gets beta / T.
 
     >>> gate = EveryTaskGate(p0=(0.6, 0.7), p1=(0.9, 0.95))
     >>> gate.replay([[True] * 30, [True] * 4 + [False] * 12]).verdict
@@ -129,7 +129,7 @@ class EveryTaskGate:
     def task_results(
         self, state: EveryTaskState, *, confidence: float = CONFIDENCE
     ) -> tuple[GateResult, ...]:
-        """Where each task stands."""
+        """The state of each task."""
         return tuple(
             gate.result(task, confidence=confidence)
             for gate, task in zip(self.gates, state.tasks, strict=True)

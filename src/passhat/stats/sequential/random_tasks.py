@@ -143,7 +143,7 @@ class RandomTaskGate(ABC):
     def replay(self, outcomes: Outcomes, *, runs: Mapping[int, int] | None = None) -> SuiteState:
         """The state after these results, by draw: a sequence, or a mapping with holes.
 
-        Draws missing before the last one are handed out again by `next_tasks`. `runs` says what
+        Draws missing before the last one are issued again by `next_tasks`. `runs` says what
         draws cost, where that is not one run each.
         """
         state, costs = self.start(), runs or {}

@@ -40,7 +40,7 @@ _PRIOR_RUNS = 5.0
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreGate(RandomTaskGate):
-    """PASS if the mean score over these tasks is mu1 or more, FAIL if mu0 or less; watch at will.
+    """PASS if the mean score over these tasks is mu1 or more, FAIL if mu0 or less.
 
     The guarantee is that of `SuiteGate`; the bets follow the variance seen (Waudby-Smith & Ramdas
     2024), so that steady scores settle it soon. With mu0 = mu1 there is one threshold and no

@@ -42,7 +42,7 @@ class Ends:
         return float((self.verdicts == verdict).mean())
 
     def mean_draws(self, *, in_flight: int = 1) -> float:
-        """Mean draws paid for when they are handed out in batches of this size."""
+        """Mean draws paid for when they are made in batches of this size."""
         return float((-(-self.draws // in_flight) * in_flight).mean())
 
 

@@ -37,7 +37,7 @@ BLOCK_METRICS = ("pass^k", "pass@k")
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteGate(RandomTaskGate):
-    """PASS if the mean over these tasks is mu1 or more, FAIL if mu0 or less; watch it at will.
+    """PASS if the mean over these tasks is mu1 or more, FAIL if mu0 or less.
 
     Tasks are drawn uniformly at random and each draw multiplies two wealths by a fair bet, so that
     P(wealth ever reaches 1/alpha) <= alpha where the mean is <= mu0 (Ville 1939), whatever the mix

@@ -25,7 +25,7 @@ class SetAside(enum.Enum):
 
 
 SET_ASIDE = SetAside.OUTAGE
-"""What stands in the place of a result that `OutageGuard` set aside: it moves no evidence."""
+"""Replaces a result that `OutageGuard` set aside: it changes no evidence."""
 
 Observed = float | None | SetAside
 """What a gate is shown: a score, None for a run that errored, or a run that was set aside."""
