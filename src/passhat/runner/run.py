@@ -207,6 +207,7 @@ class _Run:
                 concurrency=self._concurrency,
                 first=self._restored.missing(),
             )
+            self._restored.forget_trials()
             self._check_spending()
             with signals_to(self._interrupt, enabled=handle_signals):
                 self._start_clock()
