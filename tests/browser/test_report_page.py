@@ -273,6 +273,7 @@ def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
 CUT = """() => [...document.querySelectorAll("svg.ph:not(.wide)")].flatMap(svg => {
   const box = svg.getBoundingClientRect(), shrunk = box.width / svg.viewBox.baseVal.width;
   const letters = parseFloat(getComputedStyle(svg).fontSize) * shrunk;
+  if (!svg.getClientRects().length) return [];
   return box.left < 0 || box.right > innerWidth || letters < 9 ? [svg.textContent] : [];
 })"""
 
@@ -301,6 +302,48 @@ def test_on_a_telephone_no_picture_is_cut_and_what_scrolls_shows_it(
     assert all(box["reached"] and box["focus"] and box["hint"] for box in boxes), boxes
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert axe_violations(page) == []
+
+
+def test_pictures_of_many_systems_fit_a_telephone(tmp_path, open_page):
+    rate = {f"a-long-name-of-system-{n:02}": 0.9 - 0.07 * n for n in range(12)}
+    path = page_of(simulate(tasks=60, runs=4, rate=rate, seed=2), tmp_path)
+    page = open_page(path.as_uri(), viewport={"width": 400, "height": 800})
+    figures = page.locator("main > .panes figure:visible")
+    assert figures.count() == 4
+    assert figures.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth)")
+    assert page.evaluate(CUT) == []
+    (drawn,) = page.locator("[data-figure=matrix] svg:visible").all()
+    assert "mean pass rate in %" in drawn.text_content()
+    assert "each group of tasks is one column" in page.locator(".only-narrow:visible").inner_text()
+    desk = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
+    (drawn,) = desk.locator("[data-figure=matrix] svg:visible").all()
+    assert "60 tasks" in drawn.text_content()
+    assert desk.locator(".only-narrow:visible").count() == 0
+
+
+def test_a_button_switches_between_light_and_dark(report, open_page):
+    page = open_page(report.as_uri(), color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Light / dark").click()
+    assert page.evaluate(ground) != dark
+    page.get_by_role("button", name="Light / dark").click()
+    assert page.evaluate(ground) == dark
+
+
+def test_the_marks_of_runs_open_their_transcripts_in_the_row_of_the_task(tmp_path, open_page):
+    trials = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
+    said = {("system", "a", 0): "one", ("system", "a", 1): "two"}
+    path = page_of(trials, tmp_path, transcripts=said)
+    page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
+    row = page.locator("tr[data-row=a]").bounding_box()
+    marks = page.locator(".said summary")
+    for mark in marks.all():
+        box = mark.bounding_box()
+        assert row["y"] <= box["y"] + box["height"] / 2 <= row["y"] + row["height"]
+        assert min(box["width"], box["height"]) >= 24  # WCAG 2.2, target size
+    marks.last.click()
+    assert page.locator("pre:visible").inner_text() == "two"
 
 
 def test_the_page_does_not_scroll_sideways_on_a_telephone(report, open_page):
@@ -413,7 +456,7 @@ def contrast(one, other):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_over_the_shadow_of_what_scrolls_can_be_read(report, open_page, scheme):
     page = open_page(report.as_uri(), color_scheme=scheme, viewport={"width": 400, "height": 800})
-    box = page.locator(".scroll.whole").first
+    box = page.locator(".scroll.whole").last
     assert box.evaluate("e => e.scrollWidth > e.clientWidth")
     box.evaluate(BARE)
     at = box.bounding_box()

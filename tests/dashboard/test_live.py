@@ -11,6 +11,7 @@ from passhat.dashboard.live import PageState, PlannedRun, watching
 from passhat.dashboard.watched_gates import Funnel, watched_numbers
 from passhat.history import History
 from passhat.history.lookups import StoredProgress, TaskProgress, change_mark, read_progress
+from passhat.journeys.stored_runs import StoredGate
 from passhat.records import Outcome, Trial
 
 WRITER = """
@@ -27,6 +28,10 @@ with History.open(sys.argv[1]) as history:
 """
 
 keys = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 3))
+
+
+def stored(gates):
+    return tuple(StoredGate(require=one) for one in gates)
 
 
 def progress_of(known):
@@ -179,7 +184,7 @@ def test_every_gate_with_a_line_has_its_picture():
     known = {("s", f"t{i}", n): Outcome(int(n % 4 != 3)) for i in range(20) for n in range(6)}
     gates = ("pass^3 >= 0.4", "pass@3 >= 0.9", "error_rate <= 0.05", "pass^1 >= 0.6")
     watch = PageState(
-        expected=PlannedRun(planned=240, gates=gates),
+        expected=PlannedRun(planned=240, gates=stored(gates)),
         funnels=[Funnel(number) for number in watched_numbers(gates)],
     )
     for count in (40, 80, 120):
@@ -201,7 +206,7 @@ def test_a_mean_score_has_no_line_where_scores_are_partial(tmp_path):
 def test_a_run_until_settled_says_from_how_many_trials_to_how_many():
     gates = ("pass^1 >= 0.5",)
     watch = PageState(
-        expected=PlannedRun(at_most=400, gates=gates, started=0.0),
+        expected=PlannedRun(at_most=400, gates=stored(gates), started=0.0),
         funnels=[Funnel(number) for number in watched_numbers(gates)],
     )
     near = {("s", f"t{i}", n): Outcome(int(n < 3)) for i in range(8) for n in range(5)}
@@ -213,3 +218,53 @@ def test_a_run_until_settled_says_from_how_many_trials_to_how_many():
     watch = PageState(expected=watch.expected, funnels=[Funnel(watch.funnels[0].number)])
     assert watch.news(progress_of(far))["total"] == "about 40 to 400"
     assert " to " in news["left"]
+
+
+def watched(tmp_path, options, trials, *, before=()):
+    with History.open(tmp_path / "history.db") as history:
+        for earlier in before:
+            run = history.start_run("suite")
+            history.add_trials(run, earlier)
+            history.finish_run(run)
+            history.tag(run, "main")
+        run = history.start_run("suite", options=options)
+        history.add_trials(run, trials)
+        watch = watching(history, run)
+        return watch, watch.news(read_progress(history, run))
+
+
+def tagged(task, outcomes, *tags):
+    return [
+        Trial(system="s", task=task, trial=i, outcome=Outcome(one), tags=tags, cost=0.5)
+        for i, one in enumerate(outcomes)
+    ]
+
+
+def test_a_gate_on_a_tag_is_drawn_from_the_tasks_that_have_it(tmp_path):
+    trials = tagged("a", [1, 0, 0, 0], "hard") + tagged("b", [1, 1, 1, 1], "easy")
+    gates = {"gates": ["tags[hard].pass^1 >= 0.5"]}
+    watch, news = watched(tmp_path, gates, trials)
+    (_, funnel) = watch.funnels
+    assert funnel.now == {"s": (4, 1)}
+    assert "pass^1 of tasks tagged hard is 25 %" in news["funnel"]
+    assert news["gates"] == ["gate: drawn below, judged when the run has ended"]
+
+
+def test_a_gate_with_tags_of_its_own_is_not_drawn_from_all_tasks(tmp_path):
+    trials = tagged("a", [1, 0], "hard") + tagged("b", [1, 1], "easy")
+    terms = {"require": "pass^1 >= 0.5", "tags": ["hard"]}
+    watch, _ = watched(tmp_path, {"gates": ["pass^1 >= 0.5"], "gate_terms": [terms]}, trials)
+    everything, hard = watch.funnels
+    assert not everything.number.gates
+    assert hard.now == {"s": (2, 1)}
+    assert [text for text, _ in hard.number.gates] == ["pass^1 >= 0.5"]
+
+
+def test_what_cannot_be_drawn_is_said_in_words(tmp_path):
+    gates = ["cost.mean <= 1", "no_worse_than main by 0.05", "icc <= 0.5"]
+    before = [tagged("a", [1, 1, 1, 0])]
+    _, news = watched(tmp_path, {"gates": gates}, tagged("a", [1, 0]), before=before)
+    cost, compared, other = news["gates"]
+    assert "$0.5 a trial on average so far" in cost
+    assert "main passed 75 % of its runs" in compared
+    assert "cannot be watched" in other

@@ -28,7 +28,8 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 SHARES = st.floats(0, 1)
 SVG = "{http://www.w3.org/2000/svg}"
 SHAPES = {
-    f"{SVG}{tag}" for tag in ("path", "circle", "rect", "text", "g", "title", "desc", "style")
+    f"{SVG}{tag}"
+    for tag in ("path", "circle", "rect", "text", "tspan", "g", "title", "desc", "style")
 }
 
 

@@ -1,6 +1,7 @@
 """Shapes of public result files that were once read wrong, or refused with the wrong sentence."""
 
 import json
+import shutil
 
 import pytest
 
@@ -238,3 +239,22 @@ def test_tests_of_one_name_in_several_files_are_several_tests_in_ctrf():
     ]
     report = {"results": {"tool": {"name": "cypress"}, "summary": {}, "tests": tests}}
     assert read_trials(json.dumps(report).encode()).tasks == ("a.cy.ts > opens", "b.cy.ts > opens")
+
+
+def test_the_tests_of_a_harbor_verifier_are_no_trials_of_another_agent(samples, tmp_path):
+    shutil.copytree(samples / "harbor", tmp_path / "job")
+    alone = read_trials(tmp_path / "job")
+    trial = next(
+        path.parent
+        for path in (tmp_path / "job").rglob("result.json")
+        if b'"agent_info"' in path.read_bytes()
+    )
+    tests = {
+        "tool": {"name": "pytest"},
+        "summary": {},
+        "tests": [{"name": "a", "status": "passed"}],
+    }
+    write_json(trial / "verifier" / "ctrf.json", {"results": tests})
+    write_json(trial / "artifacts" / "table.json", [{"task": "b", "passed": True}])
+    again = read_trials(tmp_path / "job")
+    assert (again.systems, len(again)) == (alone.systems, len(alone))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from passhat.dashboard.watched_gates import Funnel, runs_expected, watched_numbers
+from passhat.analysis.gates.demands import NoWorseDemand, NumberDemand
+from passhat.dashboard.watched_gates import Funnel, demand_of, runs_expected, watched_numbers
 from passhat.drawing.figure import escape
+from passhat.errors import PasshatError
 from passhat.history import History, Run
 from passhat.history.lookups import (
     EndedTrial,
@@ -23,11 +26,13 @@ from passhat.history.lookups import (
     ended_trials,
     has_partial_scores,
     read_progress,
+    tags_of_tasks,
 )
+from passhat.history.references import look_up_baseline
 from passhat.journeys.report_cache import ReportCache
-from passhat.journeys.stored_runs import gates_of, rate_so_far
+from passhat.journeys.stored_runs import StoredGate, gates_of, rate_so_far
 from passhat.records import Outcome
-from passhat.reporters.numbers import span
+from passhat.reporters.numbers import percent, span
 
 POLL_SECONDS = 0.5
 # Proxies close a connection that sends nothing for long.
@@ -53,7 +58,7 @@ class PlannedRun:
 
     planned: int | None = None
     at_most: int | None = None
-    gates: tuple[str, ...] = ()
+    gates: tuple[StoredGate, ...] = ()
     started: float | None = None
 
     @classmethod
@@ -76,6 +81,8 @@ class PageState:
     begun: bool = False
     expected: PlannedRun = field(default_factory=PlannedRun)
     funnels: list[Funnel] = field(default_factory=list)
+    tags: dict[str, frozenset[str]] = field(default_factory=dict)
+    baselines: Mapping[str, float] = field(default_factory=dict)
     first_look: tuple[float, int] | None = None
 
     def news(self, progress: StoredProgress) -> dict[str, Any]:
@@ -107,12 +114,32 @@ class PageState:
             "left": time_left(done, fewest, most, pace=self._pace(done, time.time())),
             "spent": None if progress.cost is None else f"${progress.cost:.2f}",
             "in_all": cost_in_all(progress.cost, done, fewest, most),
+            "gates": [self._gate_words(gate, progress, done) for gate in self.expected.gates],
             "funnel": self._pictures(len(systems), most),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": [[t.system, t.task, _marks(t.runs)] for t in changed[:MOST_TASKS]],
             "recent": fresh[-MOST_RECENT:],
         }
+
+    def _gate_words(self, gate: StoredGate, progress: StoredProgress, done: int) -> str:
+        """What is known of a gate while the run lasts: no verdict, but where it is heading."""
+        drawn = {asked for one in self.funnels for asked, _ in one.number.gates}
+        if gate.require in drawn:
+            return "gate: drawn below, judged when the run has ended"
+        demand = demand_of(gate)
+        if (
+            isinstance(demand, NumberDemand)
+            and demand.target.name.startswith("cost.")
+            and progress.cost
+        ):
+            return f"gate: ${progress.cost / done:.4g} a trial on average so far, judged at the end"
+        if isinstance(demand, NoWorseDemand) and demand.baseline in self.baselines:
+            return (
+                f"gate: {demand.baseline} passed {percent(self.baselines[demand.baseline])} of its "
+                "runs; compared when the run has ended"
+            )
+        return "gate: cannot be watched, judged when the run has ended"
 
     def _fresh(self, task: TaskProgress) -> Iterator[tuple[str, str]]:
         """Number and outcome of the trials that the page does not have yet."""
@@ -191,11 +218,30 @@ def watching(history: History, run: Run) -> PageState:
     """A watch that knows how the rates of a run got where they are."""
     expected = PlannedRun.of(run)
     numbers = watched_numbers(expected.gates, whole_scores=not has_partial_scores(history, run))
-    watch = PageState(expected=expected, funnels=[Funnel(number) for number in numbers])
+    tags = tags_of_tasks(history, run)
+    watch = PageState(
+        expected=expected,
+        funnels=[Funnel(number, tags=tags) for number in numbers],
+        tags=tags,
+        baselines=dict(_baseline_rates(history, run, expected.gates)),
+    )
     trials = ended_trials(history, run)
     for funnel in watch.funnels:
         funnel.replay(trials)
     return watch
+
+
+def _baseline_rates(
+    history: History, run: Run, gates: Sequence[StoredGate]
+) -> Iterator[tuple[str, float]]:
+    """The pass rate of each stored baseline that a gate compares with."""
+    for gate in gates:
+        demand = demand_of(gate)
+        if isinstance(demand, NoWorseDemand):
+            with suppress(PasshatError):  # a file, or a run that is not kept here
+                rate = look_up_baseline(history, demand.baseline, judged=run).run.pass_rate
+                if rate is not None:
+                    yield demand.baseline, rate
 
 
 def trials_in_all(fewest: int | None, most: int | None) -> str:
@@ -255,7 +301,10 @@ def _count(value: object) -> int | None:
 
 
 def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:
-    return watch.news(read_progress(history, run))
+    progress = read_progress(history, run)
+    if any(one.number.tags for one in watch.funnels):  # tasks may have come that were not known
+        watch.tags |= tags_of_tasks(history, run)
+    return watch.news(progress)
 
 
 def _counts(progress: StoredProgress) -> dict[str, list[int]]:

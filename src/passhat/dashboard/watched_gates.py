@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from passhat.analysis.gates.demands import NumberDemand, parse_gate
+from passhat.analysis.gates.demands import Demand, NumberDemand, parse_gate
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.errors import PasshatError
 from passhat.history.lookups import EndedTrial
-from passhat.journeys.stored_runs import rate_so_far
+from passhat.journeys.stored_runs import StoredGate, rate_so_far
 from passhat.records import Outcome
 
 MOST_POINTS = 60
@@ -20,7 +20,7 @@ MOST_POINTS = 60
 MOST_SYSTEMS = 3
 """Systems that are drawn; the bands of more would cover one another."""
 
-_NAME = re.compile(r"(pass\^|pass@)(\d+)|(mean_score|error_rate)")
+_NAME = re.compile(r"(?:tags\[(.+)\]\.)?(?:(pass\^|pass@)(\d+)|(mean_score|error_rate))")
 
 Counts = tuple[int, int]
 """Groups of runs, and how many of them count."""
@@ -32,13 +32,27 @@ class WatchedNumber:
 
     Groups are disjoint (runs 1 to k, k+1 to 2k), so each is one more independent look at pass^k,
     and an interval that holds at every look can be drawn for it. `gates` ask for it, each with its
-    level and whether it asks for more or for less.
+    level. It may be on tasks with one of `tags` only, or on one `system`.
     """
 
     name: str
     k: int
     counts: Literal["all", "any", "errored"]
     gates: tuple[tuple[str, float], ...] = ()
+    tags: frozenset[str] = frozenset()
+    system: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name, and which tasks it is on where that is not all."""
+        part = f" of tasks tagged {' or '.join(sorted(self.tags))}" if self.tags else ""
+        return f"{self.name}{part}"
+
+    def is_on(self, trial: EndedTrial, tags: Mapping[str, frozenset[str]]) -> bool:
+        """Whether it counts a trial, given the tags of its task."""
+        if self.system not in (None, trial.system):
+            return False
+        return not self.tags or bool(self.tags & tags.get(trial.task, frozenset()))
 
     def hit(self, outcomes: Sequence[int]) -> bool:
         """Whether a complete group counts."""
@@ -48,7 +62,9 @@ class WatchedNumber:
         return all(passed) if self.counts == "all" else any(passed)
 
 
-def watched_numbers(gates: Iterable[str], *, whole_scores: bool = True) -> list[WatchedNumber]:
+def watched_numbers(
+    gates: Iterable[StoredGate | str], *, whole_scores: bool = True
+) -> list[WatchedNumber]:
     """The pass rate, then the other numbers that gates ask for and that can be watched.
 
     A mean score can be watched as the pass rate it is, where every score is 0 or 1.
@@ -56,38 +72,50 @@ def watched_numbers(gates: Iterable[str], *, whole_scores: bool = True) -> list[
     >>> [one.name for one in watched_numbers(["pass^3 >= 0.8", "error_rate <= 5%", "cost <= 1"])]
     ['pass^1', 'pass^3', 'error_rate']
     """
-    found = {"pass^1": WatchedNumber(name="pass^1", k=1, counts="all")}
-    for text in gates:
-        number = _number(text, whole_scores)
-        if number is not None:
-            before = found.get(number.name, number)
-            asked = dict.fromkeys([*before.gates, *number.gates])
-            found[number.name] = WatchedNumber(
-                name=number.name, k=number.k, counts=number.counts, gates=tuple(asked)
-            )
+    first = WatchedNumber(name="pass^1", k=1, counts="all")
+    found = {(first.name, first.tags, first.system): first}
+    for gate in gates:
+        asked = StoredGate(require=gate) if isinstance(gate, str) else gate
+        if (number := watched_number(asked, whole_scores=whole_scores)) is not None:
+            key = number.name, number.tags, number.system
+            before = found.get(key, number)
+            levels = dict.fromkeys([*before.gates, *number.gates])
+            found[key] = replace(number, gates=tuple(levels))
     return list(found.values())
 
 
-def _number(text: str, whole_scores: bool) -> WatchedNumber | None:
-    try:
-        demand = parse_gate(text).demand
-    except PasshatError:  # a gate that a plugin or a later version knows
-        return None
+def watched_number(gate: StoredGate, *, whole_scores: bool = True) -> WatchedNumber | None:
+    """The number that a gate asks for; None where its interval cannot be drawn while it runs."""
+    demand = demand_of(gate)
     match = _NAME.fullmatch(demand.target.name) if isinstance(demand, NumberDemand) else None
     if match is None or not isinstance(demand, NumberDemand):
         return None
-    sign, k, other = match.groups()
-    level = (text, demand.threshold)
-    if other == "error_rate":
-        return WatchedNumber(name=other, k=1, counts="errored", gates=(level,))
-    if other == "mean_score":
-        if not whole_scores:
-            return None
-        return WatchedNumber(name="pass^1", k=1, counts="all", gates=(level,))
-    name = "pass^1" if int(k) == 1 else f"{sign}{k}"
-    return WatchedNumber(
-        name=name, k=int(k), counts="all" if sign == "pass^" else "any", gates=(level,)
+    tag, sign, k, other = match.groups()
+    if tag and gate.tags:  # tasks with both: rare, and judged at the end
+        return None
+    number = WatchedNumber(
+        name="pass^1",
+        k=1,
+        counts="all",
+        gates=((gate.require, demand.threshold),),
+        tags=frozenset([tag] if tag else gate.tags),
+        system=gate.system,
     )
+    if other == "mean_score":
+        return number if whole_scores else None
+    if other == "error_rate":
+        return replace(number, name=other, counts="errored")
+    if int(k) == 1:
+        return number
+    return replace(number, name=f"{sign}{k}", k=int(k), counts="all" if sign == "pass^" else "any")
+
+
+def demand_of(gate: StoredGate) -> Demand | None:
+    """What a gate demands; None of one that a plugin or a later version knows."""
+    try:
+        return parse_gate(gate.require).demand
+    except PasshatError:
+        return None
 
 
 @dataclass(slots=True)
@@ -98,6 +126,7 @@ class Funnel:
     groups: dict[tuple[str, str, int], dict[int, int]] = field(default_factory=dict)
     now: dict[str, Counts] = field(default_factory=dict)
     points: dict[str, list[Counts]] = field(default_factory=dict)
+    tags: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def replay(self, trials: Sequence[EndedTrial]) -> None:
         """Trials that ended, in this order; a line gets a point every so many of them."""
@@ -109,6 +138,8 @@ class Funnel:
 
     def _add(self, trial: EndedTrial) -> None:
         """A trial that was known already, and ran again when a run was resumed, changes nothing."""
+        if not self.number.is_on(trial, self.tags):
+            return
         k = self.number.k
         group = self.groups.setdefault((trial.system, trial.task, trial.trial // k), {})
         if trial.trial in group:
@@ -142,7 +173,7 @@ class Funnel:
             title=_title(series[0], number),
             finding=_finding(number) + (f" {left_out} more systems not drawn." if left_out else ""),
             x_label="runs done" if number.k == 1 else f"groups of {number.k} runs of a task done",
-            y_label=number.name,
+            y_label=number.title,
             y_range=(0, 1),
             y_kind="percent",
             x_range=(0, max(longest, (runs or 0) // number.k)),
@@ -155,6 +186,8 @@ class Funnel:
         At most `most`; that many, too, where nothing has ended yet or the rate is on a line.
         """
         counts = self.now.get(system)
+        if self.number.system not in (None, system):
+            return 0
         if counts is None:
             return most
         return max(
@@ -206,7 +239,7 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
 def _title(series: Series, number: WatchedNumber) -> str:
     """The number so far, and on which side of it each line is."""
     low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    said = f"{series.name}: {number.name} is {100 * series.y[-1]:.0f} % so far"
+    said = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f} % so far"
     return "; ".join([said, *_sides(number, low, high)])
 
 

@@ -1,5 +1,6 @@
 """Numbers in, pictures out: SVG for pages, characters for terminals. Knows no task and no file."""
 
+from passhat.drawing.columns import Column, column_chart
 from passhat.drawing.figure import STYLE, Figure
 from passhat.drawing.grid import CellRow, cell_grid
 from passhat.drawing.intervals import IntervalRow, interval_rows
@@ -11,6 +12,7 @@ from passhat.drawing.scatter import Point, front, scatter
 __all__ = [
     "STYLE",
     "CellRow",
+    "Column",
     "ColumnGroup",
     "Figure",
     "Guide",
@@ -21,6 +23,7 @@ __all__ = [
     "Point",
     "Series",
     "cell_grid",
+    "column_chart",
     "front",
     "interval_rows",
     "line_chart",

@@ -30,7 +30,8 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .axis{stroke:var(--soft);fill:none}.ph .a{--s:var(--a)}.ph .b{--s:var(--b)}.ph .c{--s:var(--c)}
 .ph .d{--s:var(--d)}.ph .e{--s:var(--e)}.ph .n{--s:var(--soft)}
 .ph .line{stroke:var(--s);fill:none;stroke-width:2}.ph .thin{stroke:var(--s);stroke-width:1.5}
-.ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}.ph .open{fill:none;stroke:var(--s)}
+.ph .band{fill:var(--s);opacity:.16}.ph .fill{fill:var(--s)}
+.ph .area{fill:var(--s);fill-opacity:.72}.ph .open{fill:none;stroke:var(--s)}
 .ph .dash{stroke-dasharray:5 4}.ph .dot{stroke-dasharray:1.5 3}.ph .end{text-anchor:end}
 .ph .mid{text-anchor:middle}.ph .key{fill:var(--s);font-weight:600}
 .ph .thick{stroke:var(--s);stroke-width:10}.ph .inner{stroke:var(--band);stroke-width:8}
@@ -40,6 +41,8 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}
 .ph .level{stroke:var(--ink);fill:none;stroke-width:2}
 .ph .strong{font-weight:650;paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
+.ph .halo{paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
+.ph .on3{fill:#14181f}.ph .on4{fill:var(--ground,#fff)}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 
@@ -52,6 +55,11 @@ FILE_ENDINGS = ("svg", "png", "pdf")
 
 _FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
 
+# Names in two lines leave the rest of a telephone's width to the picture. A page draws text larger
+# there (13.5 instead of 12), which takes about 8 for each letter.
+_LINE_LETTERS, _BROAD_LETTER, _LINE_HEIGHT = 20, 8, 13
+_NAME_SEAMS = " _/.:-"
+
 Datum = str | float | None
 """A cell of the table behind a picture."""
 
@@ -63,7 +71,8 @@ _JOINERS = "\u200c\u200d"
 class Figure:
     """A picture: `svg()` for a page, `text` for a terminal, `finding` for who cannot see it.
 
-    `rows` are the numbers that are drawn, names of columns first.
+    `rows` are the numbers that are drawn, names of columns first. `narrow` is a simpler picture of
+    the same, which a page shows in its place on a telephone.
     `save("decay.png")` writes a file: SVG, PNG or PDF by its ending.
     """
 
@@ -74,6 +83,7 @@ class Figure:
     body: str
     text: str
     rows: tuple[tuple[Datum, ...], ...] = field(default=(), repr=False)
+    narrow: Figure | None = field(default=None, repr=False)
 
     def svg(self, *, standalone: bool = False) -> str:
         """The SVG element for a page, which has one style for all; or a `standalone` file."""
@@ -106,8 +116,10 @@ class Figure:
 
     @property
     def _classes(self) -> str:
-        """A wide picture scrolls on a telephone; the widest ones take all of a desk."""
-        return "ph" + " wide" * (self.width > WIDTH) + " widest" * (self.width > 1.5 * WIDTH)
+        """A wide picture scrolls on a telephone; the widest ones take all of a desktop page."""
+        narrow = " below-narrow" if self.narrow else ""
+        wide = " wide" * (self.width > WIDTH) + " widest" * (self.width > 1.5 * WIDTH)
+        return f"ph{wide}{narrow}"
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the figure to a file: .svg, or .png or .pdf with the extra `figures`."""
@@ -145,6 +157,7 @@ class Names:
 
     width: int
     letters: int
+    two_lines: bool = False
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Names:
@@ -152,10 +165,41 @@ class Names:
         letters = max(_FEWEST_LETTERS, min(max(map(len, names), default=0), _MOST_LETTERS))
         return cls(width=round(letters * _LETTER_WIDTH) + 16, letters=letters)
 
+    @classmethod
+    def broken(cls, names: Sequence[str]) -> Names:
+        """A column of one width for any names: long ones are broken into two lines."""
+        longest = max(map(len, names), default=0)
+        return cls(
+            width=_LINE_LETTERS * _BROAD_LETTER + 16,
+            letters=_LINE_LETTERS,
+            two_lines=longest > _LINE_LETTERS,
+        )
+
+    def label(self, name: str, y: float) -> str:
+        """A name at the right edge of the column, its middle at `y`."""
+        x = float(self.width - 10)
+        if not self.two_lines or len(name) <= self.letters:
+            return label(name, x, y + 4, "end", most=self.letters)
+        shown = shorten(name, 2 * self.letters)
+        head = shown[: _break(shown, self.letters)]
+        lines = ((head, y - 2), (shown[len(head) :], y - 2 + _LINE_HEIGHT))
+        tip = element("title", escape(name)) if shown != name else ""
+        spans = "".join(element("tspan", escape(line), x=x, y=at) for line, at in lines)
+        return element("text", tip + spans, class_="end")
+
     @property
     def more(self) -> int:
         """How much wider than the narrowest column it is."""
         return self.width - round(_FEWEST_LETTERS * _LETTER_WIDTH) - 16
+
+
+def _break(name: str, most: int) -> int:
+    """Where a name is broken into two lines of at most so many letters: at a seam, if it can be."""
+    places = range(max(1, len(name) - most), most + 1)
+    words = [i for i in places if name[i - 1] == " "]
+    if words:
+        return min(words, key=lambda i: abs(2 * i - len(name)))
+    return max((i for i in places if name[i - 1] in _NAME_SEAMS), default=most)
 
 
 def element(tag: str, content: str = "", **attributes: str | float | None) -> str:

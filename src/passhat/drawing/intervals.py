@@ -21,9 +21,10 @@ from passhat.drawing.figure import (
 )
 from passhat.drawing.scale import Kind, Scale
 
-RIGHT, TOP, ROW = 124, 42, 22
+TOP, ROW, TALL_ROW = 42, 22, 30
 TEXT_WIDTH = 30
-_TIE = 12  # the distance between the lines of two tie groups
+_TIE = 10  # the distance between the lines of two tie groups
+_NOTE_LETTERS, _NOTE_LETTER, _FEWEST_NOTE = 15, 7.5, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +62,20 @@ def interval_rows(
     `zero` draws the line of no difference. Each of `ties` is a group of rows, joined by a line with
     a dot at each of them, dashed past rows that do not belong to it.
     """
-    height = TOP + ROW * len(rows) + 24
-    names = Names.of([row.name for row in rows])
+    names = Names.broken([row.name for row in rows])
+    tall = TALL_ROW if names.two_lines else ROW
+    middles = [TOP + tall * (i + 0.5) for i in range(len(rows))]
+    height = TOP + tall * len(rows) + 24
     room = _TIE * len(ties)
-    width += names.more + max(0, room - 2 * _TIE)  # a tie or two fit beside the notes
     low, high = x_range
-    stop = width - RIGHT - room
+    stop = width - room - _note_room(rows)
     x = Scale(low=low, high=high, start=names.width, stop=stop, kind=x_kind)
     body = (
         _frame(x, height, x_label, zero)
-        + "".join(_row(row, _middle(i), x, names) for i, row in enumerate(rows))
-        + "".join(_tie(group, width - room + _TIE * i - 4) for i, group in enumerate(ties))
+        + "".join(_row(row, y, x, names) for row, y in zip(rows, middles, strict=True))
+        + "".join(
+            _tie(group, width - room + _TIE * i, tall, middles) for i, group in enumerate(ties)
+        )
     )
     return Figure(
         title=title,
@@ -82,6 +86,12 @@ def interval_rows(
         text="\n".join([title, *(_text_row(row, x) for row in rows)]),
         rows=_data(rows),
     )
+
+
+def _note_room(rows: Sequence[IntervalRow]) -> float:
+    """What the longest note beside a row takes, with a margin on both sides."""
+    letters = max((len(row.note) for row in rows), default=0)
+    return 20 + _NOTE_LETTER * max(_FEWEST_NOTE, min(letters, _NOTE_LETTERS))
 
 
 def _data(rows: Sequence[IntervalRow]) -> tuple[tuple[Datum, ...], ...]:
@@ -127,26 +137,21 @@ def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     if row.bar is not None:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
     parts.append(element("circle", cx=x(row.value), cy=y, r=4.5, class_="ring"))
-    name = label(row.name, names.width - 10, y + 4, "end", most=names.letters)
-    note = label(row.note, x.stop + 10, y + 4, "soft", most=15) if row.note else ""
-    marks = element("g", "".join(parts), class_=row.colour)
-    return marks + name + note
+    at = x.stop + 10
+    note = label(row.note, at, y + 4, "soft", most=_NOTE_LETTERS) if row.note else ""
+    return element("g", "".join(parts), class_=row.colour) + names.label(row.name, y) + note
 
 
-def _tie(group: Sequence[int], x: float) -> str:
+def _tie(group: Sequence[int], x: float, tall: int, middles: Sequence[float]) -> str:
     """A line down through the rows of a group, solid only between two of its members."""
     rows = sorted(group)
     parts = []
-    for upper, lower in pairwise(rows):
-        kind = "axis" if lower == upper + 1 else "axis dash"
-        line = f"M{number(x)} {number(_middle(upper))}V{number(_middle(lower))}"
+    for upper, lower in pairwise(middles[row] for row in rows):
+        kind = "axis" if lower <= upper + tall else "axis dash"
+        line = f"M{number(x)} {number(upper)}V{number(lower)}"
         parts.append(element("path", d=line, class_=kind))
-    dots = (element("circle", cx=x, cy=_middle(i), r=3, class_="fill") for i in rows)
+    dots = (element("circle", cx=x, cy=middles[i], r=3, class_="fill") for i in rows)
     return element("g", "".join([*parts, *dots]), class_="n")
-
-
-def _middle(row: int) -> float:
-    return TOP + ROW * row + ROW / 2
 
 
 def _text_row(row: IntervalRow, x: Scale) -> str:

@@ -85,15 +85,12 @@ def line_chart(
     x_range: tuple[float, float] | None = None,
     x_kind: Kind = "number",
     width: int = WIDTH,
-    within: bool = False,
 ) -> Figure:
     """Lines over a shared x axis, named at their right ends, where no name covers another.
 
-    `x_notes` are written below `x_names`. Long names make the picture wider than `width`, unless
-    it has to stay `within` that.
+    `x_notes` are written below `x_names`.
     """
     right = _room_for_names(series)
-    width += 0 if within else right - RIGHT
     height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
     x_scale, y_scale = _scales(
         series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind
@@ -102,10 +99,7 @@ def line_chart(
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names, x_notes)
         + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
-        + "".join(
-            _marker(marker, i, x_scale, y_scale, _in_the_way(marker, series, x_scale, y_scale))
-            for i, marker in enumerate(markers)
-        )
+        + "".join(_marker(marker, i, series, x_scale, y_scale) for i, marker in enumerate(markers))
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
         + "".join(_level(level, x_scale, y_scale) for level in levels)
         + _names(series, x_scale, y_scale)
@@ -203,23 +197,41 @@ def _level(level: Level, x: Scale, y: Scale) -> str:
     return element("path", d=line, class_="level") + label(level.name, middle, at - 6, "strong mid")
 
 
-def _marker(
-    marker: Marker, index: int, x: Scale, y: Scale, lines: Sequence[tuple[float, float]]
-) -> str:
-    """Names are put in three rows, so that they cover neither each other nor the lines."""
+def _marker(marker: Marker, index: int, series: Sequence[Series], x: Scale, y: Scale) -> str:
+    """Names are in three rows, to cover neither each other nor lines, nor bands if they can."""
     at = x(marker.x)
-    rows = [TOP + 10 + 14 * row for row in range(index % 3, 15, 3)]
-    clear = (row for row in rows if all(low > row + 4 or high < row - 13 for low, high in lines))
+    rows = [TOP + 16 + 14 * row for row in range(index % 3, 15, 3)]
+    lines, bands = _lines_beside(marker, series, x, y), _bands_beside(marker, series, x, y)
+    clear = (
+        row
+        for taken in ([*lines, *bands], lines)
+        for row in rows
+        if all(low > row + 4 or high < row - 13 for low, high in taken)
+    )
     line = element("path", d=f"M{number(at)} {TOP}V{number(y.start)}", class_="n thin dot")
-    return line + label(marker.name, at + 4, next(clear, rows[0]), "soft")
+    return line + label(marker.name, at + 7, next(clear, rows[0]), "soft halo")
 
 
-def _in_the_way(
+def _bands_beside(
+    marker: Marker, series: Sequence[Series], x: Scale, y: Scale
+) -> list[tuple[float, float]]:
+    """From where to where, downwards, bands pass beside a marker."""
+    first = x(marker.x)
+    last = first + 7 + _LETTER * len(marker.name)
+    return [
+        (y(high), y(low))
+        for one in series
+        for a, low, high in zip(one.x, one.low or (), one.high or (), strict=False)
+        if first <= x(a) <= last
+    ]
+
+
+def _lines_beside(
     marker: Marker, series: Sequence[Series], x: Scale, y: Scale
 ) -> list[tuple[float, float]]:
     """From where to where, downwards, lines and their names pass beside a marker."""
     first = x(marker.x)
-    last = first + 4 + _LETTER * len(marker.name)
+    last = first + 7 + _LETTER * len(marker.name)
     found = []
     for one in series:
         points = [(x(a), y(b)) for a, b in zip(one.x, one.y, strict=True)]
@@ -285,7 +297,8 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
     left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
     parts = []
     for (at, i), place in zip(ends, places, strict=True):
-        text = label(series[i].name, left, place + 4, "key", most=_MOST_LETTERS)
+        look = "soft" if series[i].faint else "key"
+        text = label(series[i].name, left, place + 4, look, most=_MOST_LETTERS)
         if left - x.stop > 10:
             line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
             text = element("path", d=line, class_="rule") + text

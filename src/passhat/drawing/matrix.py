@@ -25,10 +25,8 @@ LEVELS = ("l1", "l2", "l3", "l4")
 _SHADES = " ░▒▓█"
 _TEXT_WIDTH = 60
 _GROUP_GAP = 6
-_LINE, _LETTER = (
-    18,
-    6.6,
-)  # the lines below the picture: their height, and about how wide a letter is
+_LINE, _LETTER = 18, 6.6  # lines below the picture: their height, about how wide a letter is
+_TALL_ROW = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +73,7 @@ def matrix(
     body += _written_notes(notes, TOP + ROW * len(names) + 30)
     text = [title, *(_text_row(n, row) for n, row in zip(names, shares, strict=True))]
     text += [f"{letter:2} {note}" for letter, note in notes]
+    by_group = groups and width > WIDTH
     return Figure(
         title=title,
         finding=finding,
@@ -83,7 +82,58 @@ def matrix(
         body=body,
         text="\n".join(text),
         rows=_data(names, shares, columns_named),
+        narrow=_by_group(names, shares, groups, title, finding) if by_group else None,
     )
+
+
+def _by_group(
+    names: Sequence[str],
+    shares: Sequence[Sequence[float | None]],
+    groups: Sequence[ColumnGroup],
+    title: str,
+    finding: str,
+) -> Figure:
+    """The same with one column for each group: the mean of its cells, written out."""
+    room = Names.broken(names)
+    tall = _TALL_ROW if room.two_lines else ROW
+    cell = (WIDTH - 4 - room.width) / len(groups)
+    notes = _notes(groups, int((WIDTH - 48) / (1.15 * _LETTER)))
+    parts = [label("mean pass rate in %, by group of tasks", 8, 14)]
+    for i, _ in enumerate(groups):
+        parts.append(label(_letter(i), room.width + cell * (i + 0.5), TOP - 4, "strong mid"))
+    boxes: dict[str, list[str]] = {}
+    written = []
+    for i, (name, row) in enumerate(zip(names, shares, strict=True)):
+        top = TOP + tall * i
+        parts.append(room.label(name, top + tall / 2))
+        for j, mean in enumerate(_group_means(row, groups)):
+            left, level = room.width + cell * j, 0 if mean is None else _level(round(mean, 2))
+            box = f"M{number(left)} {number(top + 1)}h{number(cell - 2)}v{tall - 2}h{2 - cell:.1f}z"
+            boxes.setdefault(("l0", *LEVELS)[level], []).append(box)
+            shown = "-" if mean is None else f"{100 * mean:.0f}"
+            look = f"mid on{level}" if level > 2 else "mid"
+            written.append(label(shown, left + cell / 2 - 1, top + tall / 2 + 4, look))
+    parts += [element("path", d="".join(drawn), class_=level) for level, drawn in boxes.items()]
+    parts += written
+    end = TOP + tall * len(names) + 6
+    return Figure(
+        title=title,
+        finding=finding,
+        width=WIDTH,
+        height=end + _LINE * len(notes) + 6,
+        body="".join(parts) + _written_notes(notes, end),
+        text="",
+    )
+
+
+def _group_means(row: Sequence[float | None], groups: Sequence[ColumnGroup]) -> list[float | None]:
+    found: list[float | None] = []
+    first = 0
+    for group in groups:
+        known = [share for share in row[first : first + group.columns] if share is not None]
+        found.append(sum(known) / len(known) if known else None)
+        first += group.columns
+    return found
 
 
 def _places(

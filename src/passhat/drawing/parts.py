@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import WIDTH, Figure, element, label, rounded
+from passhat.drawing.figure import WIDTH, Figure, element, label, number, rounded
 
-HEIGHT, LEFT = 74, 8
+HEIGHT, LEFT = 84, 8
 LETTER, GAP = 8, 12
 TEXT_WIDTH = 50
+_COLOURS = "necda"
+"""Grey and ochre first: blue and vermilion mean passed and failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,19 +23,28 @@ class NamedShare:
 
 
 def stacked_bar(
-    parts: Sequence[NamedShare], *, title: str, finding: str, width: int = WIDTH
+    parts: Sequence[NamedShare],
+    *,
+    title: str,
+    finding: str,
+    edge: tuple[float, float] | None = None,
+    width: int = WIDTH,
 ) -> Figure:
-    """A bar whose parts are named beneath it."""
+    """A bar whose parts are named beneath it; `edge` is where the first of them may truly end."""
     pieces, at = [], float(LEFT)
     names = [f"{part.name} {part.share * 100:.0f} %" for part in parts]
     places = _name_places(parts, names, width)
     for i, part in enumerate(parts):
         length = part.share * (width - 2 * LEFT)
-        colour = "abcde"[i % 5]
-        box = element("rect", x=at, y=12.0, width=max(length - 2, 0.0), height=24.0, class_="fill")
-        name = label(names[i], places[i], 54, "key")
+        colour = _COLOURS[i % 5]
+        box = element("rect", x=at, y=12.0, width=max(length - 2, 0.0), height=24.0, class_="area")
+        name = label(names[i], places[i], 66, "key")
         pieces.append(element("g", box + name, class_=colour))
         at += length
+    if edge is not None:
+        first, last = (LEFT + share * (width - 2 * LEFT) for share in edge)
+        line = f"M{number(first)} 40v8m0-4H{number(last)}m0-4v8"
+        pieces.append(element("path", d=line, class_="axis"))
     bar = "".join("█▓▒░ "[i % 5] * round(p.share * TEXT_WIDTH) for i, p in enumerate(parts))
     legend = "   ".join(f"{'█▓▒░ '[i % 5]} {name}" for i, name in enumerate(names))
     return Figure(

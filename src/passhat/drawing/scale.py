@@ -35,9 +35,9 @@ class Scale:
         if self.kind == "log":
             first, last = math.floor(math.log10(self.low)), math.floor(math.log10(self.high))
             decades = [10.0**d for d in range(first, last + 1) if self.low <= 10.0**d <= self.high]
-            if len(decades) > 1:
+            if len(decades) > 2:
                 return decades
-            # Within a decade or so, powers of ten are too few.
+            # Within two decades, powers of ten are too few.
             finer = [m * 10.0**d for d in range(first, last + 1) for m in (1, 2, 5)]
             if len(kept := [at for at in finer if self.low <= at <= self.high]) > 1:
                 return kept

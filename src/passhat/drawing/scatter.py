@@ -11,6 +11,7 @@ from passhat.drawing.scale import Kind, Scale, spread
 HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46
 _LETTER, _MOST_LETTERS = 7.2, 24
+_LOG_FROM = 4  # the cheap points of a wider range would lie on one another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +67,11 @@ def scatter(
 
 
 def _x_scale(points: Sequence[Point], width: int) -> Scale:
-    """From 0 or a little below the least; by powers of ten where values differ by more than one."""
+    """From 0 or a little below the least; logarithmic where the largest is many times the least."""
     values = [v for p in points for v in (p.x, *(p.x_interval or ()))]
     low, high = spread(values)
     least = min(p.x for p in points) if points else 0.0
-    if least > 0 and max(p.x for p in points) / least > 10:
+    if least > 0 and max(p.x for p in points) / least > _LOG_FROM:
         kept = [max(v, least / 2) for v in values]
         return Scale(
             low=min(kept) / 1.2, high=max(kept) * 1.2, start=LEFT, stop=width - RIGHT, kind="log"
@@ -153,5 +154,5 @@ def _point(
     parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_=kind))
     if place is not None:
         look = place[2] if colour == "a" else place[2].replace("key", "soft")
-        parts.append(label(point.name, place[0], place[1], look, most=_MOST_LETTERS))
+        parts.append(label(point.name, place[0], place[1], f"{look} halo", most=_MOST_LETTERS))
     return element("g", "".join(parts), class_=colour)

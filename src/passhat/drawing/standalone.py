@@ -96,7 +96,7 @@ def _paint(element: ET.Element, series: str) -> None:
     for name, value in _attributes(element.tag, classes, series).items():
         element.set(name, value)
     for child in list(element):
-        halo = "strong" in child.get("class", "").split()
+        halo = bool({"strong", "halo"} & set(child.get("class", "").split()))
         _paint(child, series)
         if halo:
             element.insert(list(element).index(child), _halo(child))
@@ -137,10 +137,9 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
         found |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
     if "hollow" in classes:
         found |= {"fill": "#ffffff", "stroke": series, "stroke-width": "1.5"}
-    if "fill" in classes:
-        found["fill"] = series
-    if "band" in classes:
-        found |= {"fill": series, "fill-opacity": "0.16"}
+    for name, opacity in (("fill", "1"), ("area", "0.72"), ("band", "0.16")):
+        if name in classes:
+            found |= {"fill": series, "fill-opacity": opacity}
     for name, pattern in (("dash", "5 4"), ("dot", "1.5 3")):
         if name in classes:
             found["stroke-dasharray"] = pattern

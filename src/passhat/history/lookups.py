@@ -280,6 +280,19 @@ def ended_trials(history: History, run: Run) -> list[EndedTrial]:
     ]
 
 
+def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:
+    """The tags of every task that has a finished trial."""
+    rows = history.database.execute(
+        "SELECT DISTINCT t.text, x.tags FROM trials x JOIN names t ON t.id = x.task "
+        "WHERE x.run = ? AND x.tags IS NOT NULL",
+        (run.id,),
+    )
+    found: dict[str, frozenset[str]] = {}
+    for task, tags in rows:
+        found[task] = found.get(task, frozenset()) | frozenset(split_texts(tags))
+    return found
+
+
 def has_partial_scores(history: History, run: Run) -> bool:
     """Whether any trial of a run has a score between 0 and 1."""
     row = history.database.execute(

@@ -152,7 +152,8 @@ def _walk(
             continue
         if reader.reading.companions:
             companions |= set(reader.reading.companions)
-        covered = covered or reader.reading.covers_subfolders
+        covers = reader.reading.covers_subfolders
+        covered = covered or (document.has(covers) if isinstance(covers, str) else covers)
         yield document, reader
     for name in companions.intersection(files):
         skipped.pop(inside + name, None)

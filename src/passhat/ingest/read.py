@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.alike_tables import KnownShapes, read_each
 from passhat.ingest.document import Document
+from passhat.ingest.folder_names import name_by_folder
 from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
@@ -32,15 +31,6 @@ from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
-_FILE_NAME = "file name"
-"""How a reader says that it named a system after the file."""
-
-# Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
-_RUN_FOLDER = re.compile(
-    r"(?:run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round)?[ _-]?\d{1,6}"
-    r"|.*\d{4}-?\d\d-?\d\d.*",
-    re.IGNORECASE,
-)
 
 
 def read_trials(
@@ -131,7 +121,7 @@ def _read(
         raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
-        pieces = _name_by_folder(pieces)
+        pieces = name_by_folder(pieces, _folders(inputs))
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
@@ -145,6 +135,15 @@ def _read(
             raise _occur_twice(parts, twice)
         trials, said = _settle_duplicates(trials, said, duplicates)
     return trials, _by_trial(trials, said)
+
+
+def _folders(inputs: Sequence[Input]) -> dict[int, str]:
+    """The inputs that are folders, by their place."""
+    return {
+        place: os.fspath(one)
+        for place, one in enumerate(inputs)
+        if not isinstance(one, bytes) and os.path.isdir(one)  # noqa: PTH112 # it may be any text
+    }
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -305,69 +304,6 @@ def _kept_texts(
     if texts and len(texts) != trials:  # words beside the wrong trial would be worse than none
         raise ReadError(f"{document.name}: {len(texts)} transcripts do not fit {trials} trials")
     return texts or [None] * trials
-
-
-def _name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
-    """Name systems after folders where several folders that are not runs have a file of one name.
-
-    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
-    `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
-    file keeps its name, so that it is found out to be one.
-    """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, piece in enumerate(pieces):
-        if piece.folder is not None and _called_by_file(piece):
-            groups.setdefault((piece.reader.name, piece.stem), []).append(place)
-    named = list(pieces)
-    for places in groups.values():
-        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
-            continue
-        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
-        if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
-            continue
-        for place, folder in zip(places, folders, strict=True):
-            named[place] = _renamed(pieces[place], folder)
-    return named
-
-
-def _called_by_file(piece: Piece) -> bool:
-    named = piece.table.read_as.get("system", piece.reader.reading.system)
-    return "system" not in piece.table.columns or named == _FILE_NAME
-
-
-def _first_difference(folders: Sequence[Path]) -> list[str]:
-    """The first part of each path in which they are not all the same; empty if there is none."""
-    whole = [folder.absolute().parts for folder in folders]
-    if len(set(whole)) < 2:
-        return []
-    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
-    return [parts[shared] if len(parts) > shared else "" for parts in whole]
-
-
-def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequence[str]) -> bool:
-    """Whether a task occurs in more than one folder."""
-    home: dict[str, str] = {}
-    return any(
-        home.setdefault(str(task), folder) != folder
-        for place, folder in zip(places, folders, strict=True)
-        for task in pieces[place].table.columns.get("task", ())
-    )
-
-
-def _renamed(piece: Piece, folder: str) -> Piece:
-    if not folder:  # its folder is above the others
-        return piece
-    table = piece.table
-    columns = dict(table.columns)
-    if "system" in columns:
-        columns["system"] = [folder] * len(table)
-    note = (
-        f'files called "{short(piece.stem)}" lie in several folders: the folder is taken for the '
-        "system (`name` makes them one)"
-    )
-    facts = {**table.read_as, "system": "folder name"}
-    table = replace(table, columns=columns, notes=(*table.notes, note), read_as=facts)
-    return replace(piece, stem=folder, table=table)
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:

@@ -23,6 +23,8 @@ class Reading:
     `format` is what users call it, `versions` which releases of the tool write it; the
     documentation's table of formats is made of these.
     `companions` are names of files in the same folders that belong to its results and hold none.
+    Where it `covers_subfolders`, nothing below a file is looked at: below all of them, or below
+    those that have the key that is given.
     Files of a `derived` format were made from other results: they are left out of folders, and
     are not pooled with files that hold the same system.
     """
@@ -37,7 +39,7 @@ class Reading:
     family: str = ""
     started: str = ""
     companions: tuple[str, ...] = ()
-    covers_subfolders: bool = False
+    covers_subfolders: bool | str = False
     derived: bool = False
 
     def facts(self, particulars: Mapping[str, str], left_out: Iterable[str] = ()) -> Facts:
@@ -112,7 +114,7 @@ def _usual_words(reading: Reading) -> dict[str, str]:
     return {
         name: value
         for name, value in values.items()
-        if name != "versions" and isinstance(value, str)
+        if name not in ("versions", "covers_subfolders") and isinstance(value, str)
     }
 
 

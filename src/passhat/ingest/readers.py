@@ -69,7 +69,7 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
 COMPANIONS = frozenset(
     {
         *("messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"),
-        *("run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
+        *("config.json", "run_spec.json", "scenario.json", "scenario_state.json", "stats.json"),
     }
 )
 """The names of files that some format keeps beside its results, mostly transcripts."""

@@ -31,6 +31,12 @@ SCHEMA = "passhat.trials/1"
 
 _VERDICTS = ("passed", "score")
 
+_CHECKS = (
+    *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
+    *("evaluators", "evaluators_results", "steps", "turns"),
+)
+"""What the parts of one run are called that have verdicts of their own."""
+
 _BIG = 2**22
 """JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
 
@@ -374,7 +380,7 @@ def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     outer, inner = find_columns(own, USUAL), find_columns(entry, USUAL)
     if "task" not in outer or outer.keys().isdisjoint(_VERDICTS):
         return False
-    if inner.keys().isdisjoint(_VERDICTS):
+    if inner.keys().isdisjoint(_VERDICTS) or usual_name(key) in _CHECKS:
         return True
     verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
     if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:

@@ -141,6 +141,6 @@ def judge_run(history: History, run: Run) -> Verdicts | None:
     if not require or run.status != "finished":
         return None
     try:
-        return gate_results(history.trials(run), require=require)
+        return gate_results(history.trials(run), require=[gate.terms for gate in require])
     except PasshatError:  # a gate against another run or file, which is not available here
         return None

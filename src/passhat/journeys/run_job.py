@@ -130,7 +130,12 @@ def conduct(
     with (
         open_source(job.suite, source, job.request, sequential=job.sequential) as cassettes,
         open_run_store(
-            job.suite, job.request, store=job.store, resumed=job.resumed, replays=not source.asks
+            job.suite,
+            job.request,
+            store=job.store,
+            resumed=job.resumed,
+            replays=not source.asks,
+            at_most=None if (rule := job.rule()) is None else rule.planned,
         ) as opened,
     ):
         # Before anything is paid for: a baseline that is not there is an error of the request.

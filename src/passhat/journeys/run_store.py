@@ -89,10 +89,12 @@ def open_run_store(
     store: str | Path | None,
     resumed: str | None = None,
     replays: bool = False,
+    at_most: int | None = None,
 ) -> Iterator[RunStore]:
     """The store of a new run, or of the stored run with the key `resumed`.
 
-    `replays` says that all its answers come from a recording.
+    `replays` says that all its answers come from a recording. A run that its gates may end sooner
+    takes `at_most` so many trials.
     """
     from passhat.runner import MemoryJournal
 
@@ -102,7 +104,7 @@ def open_run_store(
     from passhat.history import History, RunJournal, read_checkout
     from passhat.history.leases import hold
 
-    planned = {**_planned(suite, request), "replays": replays}
+    planned = {**_planned(suite, request, at_most), "replays": replays}
     with History.open(store) as history:
         if resumed is not None:
             run = history.find_run(resumed)
@@ -137,13 +139,21 @@ def open_run_store(
                 journal.close()
 
 
-def _planned(suite: Suite, request: RunRequest) -> dict[str, Any]:
+def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str, Any]:
     """What a page that watches the run wants to know: how many trials, and which gates."""
-    written = [gate if isinstance(gate, str) else gate.get("require", "") for gate in suite.gates]
-    gates = list(dict.fromkeys([*written, *request.require]))
-    own = any("max_runs" in gate or "evidence" in gate for gate in suite.gates if gate != str(gate))
-    planned = {} if own else {"at_most" if request.until_settled else "planned": suite.trials}
-    return {**planned, "gates": gates, "seed_count": max(1, len(suite.seeds))}
+    written = [{"require": gate} if isinstance(gate, str) else gate for gate in suite.gates]
+    terms = [
+        {name: gate[name] for name in ("require", "tags", "system") if gate.get(name)}
+        for gate in [*written, *({"require": demand} for demand in request.require)]
+    ]
+    return {
+        # None takes the place of what a run that is resumed was begun with.
+        "planned": suite.trials if at_most is None else None,
+        "at_most": at_most,
+        "gates": list(dict.fromkeys(str(gate.get("require", "")) for gate in terms)),
+        "gate_terms": [gate for gate in terms if len(gate) > 1],
+        "seed_count": max(1, len(suite.seeds)),
+    }
 
 
 def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None = None) -> NamedRun:

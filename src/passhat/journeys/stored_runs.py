@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat.errors import PasshatError
 from passhat.fast_dataclass import short_dataclass
@@ -155,10 +155,36 @@ def explain_run(history: History, run: Run) -> Explanation:
     return explain(history.trials(run), all_transcripts(history, run))
 
 
-def gates_of(run: Run) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredGate:
+    """A gate that a run was started with; it may be on tasks with one of `tags`, or one system."""
+
+    require: str
+    tags: tuple[str, ...] = ()
+    system: str | None = None
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """It as a suite writes it."""
+        return {"require": self.require, "tags": list(self.tags), "system": self.system}
+
+
+def gates_of(run: Run) -> tuple[StoredGate, ...]:
     """The gates that a run was started with."""
-    found = run.options.get("gates")
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    demands, terms = (run.options.get(name) for name in ("gates", "gate_terms"))
+    found = [_stored_gate(one) for one in terms] if isinstance(terms, list) else []
+    partial = {gate.require for gate in found}
+    whole = map(str, demands) if isinstance(demands, list) else ()
+    return (*(StoredGate(require=one) for one in whole if one not in partial), *found)
+
+
+def _stored_gate(terms: Mapping[str, Any]) -> StoredGate:
+    tags = terms.get("tags") or ()
+    return StoredGate(
+        require=str(terms.get("require", "")),
+        tags=(tags,) if isinstance(tags, str) else tuple(map(str, tags)),
+        system=terms.get("system"),
+    )
 
 
 def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:

@@ -10,7 +10,7 @@ from passhat.records import Outcome
 from passhat.records.transcript import Call, Transcript, Turn
 
 
-def transcript(*calls, stop_reason="", checks=(), prompt="Help me"):
+def transcript(*calls, stop_reason="", checks=(), prompt="Help me", **ending):
     """Calls as "tool" or ("tool", arguments) or ("tool", arguments, answer)."""
     turns = [Turn(role="user", text=prompt)]
     for i, call in enumerate(calls):
@@ -22,7 +22,9 @@ def transcript(*calls, stop_reason="", checks=(), prompt="Help me"):
             Turn(role="assistant", calls=(made,)),
             Turn(role="tool", text=answer, call_id=str(i)),
         ]
-    return Transcript(messages=tuple(turns), stop_reason=stop_reason, checks=tuple(checks))
+    return Transcript(
+        messages=tuple(turns), stop_reason=stop_reason, checks=tuple(checks), **ending
+    )
 
 
 def run(outcome, *calls, task="a", trial=0, system="bot", costs=None, error="", **ending):

@@ -6,8 +6,9 @@ import pytest
 
 from passhat.analysis.explaining.categories import divergence_categories, failure_categories
 from passhat.analysis.explaining.divergence import divergences
-from passhat.analysis.explaining.runs import compared_runs
-from passhat.records.transcript import Check
+from passhat.analysis.explaining.runs import ExplainedRun, compared_runs
+from passhat.records import Outcome
+from passhat.records.transcript import Check, Transcript
 
 
 def categories(*runs):
@@ -76,3 +77,28 @@ def test_a_category_has_its_tasks_one_example_its_share_and_the_arguments_that_d
     assert found.example == ("bot", "b", 1)
     assert found.share.value == 1
     assert found.share.interval.low == pytest.approx(0.342, abs=1e-3)  # Wilson, 2 of 2
+
+
+def test_a_program_that_ended_badly_is_told_by_its_exit_code_and_last_words(make_run):
+    crash = Check(target="exit_code", matcher="one_of", score=0.0, message="exit code 1: boom")
+    lacks = Check(target="answer", matcher="contains", score=0.0, message="lacks it")
+    runs = [
+        make_run("P"),
+        make_run("F", trial=1, checks=[crash, lacks], exit_code=1, stderr="trace\nboom at 0x7f31"),
+        make_run("F", trial=2, checks=[crash, lacks], exit_code=1, stderr="boom at 0x99a1"),
+        make_run("F", trial=3, exit_code=3),
+        make_run("F", trial=4, checks=[lacks], exit_code=2),  # a code that its suite allows
+    ]
+    assert categories(*runs) == [
+        ("exit code", "1: boom at <id>", 2),
+        ("exit code", "3", 1),
+        ("failed check", "answer contains: lacks it", 1),
+    ]
+
+
+def test_a_run_that_said_nothing_still_has_its_checks_and_its_reason_to_stop():
+    silent = Transcript(stop_reason="exit", checks=(Check(target="answer", score=0.0),))
+    assert not silent
+    run = ExplainedRun(system="s", task="t", trial=0, outcome=Outcome.FAILED, transcript=silent)
+    assert run.stop_reason == "exit"
+    assert run.checks == silent.checks

@@ -109,3 +109,19 @@ def test_checks_of_one_name_pass_together(make_run):
         for i in range(8)
     ]
     assert review(*runs).graders == ()
+
+
+def test_checks_of_different_things_are_no_graders_that_disagree(make_run):
+    for target, told in (("answer", 1), ("calls", 0)):
+        runs = [
+            make_run(
+                "P",
+                trial=i,
+                checks=[
+                    Check(target="answer", matcher="contains", score=i % 2),
+                    Check(target=target, matcher="judge", score=1),
+                ],
+            )
+            for i in range(8)
+        ]
+        assert len(review(*runs).graders) == told

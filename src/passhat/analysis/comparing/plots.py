@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
@@ -112,7 +114,8 @@ def plot_trend(
                 changed.setdefault((change.position, change.direction), []).append(name)
     now = ", ".join(f"{name} {100 * points[-1].value:.0f} %" for name, points in metrics.items())
     lines = "" if newest is None else " Level lines: before and since a change."
-    return line_chart(
+    draw = partial(
+        line_chart,
         [_series(name, points) for name, points in metrics.items()],
         title=f"{system}: {_trend_words(lead, newest, runs)}",
         finding=f"Newest run: {now}. Bands: this suite.{lines}",
@@ -127,9 +130,8 @@ def plot_trend(
             for (position, direction), names in changed.items()
         ],
         levels=list(_levels(moves, len(runs))),
-        width=_TREND_WIDTH,
-        within=True,
     )
+    return replace(draw(width=_TREND_WIDTH), narrow=draw())
 
 
 def _mean_row(comparison: Comparison) -> IntervalRow | None:

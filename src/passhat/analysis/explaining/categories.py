@@ -21,11 +21,18 @@ USUAL_STOPS = frozenset(
 )
 """Reasons to stop that do not say what went wrong."""
 
+_EXIT_TARGET = "exit_code"
+"""What the runner names a check after when a program ended with a code that is not allowed."""
+
 SHARED_STOP = 0.5
 """A reason to stop that this share of passing runs has does not explain a failure."""
 
 ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
 TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
+EXIT = "exit code"
+
+LOGGED = frozenset({ERROR, STOP, CHECK, EXIT})
+"""What the log itself says of a run."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +63,8 @@ def failure_categories(
     """Every failed or errored run in one category, the largest category first.
 
     What the log itself says comes first: an error, the reason to stop (unless most passing runs
-    stop with it too), the check that failed. Without any, it is the first difference from a
-    passing run of the task.
+    stop with it too), the exit code of a program, the check that failed. Without any, it is the
+    first difference from a passing run of the task.
     """
     by_run = {one.run.key: one for one in found}
     usual = USUAL_STOPS | _stops_of_passing_runs(runs)
@@ -88,11 +95,13 @@ def _kind_and_what(
     run: ExplainedRun, divergence: Divergence | None, usual: frozenset[str]
 ) -> tuple[str, str]:
     if run.outcome is Outcome.ERRORED:
-        text = run.error or (run.transcript.error if run.transcript else "")
+        text = run.error or ("" if run.transcript is None else run.transcript.error)
         return ERROR, masked_text(text) or "errored without a message"
     if run.stop_reason not in usual:
         return STOP, run.stop_reason
     broken = [check for check in run.checks if check.score is not None and check.score < 1]
+    if run.exit_code and (not broken or broken[0].target == _EXIT_TARGET):
+        return EXIT, _exit_words(run)
     if broken:
         return CHECK, _check_words(broken[0])
     if divergence is not None:
@@ -102,6 +111,13 @@ def _kind_and_what(
     if run.calls and run.calls[-1].error is not None:
         return TOOL_ERROR, f"{run.calls[-1].tool}: {run.calls[-1].error}"
     return UNCOMPARED, "nothing to compare with"
+
+
+def _exit_words(run: ExplainedRun) -> str:
+    """The code, and the last line that the program wrote before it ended."""
+    said = run.transcript.stderr.strip() if run.transcript is not None else ""
+    last = masked_text(said.splitlines()[-1]) if said else ""
+    return f"{run.exit_code}: {last}" if last else f"{run.exit_code}"
 
 
 def _first_difference(one: Divergence) -> tuple[str, str]:

@@ -55,17 +55,22 @@ class ExplainedRun:
         """The tools it called, in order."""
         return tuple(call.tool for call in self.calls)
 
+    # A transcript without words is false, and may still say why the run ended.
     @property
     def expected_tool(self) -> str:
-        return self.transcript.expected_tool if self.transcript else ""
+        return "" if self.transcript is None else self.transcript.expected_tool
 
     @property
     def stop_reason(self) -> str:
-        return self.transcript.stop_reason if self.transcript else ""
+        return "" if self.transcript is None else self.transcript.stop_reason
+
+    @property
+    def exit_code(self) -> int | None:
+        return None if self.transcript is None else self.transcript.exit_code
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        return self.transcript.checks if self.transcript else ()
+        return () if self.transcript is None else self.transcript.checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

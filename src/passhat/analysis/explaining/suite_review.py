@@ -26,6 +26,9 @@ NEAR = 0.8
 FEWEST_SHARED = 5
 """Runs that two graders must both have scored."""
 
+Grader = tuple[str, str]
+"""What a check looks at, and how it matches."""
+
 _WORD = re.compile(r"\w+")
 _STRETCH = 3
 _COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
@@ -166,11 +169,12 @@ def _stretches(prompt: str) -> frozenset[str]:
 
 
 def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[GraderPair, ...]:
-    scored: dict[tuple[str, str], list[tuple[bool, bool, ExplainedRun]]] = defaultdict(list)
+    scored: dict[tuple[Grader, Grader], list[tuple[bool, bool, ExplainedRun]]] = defaultdict(list)
     for run in runs:
         verdicts = _verdicts(run)
         for first, second in combinations(sorted(verdicts), 2):
-            scored[first, second].append((verdicts[first], verdicts[second], run))
+            if _grade_the_same(first, second):
+                scored[first, second].append((verdicts[first], verdicts[second], run))
     found = [
         _pair(names, rows, confidence)
         for names, rows in scored.items()
@@ -179,24 +183,35 @@ def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Grad
     return tuple(sorted(found, key=lambda one: (one.agreement.value, one.first, one.second)))
 
 
-def _verdicts(run: ExplainedRun) -> dict[str, bool]:
+def _grade_the_same(first: Grader, second: Grader) -> bool:
+    """Whether two graders could agree: checks of the answer and of the calls ask different things.
+
+    A grader without a matcher (a judge, a scorer of another tool) grades the whole run.
+    """
+    return not (first[1] and second[1]) or first[0] == second[0]
+
+
+def _verdicts(run: ExplainedRun) -> dict[Grader, bool]:
     """What each grader says of a run; several checks of one name pass together or not at all.
 
     A check that something is absent asks for something else than the others, so it is no grader
     that could agree with them.
     """
-    found: dict[str, bool] = {}
+    found: dict[Grader, bool] = {}
     for check in run.checks:
         if check.score is None or check.matcher.startswith("not "):
             continue
-        name = " ".join(part for part in (check.target, check.matcher) if part)
-        found[name] = found.get(name, True) and check.score >= 1
+        grader = check.target, check.matcher
+        found[grader] = found.get(grader, True) and check.score >= 1
     return found
 
 
 def _pair(
-    names: tuple[str, str], rows: Sequence[tuple[bool, bool, ExplainedRun]], confidence: float
+    graders: tuple[Grader, Grader],
+    rows: Sequence[tuple[bool, bool, ExplainedRun]],
+    confidence: float,
 ) -> GraderPair:
+    names = [" ".join(filter(None, grader)) for grader in graders]
     total = len(rows)
     alike = sum(one == other for one, other, _ in rows)
     first = sum(one for one, _, _ in rows) / total

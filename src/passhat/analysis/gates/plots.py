@@ -149,7 +149,6 @@ def gates_figure(verdicts: Sequence[Verdict]) -> Figure | Unavailable:
         x_label="share",
         x_range=(0.0, 1.0),
         x_kind="percent",
-        width=600,
     )
 
 

@@ -50,6 +50,19 @@ def labels_title(tasks: Sequence[TaskRow]) -> str:
     return f"{mixed:,} of {plural(len(tasks), 'task')} {_verb('pass', mixed)} only sometimes"
 
 
+def pass_counts(runs: int | None) -> list[str]:
+    """The names of the columns that tasks are counted in; without one number of runs, by halves."""
+    if runs is None:
+        return ["none", "under half", "half or more", "all"]
+    return [f"{passed} of {runs}" for passed in range(runs + 1)]
+
+
+def passes_finding(runs: int | None) -> str:
+    """What is counted."""
+    what = f"how many of {runs} runs passed" if runs else "the share of their runs that passed"
+    return f"Tasks by {what}; reliability is lost in the middle."
+
+
 def luck_title(share: float) -> str:
     """How much of the spread running again would redraw."""
     return f"{_percent(share)} of the spread of a single run is luck"

@@ -15,6 +15,7 @@ from passhat.analysis.reports.task_clusters import cluster_tasks
 from passhat.analysis.reports.tasks import Label, TaskRow
 from passhat.drawing import (
     CellRow,
+    Column,
     ColumnGroup,
     Figure,
     IntervalRow,
@@ -23,6 +24,7 @@ from passhat.drawing import (
     Point,
     Series,
     cell_grid,
+    column_chart,
     front,
     interval_rows,
     line_chart,
@@ -37,6 +39,9 @@ from passhat.stats.estimate import Estimate, Unavailable
 
 WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""
+
+FEWEST_COUNTED, MOST_COUNTED = 4, 8
+"""Tasks from which they are counted by passes; runs up to which each count has a column."""
 
 MOST_ROWS = 60
 """Tasks drawn in one picture; the least reliable ones, where there are more."""
@@ -113,6 +118,7 @@ class Plots:
         split = system_named(self.systems, system).variance
         if isinstance(split, Unavailable):
             return split
+        luck = split.luck.interval if isinstance(split.luck, Estimate) else None
         parts = [
             NamedShare(name="tasks differ", share=1 - split.luck_share),
             NamedShare(name="luck of the run", share=split.luck_share),
@@ -121,6 +127,29 @@ class Plots:
             parts,
             title=words.luck_title(split.luck_share),
             finding=words.luck_finding(split.luck),
+            edge=(1 - luck.high, 1 - luck.low) if luck else None,
+        )
+
+    def passes(self, system: str | None = None) -> Figure | Unavailable:
+        """How many tasks passed none, some and all of their runs."""
+        tasks = system_named(self.systems, system).tasks
+        runs = set(tasks.runs.tolist())
+        if len(tasks) < FEWEST_COUNTED or max(runs) < 2:
+            return Unavailable("tasks are counted by their passes from four tasks with two runs on")
+        equal = max(runs) if len(runs) == 1 and max(runs) <= MOST_COUNTED else None
+        names = words.pass_counts(equal)
+        counts = [0] * len(names)
+        for passed, of in zip(tasks.passed.tolist(), tasks.runs.tolist(), strict=True):
+            counts[passed if equal else _pass_bin(passed, of)] += 1
+        last = len(names) - 1
+        return column_chart(
+            [
+                Column(name=name, count=count, colour="b" if i == 0 else "a" if i == last else "e")
+                for i, (name, count) in enumerate(zip(names, counts, strict=True))
+            ],
+            title=words.labels_title(tasks),
+            finding=words.passes_finding(equal),
+            x_label="runs passed" if equal else "share of runs passed",
         )
 
     def compared(
@@ -144,7 +173,6 @@ class Plots:
             x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[[place[name] for name in group] for group in ties],
-            width=600,
         )
 
     def curves(self, leaders: Leaders | Unavailable | None = None) -> Figure | Unavailable:
@@ -167,7 +195,6 @@ class Plots:
             y_label="pass^k",
             y_range=(0, _next_fifth([value for one in series for value in one.y])),
             y_kind="percent",
-            within=True,
         )
 
     def matrix(self) -> Figure | Unavailable:
@@ -215,6 +242,13 @@ class Plots:
             y_range=(0, _next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
             y_kind="percent",
         )
+
+
+def _pass_bin(passed: int, runs: int) -> int:
+    """0 for none, 3 for all, and one for each half between."""
+    if passed in (0, runs):
+        return 3 if passed else 0
+    return 1 if 2 * passed < runs else 2
 
 
 def _next_fifth(values: Sequence[float]) -> float:

@@ -45,6 +45,7 @@ if (live) {
     at("left").textContent = news.left ?? "–";
     at("spent").textContent = news.spent ?? "–";
     at("all").textContent = news.in_all;
+    live.querySelectorAll("[data-gate]").forEach((words, i) => (words.textContent = news.gates[i]));
     at("total").textContent = news.total && `of ${news.total}`;
     at("none").hidden ||= news.recent.length > 0;
     if (at("progress")) at("progress").value = news.done;

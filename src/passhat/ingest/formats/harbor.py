@@ -26,7 +26,9 @@ READING = Reading(
     outcome="a reward of 1 passes",
     score="reward, or that of `scorer`",
     started="started_at",
-    companions=("trajectory.json",),
+    # Below a trial lie what the agent wrote and the verifier's own tests, below a job its trials.
+    covers_subfolders="agent_info",
+    companions=("trajectory.json", "config.json"),
 )
 
 Number = TypeVar("Number", int, float)

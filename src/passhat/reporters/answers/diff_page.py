@@ -123,7 +123,7 @@ class _Ends:
 
 
 def _cards(run: ExplainedRun) -> tuple[Card, ...]:
-    return transcript_cards(run.transcript) if run.transcript else ()
+    return () if run.transcript is None else transcript_cards(run.transcript)
 
 
 def _marked(cards: Sequence[Card], pairs: Mapping[int, AlignedCalls]) -> tuple[Card, ...]:
@@ -159,7 +159,7 @@ def _foot(pair: AlignedCalls) -> str:
 
 
 def _ending(run: ExplainedRun) -> str:
-    ending = ending_words(run.transcript) if run.transcript else ""
+    ending = "" if run.transcript is None else ending_words(run.transcript)
     return ", ".join(part for part in (plural(len(run.calls), "call"), ending) if part)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from passhat.analysis.explaining.categories import CHECK, ERROR, STOP, Category
+from passhat.analysis.explaining.categories import ERROR, EXIT, LOGGED, STOP, Category
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.messages import listed, plural
@@ -25,10 +25,16 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.next_steps import advise, only
 from passhat.reporters.numbers import percent, points, span
-from passhat.reporters.safe_text import short
+from passhat.reporters.safe_text import short, shorten_apart
 
 MOST_CATEGORIES = 12
 """Categories with a row of their own; the others are counted together."""
+
+LONGEST_EXAMPLE = 20
+"""Columns of the task in an example: the table has to fit a terminal of 80."""
+
+_SELF_EVIDENT, _MOST_RUNS = (ERROR, EXIT, STOP), 0.5
+"""Endings that answer the question by themselves, from this share of the failed runs on."""
 
 MOST_EXAMPLES = 3
 """Commands that are advised."""
@@ -67,6 +73,11 @@ def verdict(explanation: Explanation) -> str:
         return "No task both passed and failed: there is nothing to compare failing runs with."
     if not explanation.could_name:
         return "Too few runs to name a cause: even a perfect one would look like luck."
+    first = explanation.categories[0] if explanation.categories else None
+    if first is not None and first.kind in _SELF_EVIDENT and first.share.value >= _MOST_RUNS:
+        failed = plural(counts.failed + counts.errored, "run")
+        said = f"{category_words(first)}, in {first.count:,} of {failed} that did not pass"
+        return f"The runs say it themselves: {said}. Nothing in their calls goes together with it."
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
 
 
@@ -80,7 +91,8 @@ def place(key: TranscriptKey, explanation: Explanation) -> str:
 def category_words(category: Category) -> str:
     """What went wrong in the runs of a category."""
     argument = f" ({category.arguments[0]})" if category.arguments else ""
-    return f"{category.kind}: {category.what}{argument}"
+    colon = "" if category.kind == EXIT else ":"
+    return f"{category.kind}{colon} {category.what}{argument}"
 
 
 def _findings(explanation: Explanation) -> list[Block]:
@@ -172,11 +184,12 @@ def caution(explanation: Explanation) -> str:
 
 def _logged(explanation: Explanation) -> bool:
     """Whether the log itself says of some run what went wrong, so that its difference is news."""
-    return any(one.kind in (ERROR, STOP, CHECK) for one in explanation.categories)
+    return any(one.kind in LOGGED for one in explanation.categories)
 
 
 def _categories(categories: Sequence[Category], title: str, first_trial: int) -> Table:
     shown = categories[:MOST_CATEGORIES]
+    tasks_named = shorten_apart([one.example[1] for one in shown], LONGEST_EXAMPLE)
     rows: list[tuple[str | Bar, ...]] = [
         (
             category_words(one),
@@ -184,9 +197,9 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
             points(one.share.value),
             span(one.share.interval, digits=0),
             f"{len(one.tasks):,}",
-            f"{short(one.example[1])} {run_number(one.example[2], first_trial)}",
+            f"{task} {run_number(one.example[2], first_trial)}",
         )
-        for one in shown
+        for one, task in zip(shown, tasks_named, strict=True)
     ]
     if rest := categories[MOST_CATEGORIES:]:
         count = sum(one.count for one in rest)

@@ -20,6 +20,7 @@ from passhat.reporters.answers.diff_page import (
     stretches,
 )
 from passhat.reporters.answers.explanation_blocks import (
+    MOST_CATEGORIES,
     category_tables,
     caution,
     compared_words,
@@ -75,6 +76,11 @@ def explanation_page(explanation: Explanation, options: DisplayOptions) -> Mappi
         "causes": causes,
         "caution": caution(explanation),
         "tables": category_tables(explanation),
+        "shares": [
+            [one.share for one in categories[:MOST_CATEGORIES]]
+            for categories in (explanation.categories, explanation.divergences)
+            if categories
+        ],
         "examples": [view for one in pairs.values() if (view := _pair_view(one, "")) is not None],
         "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from passhat.analysis.explaining.explain import Explanation
-from passhat.analysis.explaining.suite_review import SuiteReview
 from passhat.analysis.explaining.trajectories import NOTHING, ToolMatrix, Trajectories
 from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
@@ -47,11 +46,7 @@ def way_blocks(explanation: Explanation) -> list[Block]:
     blocks += [Paragraph("Cost", text) for text in _cost_words(ways)]
     if blocks:
         blocks.insert(0, Section("Which paths the runs took"))
-    review = (
-        list(_review(explanation.review, explanation.counts.mixed_tasks, explanation.first_trial))
-        if explanation.counts.tasks > 1
-        else []
-    )
+    review = list(_review(explanation)) if explanation.counts.tasks > 1 else []
     if review:
         blocks.append(Section("What to look at in the suite"))
     return blocks + [Paragraph(label, text) for label, text in review]
@@ -126,17 +121,23 @@ def _cost_words(ways: Trajectories) -> Iterator[str]:
             yield f"{both}; {spent} {name} went into runs that did not pass."
 
 
-def _review(review: SuiteReview, mixed: int, first_trial: int) -> Iterator[tuple[str, str]]:
-    """What the suite's owner should look at; `mixed` tasks both pass and fail."""
-    for tasks, where in ((review.always_pass, "every"), (review.never_pass, "no")):
+def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """What the suite's owner should look at."""
+    review, mixed = explanation.review, explanation.counts.mixed_tasks
+    systems, first_trial = len(explanation.systems), explanation.first_trial
+    for tasks, where, alone in (
+        (review.always_pass, "every", "too easy to show where this agent fails"),
+        (review.never_pass, "no", "too hard for this agent, or wrong"),
+    ):
         if tasks:
             names = listed(tasks, _MOST_NAMES, show=short)
-            verb, it = ("passes", "it") if len(tasks) == 1 else ("pass", "they")
-            texts = f"{plural(len(tasks), 'task')} {verb} in {where} run"
-            yield "Suite", f"{texts}, so {it} cannot tell agents apart: {names}."
+            verb = "passes" if len(tasks) == 1 else "pass"
+            told = alone if systems == 1 else f"nothing to tell these {systems} agents apart by"
+            yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} run, {told}: {names}."
     if review.duplicates:
         pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
-        texts = f"{plural(len(pairs), 'pair')} of tasks ask for nearly the same"
+        verb = "asks" if len(pairs) == 1 else "ask"
+        texts = f"{plural(len(pairs), 'pair')} of tasks {verb} for nearly the same"
         yield "Suite", f"{texts}: {listed(pairs, _MOST_NAMES)}."
     if review.lucky and len(review.lucky) <= _FEW_TASKS * mixed:
         names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)

@@ -134,7 +134,8 @@ def _next(promise: Assured) -> str:
     half = best.runs_in_all // 2
     return (
         f"{plural(half, 'run')} more bring {_metric(promise)} of tasks like these from {now} to: "
-        f"{ways}. Buy {best.buys}."
+        f"{ways}. Buy {best.buys}. ({percent(promise.assurance)} of reports will be as narrow; the "
+        "table has the typical width.)"
     )
 
 
@@ -248,7 +249,8 @@ def _comparing(plan: Plan) -> str:
 
 def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
-    goal = f"To tell two agents apart that differ by {100 * abs(difference):g} points"
+    size = f"{100 * abs(difference):g} points on tasks like these"
+    goal = f"To tell two agents apart that differ by {size}"
     drawn, chosen = plan.comparison, plan.chosen
     runs, count = plan.runs_for_difference, plan.tasks_for_difference
     if isinstance(drawn, AssuredComparison):
@@ -297,8 +299,9 @@ def _figures(plan: Plan) -> Mapping[str, Figure]:
     there = Series(name="tasks like these", x=runs, y=like)
     figure = line_chart(
         [here, there],
-        title="What more runs buy",
-        finding=_precision(plan),
+        title=_picture_title(plan),
+        finding=f"Half the width of the {percent(plan.confidence)} interval of the mean, by the "
+        f"runs of each of {plural(plan.chosen.tasks, 'task')}.",
         x_label="runs of each task",
         y_label="half the width of the interval",
         y_range=(0.0, max(like) * 1.05),
@@ -307,21 +310,30 @@ def _figures(plan: Plan) -> Mapping[str, Figure]:
     return {"precision": figure}
 
 
+def _picture_title(plan: Plan) -> str:
+    """Which of the two widths more runs make small."""
+    floor = _points(plan.chosen.floor)
+    return f"More runs narrow this suite; for tasks like these they stop at {floor}"
+
+
 def _title(plan: Plan) -> str:
     runs = plan.chosen.runs_this_suite or 1
     return f"Plan: {plural(runs, 'run')} of {plural(plan.chosen.tasks, 'task')}"
 
 
 def _facts(plan: Plan) -> Facts:
-    """Runs and tasks for the goal, in this suite and beyond it."""
-    chosen = plan.chosen
+    """Runs and tasks for the goal, in this suite and beyond it: those that the headline names."""
+    chosen, promise = plan.chosen, plan.promise
+    runs, tasks, each = chosen.runs_this_suite, chosen.tasks_needed, chosen.runs
+    if isinstance(promise, Assured):
+        runs = promise.runs if isinstance(promise.runs, int) else None
+        tasks = promise.tasks if isinstance(promise.tasks, int) else None
+        each = promise.runs_of_each
     facts = []
-    if chosen.runs_this_suite:
-        total = chosen.runs_this_suite * chosen.tasks
-        facts.append((f"{total:,} runs", f"{chosen.runs_this_suite:,} of each task: this suite"))
-    if chosen.tasks_needed:
-        runs = plural(chosen.runs, "run")
-        facts.append((f"{chosen.tasks_needed:,} tasks", f"at {runs} each: tasks like these"))
+    if runs:
+        facts.append((f"{runs * chosen.tasks:,} runs", f"{runs:,} of each task: this suite"))
+    if tasks:
+        facts.append((f"{tasks:,} tasks", f"at {plural(each, 'run')} each: tasks like these"))
     return facts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.reports.report import Report
@@ -26,6 +27,7 @@ from passhat.reporters.answers.several_page import (
     tasks_together,
 )
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
+from passhat.reporters.glossary import meaning
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.numbers import interval_of, percent
 from passhat.reporters.page_transcripts import (
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 
 _RULES = ("Labels", "Verdict")
+_EXPLAINED = ("luck", "ICC")
 
 
 def page_of(
@@ -152,7 +155,7 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     """What went wrong in most failed runs of each task, in the words of the categories."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for category in explanation.categories:
-        words = category_words(category)
+        words = category_words(category).removesuffix(": nothing to compare with")
         for system, task, _ in category.runs:
             counts.setdefault((system, task), Counter())[words] += 1
     return {key: found.most_common(1)[0][0] for key, found in counts.items()}
@@ -161,11 +164,21 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
 def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
     """The sentences of a report on one system that its page does not show as figures or tables.
 
-    `among` several systems, the rules of labels and verdicts are not repeated for each.
+    `among` several systems, rules and the meaning of terms are not repeated for each.
     """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
     found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
-    return [one for one in found if not (among and one.label in _RULES)]
+    if not among:
+        return found
+    return [_without_meanings(one) for one in found if one.label not in _RULES]
+
+
+def _without_meanings(one: Paragraph) -> Paragraph:
+    """A sentence without the meaning of its terms, which the page has in its list of words."""
+    text = one.text
+    for term in _EXPLAINED:
+        text = text.replace(f" {meaning(term)}", "")
+    return replace(one, text=text)
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,11 +11,12 @@ from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
+from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.reporters import headline
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Table
-from passhat.reporters.numbers import amount, points
+from passhat.reporters.numbers import amount, percent, points
 from passhat.reporters.page_transcripts import MOST_ROWS
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -65,11 +67,22 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TagCell:
+    """pass^k of a system on a tag: `level` says how dark its ground is, from 0 to 3."""
+
+    shown: str
+    level: int
+    best: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TagTable:
-    """pass^k of each system by tag."""
+    """pass^k of each system by tag; each of `tags` has a name and how many tasks it has."""
 
     k: int
-    table: Table
+    title: str
+    tags: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, tuple[TagCell, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +151,16 @@ def tag_table(report: Report) -> TagTable | None:
     values = {(s.name, tag): _tag_value(s, tag, k) for s in judged for tag in tags}
     best = {tag: max(values[s.name, tag] or 0.0 for s in judged) for tag in tags}
     order = sorted(tags, key=lambda tag: (best[tag], natural_key(tag)))
-    rows = tuple((s.name, *(_shown(values[s.name, tag]) for tag in order)) for s in judged)
-    return TagTable(k=k, table=Table(header=("in %", *order), rows=rows))
+    tasks = {tag: max(s.tags[tag].design.tasks for s in judged if tag in s.tags) for tag in tags}
+    return TagTable(
+        k=k,
+        title=f"{order[0]} is the hardest tag: the best there manages {percent(best[order[0]])}",
+        tags=tuple((tag, plural(tasks[tag], "task")) for tag in order),
+        rows=tuple(
+            (s.name, tuple(_tag_cell(values[s.name, tag], best[tag]) for tag in order))
+            for s in judged
+        ),
+    )
 
 
 def effort_table(report: Report) -> Table | None:
@@ -207,8 +228,12 @@ def _mean_of(system: SystemReport, feature: str) -> str:
     return amount(mean.value) if isinstance(mean, Estimate) else "-"
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else points(value, digits=0)
+def _tag_cell(value: float | None, best: float) -> TagCell:
+    if value is None:
+        return TagCell(shown="-", level=0, best=False)
+    shown = points(value, digits=0)
+    level = min(3, math.ceil(value / 0.2 - 1e-9))  # up to 20 %, up to 40 %, more
+    return TagCell(shown=shown, level=level, best=value == best > 0)
 
 
 def _rates(report: Report) -> dict[str, dict[str, TaskRow]]:

@@ -31,7 +31,7 @@ class TrendView:
     name: str
     title: str
     sentences: tuple[str, ...]
-    figure: Figure
+    figure: Figure | None
     moved: tuple[TaskMove, ...]
     turns: Table | None
     runs: Table
@@ -54,8 +54,10 @@ def headline(trends: Sequence[SystemTrend]) -> str:
     trend = _newest_change_first(trends)[0]
     change = trend.newest_change
     if change is None:
-        runs = plural(max(len(one.points) for one in trends), "run")
-        return f"No change of reliability shown over {runs}."
+        runs = max(len(one.points) for one in trends)
+        if runs == 1:
+            return "One run so far: a change takes two to be seen."
+        return f"No change of reliability shown over {runs} runs."
     word = "less" if change.direction == "down" else "more"
     return (
         f"{short(trend.name)} became {word} dependable on {trend.day(change)}: "
@@ -68,7 +70,8 @@ def chip(trends: Sequence[SystemTrend]) -> Chip:
     trend = _newest_change_first(trends)[0]
     change = trend.newest_change
     if change is None:
-        return Chip("No change shown", "none")
+        runs = max(len(one.points) for one in trends)
+        return Chip("One run" if runs == 1 else "No change shown", "none")
     fell = change.direction == "down"
     return Chip(f"{'Fell' if fell else 'Rose'} on {trend.day(change)}", "bad" if fell else "good")
 
@@ -106,9 +109,11 @@ def _view(trend: SystemTrend) -> TrendView:
         name=safe_text(trend.name),
         title=_moved_title(trend, change),
         sentences=tuple(
-            sentence for sentence in sentences(trend, turns=False) if change or not trend.turns
+            sentence
+            for sentence in sentences(trend, turns=False)
+            if len(trend.points) > 1 and (change or not trend.turns)
         ),
-        figure=trend.plot(),
+        figure=trend.plot() if len(trend.points) > 1 else None,
         moved=trend.moved,
         turns=_turns_table(trend.turns),
         runs=runs_table(trend),

@@ -42,6 +42,8 @@ _MARK_TAGS = {"●": "b", "○": "i", "×": "u"}
 _MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
+_FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
+_HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
@@ -120,6 +122,7 @@ def templates() -> Environment:
         "points": lambda value: points(value, digits=1),
         "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
+        "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
         "section_links": _section_links,
         "span": span,
         "systems_table": lambda systems, asked=None: systems_table(
@@ -127,6 +130,7 @@ def templates() -> Environment:
         ),
         "table_rows": page_rows,
         "shown_metrics": wording.shown_metrics,
+        "units": _units,
         "verdict": headline.verdict,
         "word_tone": lambda word: _TONES[word],
     }
@@ -175,15 +179,31 @@ def coloured_marks(sequence: str | None) -> Markup:
 
 
 def _lead(sentence: str) -> Markup:
-    """A headline in two weights: the verdict, and after its colon what it rests on."""
+    """A headline in two weights: its first clause, and what that rests on."""
     from markupsafe import Markup, escape
 
-    verdict, colon, rest = safe_text(sentence).partition(": ")
-    if not colon:
-        return escape(verdict)
-    return Markup('{}<span class="colon">: </span><span class="lead">{}</span>').format(
-        verdict, rest
+    shown = _units(safe_text(sentence))
+    end = _FIRST_CLAUSE.search(shown)
+    first, stop, rest = (shown, "", "") if end is None else _around(end)
+    # A short name with hyphens is kept on one line: a heading has few words in each.
+    whole = Markup("").join(
+        Markup('<span class="whole-name">{}</span>').format(part) if i % 2 else escape(part)
+        for i, part in enumerate(_HYPHENED.split(first))
     )
+    if not rest:
+        return whole + stop
+    return whole + Markup('<span class="colon">{}</span><span class="lead">{}</span>').format(
+        stop, rest
+    )
+
+
+def _units(text: str) -> str:
+    """Text in which no line ends between a number and its per cent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _around(found: re.Match[str]) -> tuple[str, str, str]:
+    return found.string[: found.start()], found[0], found.string[found.end() :]
 
 
 def _icon(chip: Chip | None) -> str:
@@ -270,11 +290,14 @@ def _k_name(one: Mapping[str, Any]) -> str:
     return "one try (reliability@1)" if k == 1 else f"{k} in a row (reliability@{k})"
 
 
-def _k_intervals(one: Mapping[str, Any]) -> str:
-    scopes = (("this suite", one["suite"]), ("tasks like these", one["like"]))
-    return "; ".join(
-        f"{name} {percent_range(Interval(*ends), digits=1)}" for name, ends in scopes if ends
-    )
+def _k_intervals(one: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The class and the words of each interval of a number."""
+    scopes = {"suite": "this suite", "like": "tasks like these"}
+    return [
+        (scope, f"{name} {percent_range(Interval(*one[scope]), digits=1)}")
+        for scope, name in scopes.items()
+        if one[scope]
+    ]
 
 
 def _section_links(systems: Sequence[SystemReport]) -> list[str]:

@@ -1,6 +1,12 @@
 "use strict";
 document.documentElement.classList.add("js");
 
+document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
+  const root = document.documentElement;
+  const now = root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  root.dataset.theme = now === "dark" ? "light" : "dark";
+});
+
 // What was searched for, chosen and sorted by stands in the address, so that it can be sent.
 const state = new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
 const remember = (key, value) => {
@@ -84,7 +90,13 @@ if (slider) {
   };
   const answer = document.querySelector("[data-answer]");
   const chip = document.querySelector("[data-chip]");
-  const first = hero && [at("value").textContent, at("intervals").textContent, [...answer.childNodes]];
+  const first = hero && [at("value").textContent, [...at("intervals").childNodes], [...answer.childNodes]];
+  const key = (scope, name, ends) => {
+    const shown = document.createElement("span");
+    shown.className = scope;
+    shown.textContent = `${name} ${span(ends)}`;
+    return shown;
+  };
   const start = +slider.value;
   const curve = document.querySelector("[data-figure=decay] svg, [data-figure=curves] svg");
   const mark = curve && curve.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
@@ -105,9 +117,9 @@ if (slider) {
     at("name").textContent = one.k === 1 ? "one try (reliability@1)" : `${one.k} in a row (reliability@${one.k})`;
     // What was written when the page was made is exact; what is shown on the way is rounded here.
     at("value").textContent = atStart ? first[0] : `${one.model ? "\u2248 " : ""}${percent(one.value)} %`;
-    at("intervals").textContent = atStart ? first[1] : one.model
-      ? "extrapolated by a model, not measured"
-      : [one.suite && `this suite ${span(one.suite)}`, one.like && `tasks like these ${span(one.like)}`].filter(Boolean).join("; ");
+    at("intervals").replaceChildren(...(atStart ? first[1] : one.model
+      ? ["extrapolated by a model, not measured"]
+      : [one.suite && key("suite", "this suite", one.suite), one.like && key("like", "tasks like these", one.like)].filter(Boolean)));
     place(hero.querySelector(".suite"), one.suite);
     place(hero.querySelector(".like"), one.like);
     hero.querySelector(".value").setAttribute("cx", `${100 * one.value}%`);
@@ -156,7 +168,7 @@ const save = (name, text, type) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
-const LOOK = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font-weight", "text-anchor"];
+const LOOK = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font-weight", "text-anchor"];
 const plainSvg = (figure) => {
   const shown = figure.querySelector("svg");
   const copy = shown.cloneNode(true);
