@@ -74,6 +74,8 @@ def _advice(noise: NoiseSources, systems: int) -> str:
         return f"Buy runs, unless making a new {one} costs less than {price}."
     if noise.buy == noise.unit:
         return f"Buy {noise.unit}, unless making a new {one} costs more than {price}."
+    if round(noise.break_even or 0.0) == 0:
+        return "Too little was run to say which to buy."
     return (
         f"Too little was run to say which to buy; going by these shares, a new {one} is the "
         f"better buy up to the price of {price}."

@@ -143,10 +143,13 @@ def _needed(
     growth = (fit.error / target) ** 2
     if growth > _HOPELESS:
         return None
-    tasks = max(1, int(np.ceil((growth - 1) * fit.tasks)))
     if scope == THIS_SUITE:
         return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)
-    return Needed(more_runs=_population_runs(pair, fit, target), more_tasks=tasks)
+    # Where all tasks agree, the sign-flip test has p = 2^-tasks: with fewer no run shows anything.
+    lacking = int(np.ceil(-np.log2(alpha))) - fit.tasks
+    tasks = max(1, lacking, int(np.ceil((growth - 1) * fit.tasks)))
+    runs = None if lacking > 0 else _population_runs(pair, fit, target)
+    return Needed(more_runs=runs, more_tasks=tasks)
 
 
 def _grouping(

@@ -249,7 +249,8 @@ def _comparing(plan: Plan) -> str:
 
 def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
-    goal = f"To tell two agents apart that differ by {100 * abs(difference):g} points"
+    size = f"{100 * abs(difference):g} points on tasks like these"
+    goal = f"To tell two agents apart that differ by {size}"
     drawn, chosen = plan.comparison, plan.chosen
     runs, count = plan.runs_for_difference, plan.tasks_for_difference
     if isinstance(drawn, AssuredComparison):
