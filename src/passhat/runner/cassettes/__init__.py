@@ -7,14 +7,11 @@ from passhat.runner.cassettes.cassette_file import (
     write_cassette,
 )
 from passhat.runner.cassettes.cassette_set import CassetteSet, Mode, open_cassettes
-from passhat.runner.cassettes.recording import Recording, Replaying
 
 __all__ = [
     "Cassette",
     "CassetteSet",
     "Mode",
-    "Recording",
-    "Replaying",
     "cassette_path",
     "open_cassettes",
     "read_cassette",
