@@ -68,6 +68,11 @@ class Document:
         """The path of the file; None for bytes."""
         return None if self._file is None else Path(self._file)
 
+    @property
+    def folder(self) -> str | None:
+        """The folder that the file is in; None for bytes that were handed in."""
+        return None if self._file is None else os.path.dirname(self._file)  # noqa: PTH120
+
     def real_folders(self) -> list[str]:
         """The folders that the file is in, the innermost first, links followed; none for bytes."""
         if self._file is None:
