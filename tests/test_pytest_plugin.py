@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
+from passhat.errors import ArgumentError
 from passhat.history import History
 from passhat.journeys import assert_reliable
 
@@ -206,3 +208,40 @@ def test_a_function_is_asserted_reliable_without_pytest():
         return True
 
     assert assert_reliable(later, "pass@1 >= 0.5")
+
+
+def test_a_function_that_always_fails_is_a_fail_and_not_taken_for_an_outage_forever():
+    def broken():
+        time.sleep(0.05)  # a stretch of failures that took time asks for a pause
+        return False
+
+    with pytest.raises(AssertionError, match=r"broken: pass\^3 >= 0.5: FAIL after"):
+        assert_reliable(broken, "pass^3 >= 0.5")
+
+
+def test_a_function_may_take_the_seed_and_nothing_that_nobody_gives_it():
+    seeds = []
+    assert_reliable(lambda seed: seeds.append(seed), "pass^1 >= 0.5")
+    assert seeds == list(range(len(seeds)))
+    with pytest.raises(ArgumentError, match="function may take `trial`, `seed` or nothing"):
+        assert_reliable(lambda prompt: True)
+
+
+def test_a_verdict_is_the_same_with_and_without_xdist(session):
+    body = """
+import random
+
+@pytest.mark.reliable("pass^2 >= 0.6", indifference=0.1, runs=150)
+@pytest.mark.parametrize("salt", range(4))
+def test_seeded(salt, trial):
+    assert random.Random(f"{salt} {trial.seed}").random() < 0.9 - 0.15 * salt
+"""
+
+    def sentences(*arguments):
+        lines = session(body, *arguments).stdout.splitlines()
+        return sorted(line for line in lines if line.startswith("test_it.py::test_seeded"))
+
+    alone = sentences()
+    assert len(alone) == 5
+    assert {word for line in alone for word in ("PASS", "FAIL") if word in line} == {"PASS", "FAIL"}
+    assert sentences("-n", "2") == alone

@@ -18,7 +18,12 @@ def lines(*rows):
         (b"[]", "is a list without objects; each trial must be one"),
         (b"[1, 2]", "is a list without objects; each trial must be one"),
         (b'[["a", "b"], ["c"]]', "is a list without objects; each trial must be one"),
-        (b"<html><body/></html>", "is XML, but no JUnit report: its root must be <testsuites>"),
+        (b"<page><body/></page>", "is XML, but no JUnit report: its root must be <testsuites>"),
+        (b"<!DOCTYPE html><html><body/></html>", "is a web page; give the JSON, CSV or XML"),
+        (
+            lines({"task": "a", "passed": 1}) + b'{"task": "b", "pas',
+            r"line 2: not valid JSON: it ends in the middle, .* Leave the line out",
+        ),
         (b"<TestRun id='1'/>", "its root must be <testsuites> or <testsuite>, not <TestRun>$"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n",
@@ -100,3 +105,8 @@ def test_a_last_row_that_sums_up_the_others_is_no_trial(word):
 @pytest.mark.parametrize("rows", ["total,1\na,0\n", "total,1\ntotal,0\n", "total,1\n"])
 def test_a_task_called_total_is_a_task(rows):
     assert "total" in read_trials(f"task,passed\n{rows}".encode()).tasks
+
+
+@pytest.mark.parametrize("header", ["Passed?", "Pass/Fail", "is_passed", "pass_fail"])
+def test_headers_of_spreadsheets_are_verdicts(header):
+    assert read_trials(f"Task Name,{header}\na,PASS\nb,FAIL\n".encode()).outcome.tolist() == [1, 0]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.errors import CassetteError, ModelBusy, ModelError, SuiteError
+from passhat.errors import ModelBusy, ModelError, SuiteError
 from passhat.records import (
     Behaviour,
     Model,
@@ -19,7 +19,6 @@ from passhat.records import (
     TokenUsage,
 )
 from passhat.records.providers import PROVIDERS, known_models
-from passhat.runner.cassettes import Recording, Replaying
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.models.catalog import locate
 from passhat.runner.models.constrained import Constrained
@@ -287,22 +286,3 @@ def test_a_constrained_model_is_held_to_the_schema_of_its_tools_and_then_speaks(
     assert reply.text == "Sunny."
     assert "response_format" not in heard[1].parameters.extra
     assert heard[1].messages[-1].text == "The tool answered: 24"
-
-
-def test_recording_and_replaying_are_models_like_any_other(tmp_path):
-    recording = Recording(Scripted([Behaviour(answer=str(n)) for n in range(9)]), system="s")
-    asks = [
-        Request(messages=ASK.messages, parameters=ModelParameters(seed=n), place=Place(trial=n))
-        for n in range(10)
-    ]
-    said = [complete(recording, ask) for ask in asks]
-    recording.save(tmp_path / "c.jsonl")
-    replaying = Replaying(tmp_path / "c.jsonl")
-    assert [complete(replaying, ask) for ask in asks] == said
-    assert len({reply.text for reply in said}) > 2
-    with pytest.raises(CassetteError, match="run 11 is asked for, 10 are recorded"):
-        complete(replaying, Request(messages=ASK.messages, place=Place(trial=10)))
-    with pytest.raises(CassetteError, match="something else is asked"):
-        complete(replaying, Request(messages=(Message(role="user", text="!"),)))
-    with pytest.raises(CassetteError, match="no answer of a model is recorded at step 3"):
-        complete(replaying, Request(messages=ASK.messages, place=Place(step=3)))

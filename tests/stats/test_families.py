@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from passhat.errors import ArgumentError
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile, lower_ratio_tail
 from passhat.stats.estimate import Unavailable
-from passhat.stats.families import family_components, family_shares, shares_to_weights
+from passhat.stats.families import family_components, family_shares
 from passhat.stats.paired import paired_difference
 from passhat.stats.ranking import rank_systems
 from passhat.stats.score_mean import score_estimate
@@ -96,13 +96,6 @@ def test_weights_weigh_the_value_and_say_how_many_equal_tasks_they_are_worth():
         scored = score_estimate(n, c, c, scope=scope, weight=weight)
         assert scored.value == pytest.approx(found.value)
         assert scored.interval.low == pytest.approx(found.interval.low, abs=1e-6)
-
-
-def test_the_shares_of_strata_become_weights():
-    weights = shares_to_weights(["a", "a", "b"], {"a": 0.5, "b": 0.5})
-    assert suite_estimate([2] * 3, [2, 2, 0], weight=weights).value == pytest.approx(0.5)
-    with pytest.raises(ArgumentError, match="must name every stratum; 'b' is not"):
-        shares_to_weights(["a", "b"], {"a": 1.0})
 
 
 def test_equal_systems_on_families_are_rarely_called_different():

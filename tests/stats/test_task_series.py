@@ -1,6 +1,6 @@
 """Histories of tasks: who was not run, or is new, moves nothing."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from scipy import stats
 
 from passhat.errors import ArgumentError
 from passhat.stats.passk import pass_hat_k
+from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_series import TaskSeries, permutation_p
 from passhat.stats.trend import change_points
 
@@ -124,3 +125,46 @@ def test_without_a_line_to_cross_every_p_is_that_of_the_permutation_test():
         old, new = (slice(0, at), slice(at, 6))
         counts = [x[side].sum(axis=0) for side in (old, new) for x in (series.n, series.c)]
         assert p == permutation_p(*counts, k=2)
+
+
+FALLEN = [[19, 18, 19], [16, 16, 16], [15, 17, 16], [5, 5, 7], [9, 6, 5], [4, 4, 8], [5, 6, 8]]
+"""Passes of three tasks in 20 runs each, from 84 % in the first three points to 30 %."""
+
+
+@pytest.mark.parametrize("points", [4, 5, 6, 7])
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_a_plain_fall_of_few_tasks_is_found_at_once_and_where_it_is(points, k):
+    passes = np.array(FALLEN[:points])
+    found = change_points(TaskSeries(np.full_like(passes, 20), passes, k=k))
+    assert [(one.position, one.alarm, one.direction) for one in found.points] == [(3, 3, "down")]
+
+
+def test_the_interval_of_a_change_is_no_narrower_than_those_of_its_two_stretches():
+    """The noise of a stretch comes from that stretch, not from a history of other rates."""
+    passes = np.array(FALLEN)
+    series = TaskSeries(np.full_like(passes, 20), passes, k=5)
+    (change,) = change_points(series).points
+    sides = [
+        suite_estimate(np.full(3, 20 * len(part)), part.sum(axis=0), k=5).interval
+        for part in (passes[:3], passes[3:])
+    ]
+    assert change.interval.width >= np.hypot(sides[0].width, sides[1].width) * 0.99
+    assert change.interval.width < 0.5
+
+
+def test_an_alarm_of_pass_k_depends_on_no_later_point():
+    rng = np.random.default_rng(3)
+    passes = rng.binomial(8, np.where(np.arange(24) < 12, 0.9, 0.6)[:, None], size=(24, 6))
+    series = [TaskSeries(np.full((m, 6), 8), passes[:m], k=4) for m in range(13, 25)]
+    alarms = [[one.alarm for one in change_points(one).points] for one in series]
+    for early, late in pairwise(alarms):
+        assert late[: len(early)] == early or not early
+
+
+def test_calm_histories_of_few_tasks_and_a_large_k_seldom_raise_an_alarm():
+    rng = np.random.default_rng(4)
+    histories = [
+        TaskSeries(np.full((15, 3), 20), rng.binomial(20, 0.85, size=(15, 3)), k=5)
+        for _ in range(40)
+    ]
+    assert sum(bool(change_points(one).points) for one in histories) <= 2

@@ -17,7 +17,7 @@ from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Known
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.readers import READERS, formats_of
-from passhat.ingest.rows import Sheet, column_names, separator_of
+from passhat.ingest.rows import TOTALS, Sheet, column_names, separator_of
 from passhat.ingest.written_numbers import SEPARATORS, number_columns
 from passhat.records.column_names import (
     USUAL,
@@ -28,11 +28,10 @@ from passhat.records.column_names import (
 )
 from passhat.records.outcome_words import LETTER_GRADES
 from passhat.records.table_meanings import (
-    MODELS,
+    CONFIGURATIONS,
     TASK_IDS,
     find_meanings,
     may_aggregate,
-    model_of,
 )
 
 Shape = tuple[Any, ...]
@@ -240,26 +239,41 @@ def _read_whole(
 
 
 def _row_by_row(sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap) -> bool:
-    """Whether what a cell means does not depend on the other cells of its file."""
+    """Whether what a cell means does not depend on the other cells of its file.
+
+    Every rule of `tables.read_sheet` that looks at a whole column is named here, unless it raises
+    an error or gives a note wherever it applies to some rows.
+    """
     names = tuple(sheet.columns)
-    models = [name for name in names if usual_name(name) in MODELS and name != found.get("system")]
-    if models and model_of(names, found, mapping, sheet.cells) is None:
+    others = [name for name in names if name not in found.values()]
+    if any(usual_name(name) in CONFIGURATIONS and not _constant(sheet, name) for name in others):
         return False
-    if "trial" not in found:
-        if any(usual_name(name) in TASK_IDS and name != found["task"] for name in names):
-            return False
-        tasks = sheet.cells(found["task"]) if sheet.has(found["task"]) else ()
-        if any(isinstance(task, str) and "#" in task for task in tasks):
-            return False
+    if "trial" not in found and any(usual_name(name) in TASK_IDS for name in others):
+        return False
+    tasks = sheet.cells(found["task"]) if sheet.has(found["task"]) else ()
+    if any(isinstance(task, str) and _means_more(task) for task in tasks):
+        return False
+    numbers = number_columns(found)
+    if any(isinstance(cell, (Mapping, list)) for name in numbers for cell in sheet.cells(name)):
+        return False
     judging = {*verdict_columns(names), *(found[one] for one in _VERDICTS if one in found)}
-    for column in judging:
-        words = {str(cell).strip().lower() for cell in sheet.cells(column)}
-        if not words.isdisjoint(LETTER_GRADES):
-            return False
+    words = {str(cell).strip().lower() for name in judging for cell in sheet.cells(name)}
+    if not words.isdisjoint(LETTER_GRADES):
+        return False
     if sheet.separator not in SEPARATORS:
         return True
-    commas = any("," in cell for column in number_columns(found) for cell in sheet.cells(column))
+    commas = any("," in cell for name in numbers for cell in sheet.cells(name))
     return not commas and mapping.pass_if is None
+
+
+def _constant(sheet: Sheet, name: str) -> bool:
+    cells = sheet.cells(name)
+    return all(cell == cells[0] for cell in cells)
+
+
+def _means_more(task: str) -> bool:
+    """Whether a task may be the run of another, or a row that sums up those before it."""
+    return "#" in task or task.strip().lower() in TOTALS
 
 
 def _piece(whole: TrialTable, start: int, end: int, numbers: Sequence[int]) -> TrialTable | None:

@@ -32,6 +32,7 @@ _SMALL = 2**20
 # Read from their end, piece by piece: their bytes may stay where they are.
 _FROM_THE_END = (ZIP_MAGIC, PARQUET_MAGIC)
 _INK = re.compile(rb"\S")
+_LINE = re.compile(r", line \d+$")
 _PLACE = re.compile(r"\(byte (\d+)\)")
 # Control characters that no text has; tabs, ends of lines and colours of a terminal it may have.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -152,9 +153,10 @@ def _not_json(name: str, data: bytes, fault: str) -> ReadError:
     where = _at(name, data, int(place[1]) if place else len(data))
     if "truncated" not in fault:
         return ReadError(f"{where}: not valid JSON ({fault})")
+    rest = " Leave the line out to read the others." if _LINE.search(name) else ""
     return ReadError(
         f"{where}: not valid JSON: it ends in the middle, after {len(data):,} bytes; was its "
-        "writer interrupted, or is it still writing?"
+        f"writer interrupted, or is it still writing?{rest}"
     )
 
 

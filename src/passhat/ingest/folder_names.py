@@ -1,25 +1,46 @@
-"""What to call systems that no file names: by the folders that the files lie in."""
+"""What to call systems that no file names: by the folders that the files are in.
+
+`gpt.csv` and `claude.csv` are two systems. `0001.json` to `5000.json`, in which no run occurs
+twice, are one system in pieces, named after its folder. `baseline/results.csv` and
+`new/results.csv` are two systems again, and `run-1/results.csv` and `run-2/results.csv` two runs.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from passhat.ingest.small_files import Piece
-from passhat.messages import short
+from passhat.ingest.small_files import FEWEST_ALIKE, Piece
+from passhat.messages import plural, short
 
 _FILE_NAME = "file name"
 """How a reader says that it named a system after the file."""
 
+_FOLDER_NAME = "folder name"
+
+_RUN_WORDS = r"run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
+
 # Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
 _RUN_FOLDER = re.compile(
-    r"(?:run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round)?[ _-]?\d{1,6}"
-    r"|.*\d{4}-?\d\d-?\d\d.*",
+    rf"(?:{_RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE
+)
+# Files of runs; a date in the name of a file may well be that of a model's release.
+_RUN_FILE = re.compile(rf"(?:(?:{_RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
+_PIECE_WORDS = (
+    r"part|piece|shard|chunk|batch|split|slice|worker|rank|results?|outputs?|logs?|evals?|"
+    r"rows?|records?|rollouts?|episodes?|samples?|tasks?|cases?|instances?|examples?|items?"
+)
+# Names that no system has: shard-00003, 17, 2026-11-16T00-12-00, 3f9c01b2, a UUID.
+_PIECE_FILE = re.compile(
+    rf"(?:(?:{_RUN_WORDS}|{_PIECE_WORDS})[ ._-]?)*"
+    r"(?:\d[\dTZ:_.+-]*|[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
     re.IGNORECASE,
 )
+_TEST_REPORT = "TEST-"
+"""How Surefire and others begin the name of a report on one class of tests."""
 
 _PLAIN_FOLDERS = frozenset(
     ("tasks", "cases", "instances", "results", "runs", "trials", "outputs", "logs", "data", "json")
@@ -27,19 +48,30 @@ _PLAIN_FOLDERS = frozenset(
 """Folders whose names say what lies in them, not what was run."""
 
 
-def name_by_folder(pieces: Sequence[Piece]) -> list[Piece]:
-    """The same files, their systems called by folder where their own names say nothing."""
-    return _tell_folders_apart(_join_tasks(pieces))
+IN_PIECES = "folder name: {files} hold no run twice (named one by one, each is a system)"
+NOT_SURE = (
+    "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
+    "what they are"
+)
 
 
-def _join_tasks(pieces: Sequence[Piece]) -> list[Piece]:
+def name_by_folder(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """The same files, their systems called by folder where their own names say nothing.
+
+    `folders` has the inputs that are folders, by their place: files that were given one by one
+    stay systems of their own, unless they have the same name.
+    """
+    return _join_pieces(_tell_folders_apart(_join_tasks(pieces, folders)), folders)
+
+
+def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
     """Call files of one folder that hold one task each, and each another one, by their folder.
 
     `modelA/task-1.json` and `modelA/task-2.json` are two tasks of modelA, not two systems.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, piece in enumerate(pieces):
-        if piece.folder is not None and _called_by_file(piece):
+        if piece.given in folders and piece.folder is not None and _called_by_file(piece):
             groups.setdefault((piece.reader.name, piece.folder), []).append(place)
     named = list(pieces)
     joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
@@ -100,6 +132,80 @@ def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
     return named
 
 
+def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """Call the files of a folder by the folder where they are one system in pieces."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        renamed = piece.table.read_as.get("system") == _FOLDER_NAME
+        if piece.given in folders and _called_by_file(piece) and not renamed:
+            groups.setdefault((piece.given, piece.reader.name), []).append(place)
+    for (given, _), group in groups.items():
+        for folder, places in _by_system(pieces, group, folders[given]):
+            files = [pieces[place] for place in places]
+            if len({piece.stem for piece in files}) == 1:
+                continue
+            unique = _hold_no_run_twice(files)
+            if (unique and _name_no_system(files)) or _are_runs(files):
+                fact = IN_PIECES.format(files=plural(len(files), "file"))
+                for place in places:
+                    pieces[place] = _renamed(pieces[place], folder, fact)
+            elif unique:
+                for place in places:
+                    pieces[place] = _noted(pieces[place], NOT_SURE)
+    return pieces
+
+
+def _by_system(
+    pieces: Sequence[Piece], group: Sequence[int], given: str
+) -> Iterable[tuple[str, list[int]]]:
+    """The files of a folder, apart by the folders in it if those are systems; with its name."""
+    parts = _first_difference([Path(pieces[place].folder or "") for place in group])
+    runs = all(map(_RUN_FOLDER.fullmatch, parts))
+    if not parts or "" in parts or runs or not _share_tasks(pieces, group, parts):
+        return [(_telling_folder(Path(given).resolve()), list(group))]
+    by_folder: dict[str, list[int]] = {}
+    for place, part in zip(group, parts, strict=True):
+        by_folder.setdefault(part, []).append(place)
+    return by_folder.items()
+
+
+def _hold_no_run_twice(files: Sequence[Piece]) -> bool:
+    """Whether no task and run occurs in two files; without numbers, no task."""
+    if len({piece.numbered for piece in files}) > 1:
+        return False
+    seen: set[tuple[str, str]] = set()
+    for piece in files:
+        columns = piece.table.columns
+        tasks = [str(task) for task in columns["task"]]
+        runs = map(str, columns["trial"]) if piece.numbered else [""] * len(tasks)
+        own = set(zip(tasks, runs, strict=True))
+        if not seen.isdisjoint(own):
+            return False
+        seen |= own
+    return True
+
+
+def _name_no_system(files: Sequence[Piece]) -> bool:
+    """Whether the names of files are numbers, or those of tasks, or each holds but one trial."""
+    return all(
+        len(piece.table) == 1 or _PIECE_FILE.fullmatch(piece.stem) or _is_called_by_task(piece)
+        for piece in files
+    )
+
+
+def _is_called_by_task(piece: Piece) -> bool:
+    name = piece.stem.removeprefix(_TEST_REPORT)
+    tasks = {str(task) for task in piece.table.columns["task"]}
+    return all(name in task or task in name for task in tasks)
+
+
+def _are_runs(files: Sequence[Piece]) -> bool:
+    """Whether files that number no trials are called run-1, run-2, or 1, 2."""
+    return not any(piece.numbered for piece in files) and all(
+        _RUN_FILE.fullmatch(piece.stem) for piece in files
+    )
+
+
 def _called_by_file(piece: Piece) -> bool:
     named = piece.table.read_as.get("system", piece.reader.reading.system)
     return "system" not in piece.table.columns or named == _FILE_NAME
@@ -107,6 +213,8 @@ def _called_by_file(piece: Piece) -> bool:
 
 def _first_difference(folders: Sequence[Path]) -> list[str]:
     """The first part of each path in which they are not all the same; empty if there is none."""
+    if len(set(folders)) < 2:
+        return []
     whole = [folder.absolute().parts for folder in folders]
     if len(set(whole)) < 2:
         return []
@@ -124,12 +232,15 @@ def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequen
     )
 
 
-def _renamed(piece: Piece, folder: str) -> Piece:
+def _renamed(piece: Piece, folder: str, fact: str = _FOLDER_NAME) -> Piece:
     table = piece.table
     columns = dict(table.columns)
     if "system" in columns:
         columns["system"] = [folder] * len(table)
-    table = replace(table, columns=columns, read_as={**table.read_as, "system": "folder name"})
+    # Runs of a trial or two, each in a file with its number, may be the same to the byte.
+    few = len(table) < FEWEST_ALIKE and _RUN_FILE.fullmatch(piece.stem)
+    run = table.run or (piece.stem if few else None)
+    table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
     return replace(piece, stem=folder, table=table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -120,7 +121,7 @@ def _read(
         raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
-        pieces = name_by_folder(pieces)
+        pieces = name_by_folder(pieces, _folders(inputs))
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
@@ -134,6 +135,15 @@ def _read(
             raise _occur_twice(parts, twice)
         trials, said = _settle_duplicates(trials, said, duplicates)
     return trials, _by_trial(trials, said)
+
+
+def _folders(inputs: Sequence[Input]) -> dict[int, str]:
+    """The inputs that are folders, by their place."""
+    return {
+        place: os.fspath(one)
+        for place, one in enumerate(inputs)
+        if not isinstance(one, bytes) and os.path.isdir(one)  # noqa: PTH112 # it may be any text
+    }
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
@@ -203,6 +213,9 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
     kept: dict[str | int, Piece] = {}
     for place, piece in enumerate(pieces):
         key = place if piece.numbered else piece.fingerprint()
+        if key in kept and (piece.is_snapshot or kept[key].is_snapshot):
+            kept[key] = _without_snapshot(kept[key], piece)
+            continue
         if key in kept and duplicates == "error":
             raise ReadError(
                 f"{piece.name}: {_same(kept[key], piece)}, trial for trial; leave one out, "
@@ -210,6 +223,13 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
             )
         kept[key] = piece
     return list(kept.values())
+
+
+def _without_snapshot(earlier: Piece, piece: Piece) -> Piece:
+    """The file of the run, with a note that the tool's copy of its latest run is left out."""
+    run, copy = (piece, earlier) if earlier.is_snapshot else (earlier, piece)
+    note = f"{os.path.basename(copy.name)} holds the same run and is left out"  # noqa: PTH119
+    return replace(run, table=replace(run.table, notes=(*run.table.notes, note)))
 
 
 def _check_derived(pieces: Sequence[Piece]) -> None:

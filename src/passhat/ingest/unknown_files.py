@@ -158,6 +158,8 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return "is a binary file that passhat cannot read"
     if document.kind == "zip":
         return "is a ZIP archive without an Inspect log; unpack it"
+    if re.search(rb"<!doctype html|<html", document.data[:1024], re.IGNORECASE):
+        return "is a web page; give the JSON, CSV or XML that the tool writes"
     if document.kind == "xml":
         root = re.search(rb"<([A-Za-z_][\w:.-]{0,60})", document.data[:4096])
         found = f", not <{short(root[1].decode())}>" if root else ""

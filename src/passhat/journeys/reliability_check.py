@@ -23,6 +23,9 @@ SYSTEM = "python"
 MOST_FAILURES = 3
 """Failures that a message shows."""
 
+LONGEST_PAUSE = 5.0
+"""Seconds that a test waits for an outage to pass: somebody is waiting for the verdict."""
+
 LONGER = 3
 """The k of a suite whose demands name no pass^k above 1."""
 
@@ -78,8 +81,16 @@ class ReliabilityCheck:
         self.transcripts: list[str | None] = []
 
     def next_run(self) -> TrialRecorder | None:
-        """The run that comes next; None when the gate is settled or the runs are used up."""
-        tickets = self._rule.next(1) if len(self.trials) < self._runs else None
+        """The run that comes next; None when the gate is settled or the runs are used up.
+
+        After many failures one after another it waits a little, in case of an outage.
+        """
+        if len(self.trials) >= self._runs:
+            return None
+        if pause := self._rule.pause_seconds:
+            time.sleep(min(pause, LONGEST_PAUSE))
+            self._rule.end_pause()
+        tickets = self._rule.next(1)
         if not tickets:
             return None
         (self._ticket,) = tickets
@@ -156,7 +167,7 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     """How reliable some tests are together: one try, and the longest pass^k that is demanded."""
     from passhat.messages import plural
     from passhat.records import Outcome
-    from passhat.stats.sequential.confidence_sequence import suite_sequence
+    from passhat.stats.sequential.confidence_sequences import suite_sequence
 
     runs = Counter(trial.task for trial in trials)
     passes = Counter(trial.task for trial in trials if trial.outcome is Outcome.PASSED)
@@ -178,18 +189,20 @@ def assert_reliable(
     """Call a function many times and raise AssertionError unless the gate passes.
 
     A call that raises, or returns False, has failed. The function may take a `trial`, which has the
-    run's index and seed and records its score and cost; it may be async. `terms` are those of a
-    gate's long form, such as `indifference=0.05`.
+    run's index and seed and records its score and cost, or the `seed` alone; it may be async.
+    `terms` are those of a gate's long form, such as `indifference=0.05`.
 
     >>> assert_reliable(lambda: True, "pass@1 >= 0.5").word
     'PASS'
     """
     name = getattr(function, "__qualname__", "function")
+    wanted = _wanted(function)
     check = ReliabilityCheck(name, {"require": require, **terms}, runs=runs)
     failures: list[str] = []
     while (run := check.next_run()) is not None:
         begun = time.perf_counter()
-        failure = _failure(function, run)
+        offered = {"trial": run, "seed": run.seed}
+        failure = _failure(function, {argument: offered[argument] for argument in wanted})
         outcome = "passed" if failure is None else "failed"
         check.finish(run, outcome, seconds=time.perf_counter() - begun)
         if failure is not None:
@@ -224,9 +237,19 @@ def _transcript(messages: object) -> str | None:
     return found.to_json() if found else None
 
 
-def _failure(function: Callable[..., Any], run: TrialRecorder) -> str | None:
+def _wanted(function: Callable[..., Any]) -> list[str]:
+    """Which of `trial` and `seed` a function takes; refuses one that needs something else."""
+    taken = inspect.signature(function).parameters.values()
+    for one in taken:
+        variadic = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if one.name not in ("trial", "seed") and one.default is one.empty and not variadic:
+            rule = "may take `trial`, `seed` or nothing; lambda: agent(...) hands over the rest"
+            raise ArgumentError("function", rule, f"parameter {one.name}")
+    return [one.name for one in taken if one.name in ("trial", "seed")]
+
+
+def _failure(function: Callable[..., Any], given: Mapping[str, Any]) -> str | None:
     """How a call failed; None where it did not."""
-    given = {"trial": run} if "trial" in inspect.signature(function).parameters else {}
     try:
         answer = function(**given)
         if inspect.isawaitable(answer):

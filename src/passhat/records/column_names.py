@@ -28,8 +28,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     ),
     "passed": (
         *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
-        *("is_resolved", "correct", "is_correct", "solved", "is_success", "verdict", "status"),
-        "result",
+        *("is_resolved", "correct", "is_correct", "solved", "is_success", "is_passed", "pass_fail"),
+        *("pass/fail", "verdict", "status", "result"),
     ),
     "score": ("score", "reward", "partial_credit", "mean_score", "value"),
     "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
@@ -275,8 +275,8 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
 def usual_name(name: str) -> str:
     """A column's name in lower case with underscores, as the usual names are written.
 
-    >>> usual_name("taskId"), usual_name("Total Cost")
-    ('task_id', 'total_cost')
+    >>> usual_name("taskId"), usual_name("Total Cost"), usual_name("Passed?")
+    ('task_id', 'total_cost', 'passed')
     """
     known = _usual_name if len(name) <= _LONGEST_KEPT else _usual_name.__wrapped__
     return known(name)
@@ -284,5 +284,5 @@ def usual_name(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _usual_name(name: str) -> str:
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().rstrip("?"))
     return re.sub(r"[\s\-.]+", "_", words).lower()

@@ -263,7 +263,7 @@ def _unfit_feature(
         if column is None or meaning in chosen:
             continue
         first = next((cell for cell in cells(column) if cell is not None), None)
-        if isinstance(first, Mapping) or (isinstance(first, list) and meaning not in COUNTED):
+        if isinstance(first, Mapping):
             return column, f'column "{short(column)}" holds objects, not numbers, and was left out'
     return None
 

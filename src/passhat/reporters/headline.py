@@ -15,7 +15,7 @@ from passhat.messages import plural
 from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, percent_range
 from passhat.reporters.safe_text import LONGEST_NAME, short, shorten, shorten_apart
-from passhat.stats.estimate import Estimate, Interval, Scope, Unavailable
+from passhat.stats.estimate import FEW_TASKS, Estimate, Interval, Scope, Unavailable
 
 DEPENDABLE = 0.9
 """The line the opening sentence draws: k successes in a row at least nine times in ten."""
@@ -147,6 +147,8 @@ def ahead(found: Leaders | Unavailable) -> str:
     held = held_for(found.scope, len(found.compared))
     if not others:
         return f"{best} does best{streak}, {rate} {held}"
+    if found.here is not None:
+        return _ahead_here(found, found.here, streak)
     if len(found.names) == len(found.compared):
         return f"{_level(found, (best, *others), streak)} {held}"
     if len(others) == 1:
@@ -154,6 +156,18 @@ def ahead(found: Leaders | Unavailable) -> str:
         return f"{best} and {others[0]} lead{streak}, {both}, and cannot be told apart {held}"
     rest = plural(len(others), "other")
     return f"{best} ({rate}) and {rest} lead{streak} and cannot be told apart {held}"
+
+
+def not_for_others(tasks: int) -> str:
+    """That what these tasks show is not shown for others, and why where there are few.
+
+    >>> not_for_others(3)
+    '3 tasks are too few to show it for other tasks like these'
+    """
+    if tasks >= FEW_TASKS:
+        return "not shown for other tasks like these"
+    few = "1 task is" if tasks == 1 else f"{tasks} tasks are"
+    return f"{few} too few to show it for other tasks like these"
 
 
 def held_for(scope: Scope, systems: int) -> str:
@@ -211,6 +225,17 @@ def names(systems: Sequence[SystemReport]) -> str:
     if more:
         return f"{', '.join(shown)} and {more:,} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _ahead_here(found: Leaders, here: str, streak: str) -> str:
+    """First what is shown for these tasks, then that it is not shown for others."""
+    called = shorten_apart(found.names, LONGEST_NAME)
+    rated = [f"{name} ({percent(value)})" for name, value in zip(called, found.values, strict=True)]
+    first = rated.pop(found.names.index(here))
+    rest = rated[0] if len(rated) == 1 else f"{len(rated)} others"
+    at_once = "" if len(found.compared) == 2 else f" (all {len(found.compared)} compared at once)"
+    limit = not_for_others(found.tasks)
+    return f"on these tasks {first} is ahead of {rest}{streak}{at_once}, though {limit}"
 
 
 def _level(found: Leaders, called: Sequence[str], streak: str) -> str:

@@ -46,9 +46,11 @@ def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:
             f"No task varied between its runs: as far as that shows, all of the width for tasks "
             f"like these comes from {noise.unit}, and only new {noise.unit} would reduce it."
         )
-    known = "" if noise.interval is None else f" ({percent_range(noise.interval)})"
+    share = percent(noise.from_runs)
+    range_ = share if noise.interval is None else percent_range(noise.interval)
+    known = "" if range_ == share else f" ({range_})"
     return (
-        f"Of the variance behind the interval for tasks like these, {percent(noise.from_runs)}"
+        f"Of the variance behind the interval for tasks like these, {share}"
         f"{known} comes from runs and {percent(noise.from_tasks)} from {noise.unit}: twice the "
         f"runs would make it about {_shorter(noise.twice_the_runs)} shorter, twice the "
         f"{noise.unit} {_shorter(noise.twice_the_tasks)}. {_advice(noise, systems)}"
@@ -72,6 +74,8 @@ def _advice(noise: NoiseSources, systems: int) -> str:
         return f"Buy runs, unless making a new {one} costs less than {price}."
     if noise.buy == noise.unit:
         return f"Buy {noise.unit}, unless making a new {one} costs more than {price}."
+    if round(noise.break_even or 0.0) == 0:
+        return "Too little was run to say which to buy."
     return (
         f"Too little was run to say which to buy; going by these shares, a new {one} is the "
         f"better buy up to the price of {price}."

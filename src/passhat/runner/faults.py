@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -18,9 +18,6 @@ MALFORMED = '{"result": "ok", "value": 4'
 WRONG_SCHEMA = '{"unexpected": [null, {"status": 418}]}'
 
 Reaction = Literal["retried", "other tool", "gave up", "looped", "made up a result"]
-
-FaultsOf = Callable[[str], Sequence[Fault]]
-"""The faults that a tool can have."""
 
 
 class FaultyModel:

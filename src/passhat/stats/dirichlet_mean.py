@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.roots import crossing, crossing_within
+from passhat.stats.roots import crossing_within
 
 UNSEEN = 0.75
 """The share of a task (or family) that was not seen and is taken at its worst.
@@ -28,16 +28,18 @@ By simulation: a whole one covers more than is promised and is 5 % wider, 0.6 fa
 exactly, on tasks that are all or nothing, 3/4 covers at least 0.936 for every T from 3 to 500
 (bench/calibrate/coverage.py)."""
 
-# Of ln nu: below, the quantile is the smallest value, and above the mean, to nine digits.
+# Of ln nu (for families of -ln t): below, the quantile is the smallest value, and above the mean,
+# to nine digits.
 _NU_RANGE = (-40.0, 16.0)
-# Of ln t, for families: the same ends, seen from the other side.
-_T_RANGE = (-16.0, 40.0)
 # Its usual range: a closer bracket saves a third of the steps.
 _USUAL_NU = (-4.0, 5.0)
 # Keeps logarithms and quotients finite; no variance that counts is as small.
 _TINY = 1e-300
 # With many distinct values the search begins on this many: it only needs the neighbourhood.
 _FEW_POINTS = 32
+# Newton's method for families: the first step stays clear of the pole; a dozen steps reach the last
+# digits from anywhere, four from the last solution.
+_NEAR_POLE, _MOST_NEWTON, _CLOSE = 0.999, 40, 1e-13
 
 
 def lower_quantile(
@@ -84,9 +86,8 @@ def lower_ratio_quantile(
     """
     law = _Ratio(sums, sizes, unseen, share)
     target = float(special.ndtri(1 - tail))
-    low, high = (np.full(law.reach.shape, end) for end in _T_RANGE)
-    log_t = -crossing(lambda log: law.signed_root(np.exp(-log)) - target, -high, -low)
-    return np.asarray(law.least + law.reach * law.mean(np.exp(log_t)))
+    t = law.solve(lambda t: law.signed_root(t) - target)
+    return np.asarray(law.least + law.reach * law.mean(t))
 
 
 def lower_ratio_tail(
@@ -95,9 +96,8 @@ def lower_ratio_tail(
     """The chance that the ratio is at most `at`, as `lower_tail` gives it for tasks."""
     law = _Ratio(sums, sizes, unseen, share)
     wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
-    low, high = (np.full(law.reach.shape, end) for end in _T_RANGE)
-    log_t = -crossing(lambda log: wanted - law.mean(np.exp(-log)), -high, -low)
-    return _tail(law, wanted, law.signed_root(np.exp(log_t)))
+    t = law.solve(lambda t: wanted - law.mean(t))
+    return _tail(law, wanted, law.signed_root(t))
 
 
 def lower_tail(
@@ -194,9 +194,17 @@ class _Ratio:
         self._sums = (means - self.least[..., None]) / scale[..., None] * self._sizes
         self._weights = np.ones(counts.shape)
         self._weights[..., -1] = share
+        self._last: Floats = np.zeros(self.reach.shape)
         self.centre = (self._weights * self._sums).sum(axis=-1) / (self._weights * self._sizes).sum(
             axis=-1
         )
+
+    def solve(self, rising: Callable[[Floats], Floats]) -> Floats:
+        """The t at which a function of it rises through 0."""
+        found = crossing_within(
+            lambda log: rising(np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
+        )
+        return np.exp(-found)
 
     def mean(self, t: Floats) -> Floats:
         """The point at which t is the saddle point: from the centre for small t to 0."""
@@ -208,17 +216,29 @@ class _Ratio:
         return _signed_root(self._weights, t[..., None] * self._sums - shift * self._sizes)
 
     def _shift(self, t: Floats) -> Floats:
-        """The eta at which the weights of q = 1 + t S - eta N average to 1: sum H/q = sum H."""
+        """The eta at which the weights of q = 1 + t S - eta N average to 1: sum H/q = sum H.
+
+        By Newton's method on 1 / sum H/q, which is concave in eta and nearly straight right up to
+        the pole: from the first step on it comes down from above. Begun at the mean found last.
+        """
         grown = 1 + t[..., None] * self._sums
         pole = (grown / self._sizes).min(axis=-1)
         total = self._weights.sum(axis=-1)
-
-        def short(eta: Floats) -> Floats:
-            left = np.maximum(grown - eta[..., None] * self._sizes, 1e-300)
-            # On the scale of 1 / sum, which is nearly straight in eta right up to the pole.
-            return np.asarray(total / (self._weights / left).sum(axis=-1) - 1)
-
-        return crossing(short, np.zeros(t.shape), pole)
+        eta = np.minimum(t * self._last, _NEAR_POLE * pole)
+        for _ in range(_MOST_NEWTON):
+            left = np.maximum(grown - eta[..., None] * self._sizes, _TINY)
+            shares = self._weights / left
+            held = shares.sum(axis=-1)
+            slope = np.vecdot(shares / left, np.broadcast_to(self._sizes, left.shape))
+            step = held * (1 - held / total) / slope
+            new = np.clip(eta + step, 0.0, (eta + pole) / 2)
+            moved = np.abs(new - eta)
+            eta = np.where(np.isfinite(new), new, eta / 2)
+            if (moved <= _CLOSE * (1 + eta)).all():
+                break
+        if eta.shape == self._last.shape:
+            self._last = np.asarray(eta / t)
+        return np.asarray(eta)
 
 
 def _signed_root(weights: Floats, apart: Floats) -> Floats:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
-from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import plural
 from passhat.stats import special
@@ -279,20 +278,6 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
     if between <= within * float(special.fdtri(*degrees, 1 - level)) + _ROUNDING:
         return False
     return found.size > _MOST_SHUFFLED or _shuffled_p(found, group) <= level
-
-
-def shares_to_weights(stratum: ArrayLike, shares: Mapping[str, float]) -> Floats:
-    """The weight of each task, from its stratum and the share that each stratum stands for.
-
-    >>> shares_to_weights(["easy", "easy", "hard"], {"easy": 0.9, "hard": 0.1}).tolist()
-    [0.45, 0.45, 0.1]
-    """
-    labels = [str(label) for label in np.asarray(stratum, dtype=object).tolist()]
-    missing = sorted(set(labels) - set(shares))
-    if missing:
-        raise ArgumentError("shares", f"must name every stratum; {missing[0]!r} is not", shares)
-    counts = {label: labels.count(label) for label in set(labels)}
-    return np.array([shares[label] / counts[label] for label in labels])
 
 
 def _stratified(

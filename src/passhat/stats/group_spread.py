@@ -12,15 +12,16 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import wilson_bounds
-from passhat.stats.special import ndtr, stdtr, stdtrit
+from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
 
 Arms = tuple[float, float]
 """Two lengths or two factors: of the arm below a value, and of the arm above it."""
 
-# Day-to-day standard deviations of 0 to 0.6 logit; the prior keeps most weight below 0.3. With one
-# day known, a comparison errs in about 5 % of cases for any sigma up to 0.3 (simulated).
+# Day-to-day standard deviations of 0 to 0.6 logit, with a half-normal prior. Over 100 calm points
+# whose days move by 0.3 logit a scale of 0.25 raises a false alarm in 5.4 %, one of 0.5 in 4.4 %
+# (bench/calibrate/dependence.py); from 0.5 on the scale hardly matters.
 _SIGMAS = np.arange(0, 0.6001, 0.05)
-_PRIOR_SD = 0.25
+_PRIOR_SD = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,7 +72,7 @@ class DaySpread:
         """Before any history.
 
         >>> round(DaySpread.unknown().sigma, 2)
-        0.18
+        0.26
         """
         return cls(-(_SIGMAS**2) / (2 * _PRIOR_SD**2))
 
@@ -135,6 +136,14 @@ class DaySpread:
             else:
                 high = middle
         return high
+
+    def arms(self, interval: Interval, slope: float, days: float, confidence: float) -> Arms:
+        """What the spread between days adds to the arms of an interval, as squares add up."""
+        half = interval.width / 2
+        noise = (half / float(ndtri((1 + confidence) / 2))) ** 2
+        wider = self.half_width(noise, slope, days, confidence)
+        more = float(np.sqrt(max(0.0, wider**2 - half**2)))
+        return more, more
 
 
 def mean_variance(found: GroupedRuns) -> float | None:

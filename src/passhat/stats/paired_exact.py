@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,18 +12,30 @@ from passhat.stats.hypergeometric import log_probability
 from passhat.stats.special import ndtr
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from passhat.stats.arguments import Counts, Floats
+
+    Places = NDArray[np.intp]
 
 # With the observed one, p is a multiple of 1 / 10,000.
 MONTE_CARLO_FLIPS = 9_999
 
 # Differences that are multiples of 1/d for some d up to here are summed exactly, on a lattice.
 _LARGEST_DENOMINATOR = 2_520
+_MOST_SIZES = 2_000
 # Beyond this much work (distinct sizes times lattice points) signs are enumerated or drawn.
 _LATTICE_WORK = 20_000_000
-# All 2^14 signs are looked at; with more tasks they are drawn, and beyond 2,000 the sum is normal.
+# Up to so many tasks of each size, adding one pair up task by task takes less than a Fourier sum.
+_TASKS_OF_A_SIZE = 30
+# All 2^14 signs are looked at; with more tasks they are drawn, up to so many (2,000 tasks in one
+# comparison), and beyond that the sum is normal.
 _ENUMERATED_TASKS = 14
-_DRAWN_TASKS = 2_000
+_MOST_SIGNS = 20_000_000
+# Numbers held at once: 8 MB.
+_CHUNK = 1_000_000
+# Keeps logarithms finite; its powers are 0.
+_LEAST_COSINE = 1e-300
 # With more runs in all, the passes of one side are normal to every digit shown.
 _EXACT_RUNS = 40_000
 # A Fourier sum cannot tell a probability below this from zero, so none is reported below it.
@@ -48,23 +61,60 @@ def sign_flip_test(differences: Floats, rng: np.random.Generator) -> ExactP:
     >>> sign_flip_test(np.array([0.2, 0.4, 0.2, 0.6]), np.random.default_rng(0)).p_value
     0.0625
     """
-    observed = abs(float(differences.sum()))
-    sizes, tasks = _sizes(differences)
-    if observed <= _TIE or not sizes.size:
-        return ExactP(p_value=1.0, method="sign-flip mid-p")
-    steps = _lattice(sizes)
-    if steps is not None and sizes.size * 2 * (steps @ tasks) <= _LATTICE_WORK:
-        p = _lattice_tail(steps, tasks, round(observed * steps[0] / sizes[0]))
-        return ExactP(p_value=_at_least(p, 2.0 ** -tasks.sum()), method="sign-flip mid-p")
-    if tasks.sum() <= _ENUMERATED_TASKS:
-        p = _enumerated_tail(np.repeat(sizes, tasks), observed)
-        return ExactP(p_value=p, method="sign-flip mid-p")
-    if tasks.sum() <= _DRAWN_TASKS:
-        p = _drawn_tail(sizes, tasks, observed, rng)
-        method = f"sign-flip mid-p, {MONTE_CARLO_FLIPS} draws"
-        return ExactP(p_value=p, method=method, random=True)
-    z = observed / float(np.sqrt(tasks @ sizes**2))
-    return ExactP(p_value=float(2 * ndtr(-z)), method="sign-flip, normal limit")
+    table = np.column_stack((differences, np.zeros(differences.size)))
+    found = sign_flip_tests(table, (np.array([0]), np.array([1])), rng)
+    return ExactP(p_value=float(found.p_values[0]), method=found.method, random=found.random)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExactPs:
+    """The p-values of many pairs, found in one way."""
+
+    p_values: Floats
+    method: str
+    random: bool = False
+
+
+def sign_flip_tests(
+    table: Floats,
+    pairs: tuple[Places, Places],
+    rng: np.random.Generator,
+    *,
+    draws: int = MONTE_CARLO_FLIPS,
+    mid: bool = True,
+) -> ExactPs:
+    """`sign_flip_test` of pairs of columns, with the same signs for all of them.
+
+    Without `mid` a tie counts whole, and the test never errs more often than it says.
+
+    A flipped sum is as large as the observed one where the tasks that were flipped do not sum to
+    more than 0. So one more failure of the better side never makes its p-value smaller, also where
+    signs are drawn, as long as they are the same ones.
+    """
+    first, second = pairs
+    gaps = table[:, first] - table[:, second]
+    steps, name = _common_steps(table), "sign-flip mid-p" if mid else "sign-flip p"
+    if steps is not None:
+        whole = steps[:, first] - steps[:, second]
+        sizes = np.unique(np.abs(whole[whole != 0]))
+        reach = int(np.abs(whole).sum(axis=0).max(initial=0))
+        if whole.size and sizes.size * 2 * reach * first.size <= _LATTICE_WORK:
+            few = first.size == 1 and len(table) <= _TASKS_OF_A_SIZE * sizes.size
+            tails = _added_tails if few else _lattice_tails
+            p = tails(whole, sizes, reach, mid=mid)
+            return ExactPs(p_values=_at_least(p, 0.0), method=name)
+    tasks = len(table)
+    if tasks <= _ENUMERATED_TASKS:
+        p = np.minimum(1.0, _flipped_tails(table, pairs, _every_sign(tasks), mid=mid) / 2**tasks)
+        return ExactPs(p_values=p, method=name)
+    if tasks * draws <= _MOST_SIGNS:
+        signs = _drawn_signs(tasks, draws, rng)
+        # The observed signs are one of the draws.
+        beyond = _flipped_tails(table, pairs, signs, mid=mid)
+        p = np.minimum(1.0, ((0.5 if mid else 1.0) + beyond) / (1 + draws))
+        return ExactPs(p_values=p, method=f"{name}, {draws} draws", random=True)
+    z = np.abs(gaps.sum(axis=0)) / np.sqrt(np.maximum((gaps**2).sum(axis=0), _TIE**2))
+    return ExactPs(p_values=2 * ndtr(-z), method="sign-flip, normal limit")
 
 
 def divided_passes_test(n_a: Counts, c_a: Counts, n_b: Counts, c_b: Counts) -> ExactP:
@@ -85,58 +135,84 @@ def divided_passes_test(n_a: Counts, c_a: Counts, n_b: Counts, c_b: Counts) -> E
     return ExactP(p_value=_divided_tail(cells, tasks, int(c_a.sum())), method=name)
 
 
-def _sizes(differences: Floats) -> tuple[Floats, Counts]:
-    """The distinct sizes of the non-zero differences, and how many tasks have each."""
-    sizes = np.abs(differences)
-    rounded = np.round(sizes[sizes > _TIE], 12)
-    return np.unique(rounded, return_counts=True)
-
-
-def _lattice(sizes: Floats) -> Counts | None:
-    """The sizes as whole multiples of a common unit, or None where there is no coarse unit."""
-    if sizes.size > _DRAWN_TASKS:
+def _common_steps(table: Floats) -> Counts | None:
+    """The table in whole multiples of a common unit, or None where there is no coarse unit."""
+    sizes = np.unique(np.round(np.abs(table[np.abs(table) > _TIE]), 12))
+    if sizes.size > _MOST_SIZES:
         return None
     for first in range(1, _LARGEST_DENOMINATOR + 1, 120):
         denominators = np.arange(first, first + 120)
         scaled = denominators[:, None] * sizes
-        whole = np.abs(scaled - np.round(scaled)).max(axis=1) < _TIE
+        whole = np.abs(scaled - np.round(scaled)).max(axis=1, initial=0) < _TIE
         if whole.any():
-            steps: Counts = np.round(denominators[whole.argmax()] * sizes).astype(np.int64)
-            return steps
+            return np.asarray(np.rint(table * denominators[whole.argmax()]), dtype=np.int64)
     return None
 
 
-def _lattice_tail(steps: Counts, tasks: Counts, observed: int) -> float:
-    """P(|sum of +-steps| >= observed), from the characteristic function: a product of cosines."""
-    span = int(steps @ tasks)
-    points = 2 * span + 1
-    angles = 2 * np.pi * np.arange(span + 1) / points
-    spectrum = np.ones(span + 1)
-    for step, count in zip(steps, tasks, strict=True):
-        spectrum *= np.cos(angles * step) ** count
-    chances = np.fft.irfft(spectrum, points)
-    # The observed sum has two signs, each counted half: together one whole weight inside.
-    return 1.0 - float(chances[0] + 2 * chances[1:observed].sum() + chances[observed])
+def _added_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Floats:
+    """`_lattice_tails` of one column, from the law of the sum of those steps that are positive."""
+    law = np.ones(1)
+    for step in np.sort(np.abs(whole[:, 0])).tolist():
+        wider = np.zeros(law.size + step)
+        wider[: law.size] = law / 2
+        wider[step:] += law / 2
+        law = wider
+    # The sum is as far below 0 as the observed one when the positive steps sum to this.
+    low = (reach - abs(int(whole.sum()))) // 2
+    tied = law[low] if mid else 2 * law[low]
+    return np.array([min(1.0, 2 * float(law[:low].sum()) + float(tied))])
 
 
-def _enumerated_tail(sizes: Floats, observed: float) -> float:
-    sums = np.zeros(1)
-    for size in sizes:
-        sums = np.concatenate((sums + size, sums - size))
-    return _half_tied(np.abs(sums), observed) / sums.size
+def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Floats:
+    """P(|sum of +-steps| >= |observed sum|) of each column; a tie counts half if `mid`.
+
+    From the characteristic function, a product of cosines. Over |x| < m the sum of exp(i x angle)
+    is sin((m - 1/2) angle) / sin(angle / 2); with half of both ends sin(m angle) / tan(angle / 2).
+    """
+    observed = np.abs(whole.sum(axis=0))
+    tasks = np.stack([(np.abs(whole) == size).sum(axis=0) for size in sizes] or [observed * 0])
+    angles = 2 * np.pi * np.arange(1, reach + 1) / (2 * reach + 1)
+    cosines = np.cos(angles * (sizes if sizes.size else np.zeros(1))[:, None])
+    logs, odd = np.log(np.maximum(np.abs(cosines), _LEAST_COSINE)), (cosines < 0).astype(float)
+    kernel, less = (2 / np.tan(angles / 2), 0.0) if mid else (2 / np.sin(angles / 2), 0.5)
+    inside = np.empty(observed.size)
+    step = max(1, _CHUNK // max(1, reach))
+    for start in range(0, observed.size, step):
+        part = slice(start, start + step)
+        counts = tasks[:, part].T.astype(float)
+        law = np.exp(counts @ logs) * (1 - 2 * ((counts @ odd) % 2))
+        held = observed[part] - less
+        waves = np.sin(held[:, None] * angles)
+        inside[part] = (2 * held + (law * waves) @ kernel) / (2 * reach + 1)
+    return np.where(observed == 0, 1.0, 1.0 - inside)
 
 
-def _drawn_tail(sizes: Floats, tasks: Counts, observed: float, rng: np.random.Generator) -> float:
-    """Monte Carlo, over groups of equal size; the observed signs are one of the draws."""
-    plus = rng.binomial(tasks, 0.5, size=(MONTE_CARLO_FLIPS, tasks.size))
-    sums = (2 * plus - tasks) @ sizes
-    return (0.5 + _half_tied(np.abs(sums), observed)) / (1 + MONTE_CARLO_FLIPS)
+def _every_sign(tasks: int) -> Iterator[Floats]:
+    yield ((np.arange(2**tasks)[:, None] >> np.arange(tasks)) & 1).astype(np.float64)
 
 
-def _half_tied(sums: Floats, observed: float) -> float:
-    beyond = np.count_nonzero(sums > observed + _TIE)
-    tied = np.count_nonzero(np.abs(sums - observed) <= _TIE)
-    return float(beyond + 0.5 * tied)
+def _drawn_signs(tasks: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
+    step = max(1, _CHUNK // tasks)
+    for start in range(0, draws, step):
+        shape = min(step, draws - start), tasks
+        yield rng.integers(0, 2, size=shape, dtype=np.int8).astype(np.float64)
+
+
+def _flipped_tails(
+    table: Floats, pairs: tuple[Places, Places], signs: Iterator[Floats], *, mid: bool
+) -> Floats:
+    """How often sums with some signs flipped (1 in `signs`) are as far out, on both sides."""
+    total = table.sum(axis=0)
+    behind = total[pairs[0]] < total[pairs[1]]
+    ahead, other = np.where(behind, pairs[::-1], pairs)
+    found = np.zeros(ahead.size)
+    for chosen in signs:
+        sums = np.ascontiguousarray((chosen @ table).T)
+        for i, (one, two) in enumerate(zip(ahead.tolist(), other.tolist(), strict=True)):
+            flipped = sums[one] - sums[two]
+            reached = np.count_nonzero(flipped <= _TIE)
+            found[i] += reached + (np.count_nonzero(flipped < -_TIE) if mid else reached)
+    return np.where(np.abs(total[ahead] - total[other]) <= _TIE, np.inf, found)
 
 
 def _strata(n_a: Counts, n_b: Counts, passes: Counts) -> tuple[Counts, Counts]:
@@ -161,7 +237,7 @@ def _divided_tail(cells: Counts, tasks: Counts, observed: int) -> float:
     at = observed - int(tasks @ low)
     below, above = chances[:at].sum(), chances[at + 1 :].sum()
     p = 2 * min(below, above) + chances[at]
-    return _at_least(float(p), 0.0)
+    return float(_at_least(p, 0.0))
 
 
 def _normal_division(cells: Counts, tasks: Counts, observed: int) -> float:
@@ -174,6 +250,6 @@ def _normal_division(cells: Counts, tasks: Counts, observed: int) -> float:
     return float(2 * ndtr(-gap / spread)) if spread > 0 else 1.0
 
 
-def _at_least(p: float, floor: float) -> float:
-    """A tail found by Fourier sums, never smaller than what those can tell."""
-    return min(1.0, max(p, _FOURIER_NOISE, floor))
+def _at_least(p: Floats, floor: float) -> Floats:
+    """Tails found by Fourier sums, never smaller than what those can tell."""
+    return np.clip(p, max(_FOURIER_NOISE, floor), 1.0)

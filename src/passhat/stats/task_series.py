@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -13,12 +14,13 @@ from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, one_of, trial_counts, whole_number
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import count_cells
-from passhat.stats.estimate import Interval
+from passhat.stats.derived_intervals import independent_difference
+from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.hypergeometric import log_probability
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.passk_noise import beta_moments, run_covariances
-from passhat.stats.special import ndtr, ndtri
-from passhat.stats.suite_mean import METRICS
+from passhat.stats.special import ndtr
+from passhat.stats.suite_mean import METRICS, suite_estimate
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16
@@ -59,6 +61,12 @@ class TaskSeries:
     def __len__(self) -> int:
         return len(self.n)
 
+    @cached_property
+    def rate(self) -> TaskSeries:
+        """The same history by its pass rate: where tasks changed, this shows it soonest."""
+        passes = self.n - self.c if self.metric == "pass@k" else self.c
+        return self if self.k == 1 else TaskSeries(self.n, passes)
+
     def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
         """Two-sided p of [start, split) against [split, end); 1 where no task ran in both.
 
@@ -68,15 +76,28 @@ class TaskSeries:
         """
         p = 2 * ndtr(-self.clarity(start, split, end))
         for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
-            p[i] = self._exact_p(int(start[i]), int(split[i]), int(end[i]))
+            p[i] = self.exact_p(int(start[i]), int(split[i]), int(end[i]))
         return np.asarray(p)
+
+    def near(
+        self, start: Counts, split: Counts, end: Counts, *, below: float
+    ) -> Iterator[tuple[int, int, int]]:
+        """The windows that a normal law does not put far above `below`."""
+        p = 2 * ndtr(-self.clarity(start, split, end))
+        for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
+            yield int(start[i]), int(split[i]), int(end[i])
 
     def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """How many standard errors apart old and new are, by the noise that posteriors expect."""
         block = max(1, _BLOCK // max(1, self.n.shape[1]))
-        parts = [slice(i, i + block) for i in range(0, start.size, block)]
-        found = [self._ratio(start[part], split[part], end[part]) for part in parts]
-        return np.concatenate(found) if found else np.zeros(0)
+        found = np.zeros(start.size)
+        stretches, which = np.unique(np.column_stack((start, end)), axis=0, return_inverse=True)
+        for i, (first, last) in enumerate(stretches.tolist()):
+            places = np.flatnonzero(which.ravel() == i)
+            for at in range(0, places.size, block):
+                part = places[at : at + block]
+                found[part] = self._ratio(first, split[part], last)
+        return found
 
     def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
         """The mean over the tasks that both stretches ran, in the old one and in the new."""
@@ -90,13 +111,22 @@ class TaskSeries:
         return means[0], means[1]
 
     def difference(self, start: int, split: int, end: int, confidence: float) -> Interval:
-        """The normal interval for the new mean minus the old one, each side with its own noise."""
+        """The new mean minus the old one, from the intervals of both for these very tasks."""
         old, new = self._counts(start, split), self._counts(split, end)
         both = self._both(old, new)
-        before, after = self.levels(start, split, end)
-        variance = sum(self._noise(n, (n, c))[both].sum() for n, c in (old, new))
-        half = float(ndtri(0.5 + confidence / 2) * np.sqrt(variance) / max(1, both.sum()))
-        return Interval(after - before - half, after - before + half)
+        sides = [
+            suite_estimate(n[both], c[both], k=self.k, confidence=confidence) for n, c in (new, old)
+        ]
+        found = independent_difference(*sides)
+        assert isinstance(found, Estimate), "stretches that are compared share a task"
+        assert found.interval is not None, "the default has an interval"
+        if self.metric == "pass@k":
+            return Interval(-found.interval.high, -found.interval.low)
+        return found.interval
+
+    def slope(self, start: int, end: int) -> float:
+        """How much the mean moves per logit: of p^k it is k (p^k - p^(k+1))."""
+        return self._slope(self._counts(start, end))
 
     def change(self) -> tuple[float, float]:
         """How much a line through every task moves from the first point to the last; its error.
@@ -109,7 +139,7 @@ class TaskSeries:
         centre = (runs * place).sum(axis=0) / np.maximum(runs.sum(axis=0), 1)
         lever = runs * (place - centre)
         total = self.n.sum(axis=0), self.c.sum(axis=0)
-        noise = self._noise(self.n, total)
+        noise = self._noise(self.n, total, self._prior(0, len(self)))
         leverage = float((lever * (place - centre)).sum())
         if leverage <= 0:
             return float("nan"), float("nan")
@@ -128,7 +158,8 @@ class TaskSeries:
         total = self._counts(start, end)
         level = self._values(*total)
         moved = np.where(ran, self._values(runs, passes) - level, 0.0).sum(axis=1) / tasks
-        noise = np.where(ran, self._noise(runs, total), 0.0).sum(axis=1) / tasks**2
+        expected = self._noise(runs, total, self._prior(start, end))
+        noise = np.where(ran, expected, 0.0).sum(axis=1) / tasks**2
         some = ran.any(axis=1)
         return moved[some], noise[some], self._slope(total)
 
@@ -139,7 +170,8 @@ class TaskSeries:
         shared = max(1, int(both.sum()))
         pooled = self._counts(start, end)
         moved = float(np.where(both, self._values(*new) - self._values(*old), 0).sum()) / shared
-        noise = self._noise(old[0], pooled) + self._noise(new[0], pooled)
+        prior = self._prior(start, end)
+        noise = self._noise(old[0], pooled, prior) + self._noise(new[0], pooled, prior)
         variance = float(np.where(both, noise, 0).sum()) / shared**2
         days = 1 / (split - start) + 1 / (end - split)
         return moved, variance, self._slope(pooled), days
@@ -153,10 +185,20 @@ class TaskSeries:
         fall = share_of_passing_subsets(n, c, k) - share_of_passing_subsets(n, c, k + 1)
         return float(k * fall.mean())
 
+    def _prior(self, start: int, end: int) -> tuple[Floats, Floats]:
+        """What the rates of the tasks are like in a stretch, by that stretch alone.
+
+        Of the whole history it would be wrong on both sides of a change, and know what comes.
+        """
+        if (start, end) not in self._priors:
+            cells = count_cells(*self._counts(start, end)).having(1)
+            even = np.array(1.0), np.array(1.0)
+            self._priors[start, end] = fit_cells(cells) if cells.n.size else even
+        return self._priors[start, end]
+
     @cached_property
-    def _prior(self) -> tuple[Floats, Floats]:
-        cells = count_cells(self.n.sum(axis=0), self.c.sum(axis=0)).having(1)
-        return fit_cells(cells) if cells.n.size else (np.array(1.0), np.array(1.0))
+    def _priors(self) -> dict[tuple[int, int], tuple[Floats, Floats]]:
+        return {}
 
     @cached_property
     def _running(self) -> tuple[Counts, Counts]:
@@ -169,17 +211,22 @@ class TaskSeries:
         runs, passes = self._running
         return runs[end] - runs[start], passes[end] - passes[start]
 
-    def _ratio(self, start: Counts, split: Counts, end: Counts) -> Floats:
+    def _ratio(self, start: int, split: Counts, end: int) -> Floats:
         old, new = self._counts(start, split), self._counts(split, end)
-        both, pooled = self._both(old, new), self._counts(start, end)
+        both, pooled, prior = (
+            self._both(old, new),
+            self._counts(start, end),
+            self._prior(start, end),
+        )
         moved = (np.where(both, self._values(*new) - self._values(*old), 0)).sum(axis=1)
-        noise = self._noise(old[0], pooled) + self._noise(new[0], pooled)
+        noise = self._noise(old[0], pooled, prior) + self._noise(new[0], pooled, prior)
         variance = np.where(both, noise, 0).sum(axis=1)
         error = np.sqrt(variance)
         ratio = np.divide(moved, error, out=np.zeros(moved.shape), where=error > 0)
         return np.asarray(np.abs(ratio))
 
-    def _exact_p(self, start: int, split: int, end: int) -> float:
+    def exact_p(self, start: int, split: int, end: int) -> float:
+        """The permutation test of [start, split) against [split, end)."""
         old, new = self._counts(start, split), self._counts(split, end)
         both = self._both(old, new)
         counts = (part[both] for part in (*old, *new))
@@ -192,9 +239,11 @@ class TaskSeries:
         """pass^k of each; what has too few runs is left to be masked out."""
         return share_of_passing_subsets(np.maximum(n, self.k), c, self.k)
 
-    def _noise(self, n: Counts, known: tuple[Counts, Counts]) -> Floats:
+    def _noise(
+        self, n: Counts, known: tuple[Counts, Counts], prior: tuple[Floats, Floats]
+    ) -> Floats:
         """The variance of pass^k of n runs, its task's rate known by other counts."""
-        a, b = self._prior
+        a, b = prior
         runs, passes = (np.broadcast_to(part, n.shape).ravel() for part in known)
         moments = beta_moments(a + passes, a + b + runs, 2 * self.k)
         able = np.maximum(n, self.k).astype(np.float64).ravel()

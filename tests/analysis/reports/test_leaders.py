@@ -11,6 +11,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import Leaders
 from passhat.ingest import read_tallies, read_trials
 from passhat.records import Trials
+from passhat.reporters.headline import overview
 from passhat.stats.estimate import Unavailable
 
 SHARED = Path(__file__).parents[4] / "shared" / "samples"
@@ -157,3 +158,47 @@ def test_who_is_ahead_is_said_of_families_where_tasks_come_in_families():
     together = measure(Trials.from_columns(**columns, family=family)).leaders
     assert alone.names == ("a",)
     assert set(together.names) == {"a", "b"}
+
+
+def _counted(**passes):
+    """Systems with so many passes in 20 runs of each task."""
+    rows = [
+        (name, f"t{i}", run < count)
+        for name, counts in passes.items()
+        for i, count in enumerate(counts)
+        for run in range(20)
+    ]
+    system, task, passed = zip(*rows, strict=True)
+    return Trials.from_columns(system=system, task=task, passed=passed)
+
+
+def test_what_is_certain_on_three_tasks_is_said_of_these_and_not_of_others():
+    trials = _counted(good=(20, 20, 20), bad=(0, 1, 0))
+    report = measure(trials)
+    assert set(report.leaders.names) == {"good", "bad"}
+    assert (report.leaders.here, report.leaders.scope) == ("good", "tasks like these")
+    said = overview(report)
+    assert "on these tasks good (100 %) is ahead of bad (0 %) at 5 in a row" in said
+    assert said.endswith("though 3 tasks are too few to show it for other tasks like these.")
+    ranking = rank(trials, metric="pass^5")
+    assert (ranking.here, ranking.systems[0].ranks) == ("good", (1, 2))
+
+
+def test_where_the_runs_leave_it_open_nobody_is_ahead_on_these_tasks_either():
+    found = measure(_counted(a=(17, 18, 16), b=(16, 17, 18))).leaders
+    assert (len(found.names), found.here) == (2, None)
+
+
+@settings(max_examples=12)
+@given(
+    first=st.lists(st.integers(0, 20), min_size=3, max_size=3),
+    second=st.lists(st.integers(0, 20), min_size=3, max_size=3),
+    task=st.integers(0, 2),
+    fewer=st.integers(1, 6),
+)
+def test_one_more_failure_makes_nobody_a_leader(first, second, task, fewer):
+    worse = list(first)
+    worse[task] = max(0, worse[task] - fewer)
+    before, after = (measure(_counted(a=a, b=second)).leaders for a in (first, worse))
+    assert not (after.here == "a" != before.here and before.names != ("a",))
+    assert "a" not in after.names or "a" in before.names

@@ -14,7 +14,6 @@ from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.group_spread import Arms, DaySpread
 from passhat.stats.paired import PairedDifference
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.special import ndtri
 from passhat.stats.task_series import TaskSeries
 from passhat.stats.trend import change_points, day_spread
 
@@ -94,11 +93,7 @@ def _arms(
     """What one day against another adds, as squares add up."""
     if isinstance(found, Unavailable) or found.interval is None:
         return 0.0, 0.0
-    half = found.interval.width / 2
-    noise = (half / float(ndtri((1 + confidence) / 2))) ** 2
-    wider = days.spread.half_width(noise, slope, 2.0, confidence)
-    more = float(np.sqrt(max(0.0, wider**2 - half**2)))
-    return more, more
+    return days.spread.arms(found.interval, slope, 2.0, confidence)
 
 
 def _slope(name: str, sides: tuple[Aligned, Aligned]) -> float:

@@ -25,12 +25,16 @@ from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
 from passhat.stats.arguments import whole_number
-from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
+from passhat.stats.derived_intervals import independent_difference
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Scope, Unavailable
 from passhat.stats.passk import task_values
-from passhat.stats.ranking import PairOfSystems, rank_systems
+from passhat.stats.ranking import PairOfSystems, Ranking, rank_systems
 
 _MOST_NAMED = 5
 _LONGEST_COUNT = 10
+
+_Side = tuple[str, Evidence]
+"""A system's name and its counts."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,8 @@ class RankReport(Displayed):
     """Systems from best to worst, bands of ties, and every pairwise difference.
 
     Ranks, ties and differences are about `scope`, and hold for all systems at once. `unranked`
-    are the systems without the runs that the metric needs.
+    are the systems without the runs that the metric needs. `here` is the first system where, on
+    these very tasks, it is ahead of all others that may be first for tasks like these.
     """
 
     metric: str
@@ -86,6 +91,7 @@ class RankReport(Displayed):
     confidence: float
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    here: str | None = None
 
     def __repr__(self) -> str:
         shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
@@ -154,7 +160,26 @@ def rank(
         confidence=found.confidence,
         provenance=stamp(trials, options),
         notes=found.notes,
+        here=_ahead_here(able, found, shared, metric, k),
     )
+
+
+def _ahead_here(
+    able: Sequence[_Side], found: Ranking, shared: Sequence[str], metric: str, k: int
+) -> str | None:
+    """The first in order, where its runs on these tasks show it ahead of those tied with it."""
+    first = [i for i in found.order if found.rank_sets[i][0] == 1]
+    if len(first) < 2:
+        return None
+    confidence = 1 - found.pair_level
+    best, *others = (
+        _metric_on(able[i][1], shared, metric, k, confidence).this_suite for i in first
+    )
+    leads = [independent_difference(best, other) for other in others]
+    clear = all(
+        isinstance(one, Estimate) and one.interval and one.interval.low > 0 for one in leads
+    )
+    return able[first[0]][0] if clear else None
 
 
 def _tallies(trials: object) -> list[Tally]:
@@ -169,9 +194,6 @@ def _tallies(trials: object) -> list[Tally]:
         names = [tally.system for tally in found]
         raise ArgumentError("trials", "must hold at least two systems to rank", names)
     return found
-
-
-_Side = tuple[str, Evidence]
 
 
 def _able(sides: Sequence[_Side], k: int) -> list[_Side]:

@@ -25,9 +25,11 @@ from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
+from passhat.stats.paired import SETTLING_POWER
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.score_mean import score_estimate
+from passhat.stats.special import ndtri
 from passhat.stats.suite_mean import suite_estimate
 
 _MOST_RUNS = 10_000_000
@@ -97,9 +99,10 @@ def word_of(demand: NumberDemand, interval: Interval) -> Word:
 
 
 def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
-    """Further runs that would settle an undecided gate, were the rate to stay as it is.
+    """Further runs that settle an undecided gate four times in five, if the rate is what was seen.
 
-    Bounds close in with the root of the number of runs; where nothing varied, with the number.
+    Bounds close in with the root of the number of runs; where nothing varied, with the number. The
+    chance is that of `compare` and `plan`, so that all three name the same number of runs.
     """
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
@@ -110,9 +113,18 @@ def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
     upper = demand.upward != demand.met_by(estimate.value)
     distance = interval.high - estimate.value if upper else estimate.value - interval.low
     constant = estimate.value in (0.0, 1.0)
-    growth = distance / gap if constant else (distance / gap) ** 2
+    error = gate.alpha if upper != demand.upward else gate.beta
+    growth = distance / gap if constant else (reached_often(error) * distance / gap) ** 2
     more = max(1, ceil(runs * (growth - 1)))
     return more if more <= _MOST_RUNS else None
+
+
+def reached_often(error: float) -> float:
+    """How much shorter than the gap the arm of a one-sided bound must be to settle it 4 in 5 times.
+
+    With an arm of just the gap it is settled half of the time.
+    """
+    return 1 + float(ndtri(SETTLING_POWER)) / float(ndtri(1 - error))
 
 
 def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number | float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from passhat.analysis.comparing.comparison import Comparison, compare
 from passhat.analysis.comparing.days import Days
-from passhat.analysis.gates.bounds import Subject
+from passhat.analysis.gates.bounds import Subject, reached_often
 from passhat.analysis.gates.demands import BetterDemand, EquivalentDemand, Gate, NoWorseDemand
 from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
@@ -143,13 +143,14 @@ def _unshared(found: Comparison) -> tuple[str, ...]:
 
 
 def _runs_to_settle(gate: Gate, demand: NoWorseDemand, found: Estimate) -> int | None:
-    """Runs of both sides together, by the root law."""
+    """Runs of both sides together that settle it four times in five, by the root law."""
     assert found.interval is not None
     gap = found.value + demand.margin
     if gap == 0 or found.scope == TASKS_LIKE_THESE or not found.runs:
         return None
     reach = found.value - found.interval.low if gap > 0 else found.interval.high - found.value
-    more = int(np.ceil(2 * found.runs * ((reach / abs(gap)) ** 2 - 1)))
+    needed = reached_often(gate.alpha if gap > 0 else gate.beta) * reach / abs(gap)
+    more = int(np.ceil(2 * found.runs * (needed**2 - 1)))
     return max(1, more) if more < 10_000_000 else None
 
 
@@ -170,7 +171,7 @@ def _sentence(gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: i
     settle = (
         "no number of further runs would settle it at this difference"
         if more is None
-        else f"about {plural(more, 'further run')} of both together would settle it"
+        else f"about {plural(more, 'further run')} of both together would settle it 4 times in 5"
     )
     return f"{start}, between {low} and {high}: {settle}."
 

@@ -111,7 +111,7 @@ def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str
         return "at the threshold itself no number of runs settles it"
     if more_runs is None:
         return "how many further runs would settle it cannot be said"
-    return f"about {plural(more_runs, 'further run')} would settle it at this rate"
+    return f"about {plural(more_runs, 'further run')} would settle it 4 times in 5 at this rate"
 
 
 def _same_side(value: float, threshold: float | None) -> str:

@@ -115,9 +115,16 @@ class StoppingRule:
 
         It changes when runs are made and not what they say, so a replay has no pauses.
         """
-        watched: list[Stream | Contest | EveryTaskWatch] = [*self._sources, *self.every_task]
-        ends = [one.outages.resume_at for one in watched if one.is_open and one.outages.resume_at]
-        return max(0.0, max(ends, default=0.0) - time())
+        watched = (one.outages for one in self._watching_outages() if one.is_open)
+        return max(0.0, max((one.resume_at or 0.0 for one in watched), default=0.0) - time())
+
+    def end_pause(self) -> None:
+        """Start runs again at once."""
+        for one in self._watching_outages():
+            one.outages.resume_at = None
+
+    def _watching_outages(self) -> list[Stream | Contest | EveryTaskWatch]:
+        return [*self._sources, *self.every_task]
 
     def next(self, count: int, /) -> Sequence[Ticket] | None:
         """At most `count` tickets; none to wait for evidence, None to end the run."""

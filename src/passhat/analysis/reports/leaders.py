@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.records import Tally
 from passhat.stats.derived_intervals import independent_difference
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.group_spread import arm_ratios, stretched
+from passhat.stats.multiplicity import tukey_level
 from passhat.stats.passk import task_values
 from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.suite_mean import suite_estimate
@@ -80,7 +82,71 @@ def _leaders_among(
         scope=scope,
         method=method,
         confidence=confidence,
+        here=(
+            _ahead_here(
+                judged,
+                first,
+                [tasks[i] for i in np.flatnonzero(shared).tolist()],
+                k,
+                {} if weight is None else dict(zip(tasks, weight, strict=True)),
+                confidence,
+            )
+            if scope == TASKS_LIKE_THESE
+            else None
+        ),
     )
+
+
+def _ahead_here(
+    systems: Sequence[SystemReport],
+    first: Sequence[int],
+    tasks: Sequence[str],
+    k: int,
+    weights: Mapping[str, float],
+    confidence: float,
+) -> str | None:
+    """Of several that may be first, the one that on these tasks is ahead of the others.
+
+    Given the tasks, the runs of two systems are independent. The level is that at which all pairs
+    of all systems hold at once.
+    """
+    if len(first) < 2:
+        return None
+    level = 1 - tukey_level(1 - confidence, len(systems))
+    found = [_on_tasks(systems[i], tasks, k, weights, confidence, level) for i in first]
+    best = max(range(len(found)), key=lambda i: found[i].value)
+    clear = all(_behind(one, found[best]) for i, one in enumerate(found) if i != best)
+    return systems[first[best]].name if clear else None
+
+
+def _on_tasks(
+    system: SystemReport,
+    tasks: Sequence[str],
+    k: int,
+    weights: Mapping[str, float],
+    confidence: float,
+    level: float,
+) -> Estimate:
+    """The pass^k on these tasks, with what moved the runs together as the report includes it."""
+    rows = [system.tasks.named(task) for task in tasks]
+    weight = [weights.get(task, 1.0) for task in tasks] if weights else None
+    plain, wide = (
+        suite_estimate(
+            [row.runs for row in rows],
+            [row.passed for row in rows],
+            k=k,
+            confidence=at,
+            weight=weight,
+        )
+        for at in (confidence, level)
+    )
+    assert isinstance(plain, Estimate), "tasks that systems share have k runs of each"
+    assert isinstance(wide, Estimate), "tasks that systems share have k runs of each"
+    printed = system.pass_hat(k).this_suite
+    if not isinstance(printed, Estimate) or len(rows) < len(system.tasks):
+        return wide
+    below, above = arm_ratios(plain, printed)
+    return stretched(wide, (max(1.0, below), max(1.0, above)), "as the report")
 
 
 def _families(tallies: Sequence[Tally], tasks: Sequence[str]) -> list[str | None] | None:

@@ -199,11 +199,12 @@ def _suite_width(plan: SuitePlan) -> Unsettled | None:
     if needed is None or needed <= plan.runs:
         return None
     more = needed - plan.runs
-    now = f"this suite's mean to ±5 points (now ±{100 * plan.this_suite:.1f})"
+    goal, now = "this suite's mean to ±5 points", f"now ±{100 * plan.this_suite:.1f}"
     times = "once more" if more == 1 else f"{more:,} more times"
-    advice = f"Run every task {times} to know {now}."
+    # As in the table of a plan: what its first sentence promises takes more.
+    advice = f"Run every task {times} to know {goal} ({now}; typically enough)."
     if more > SENSIBLE_RUNS:
-        advice = f"No sensible number of runs would bring {now}."
+        advice = f"No sensible number of runs would bring {goal} ({now})."
     return Unsettled(what="mean_score, this suite", tasks=(), more_runs=more, advice=advice)
 
 
@@ -215,7 +216,8 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
     now = f"(now ±{100 * plan.tasks_like_these:.1f})"
     if isinstance(needed, Unavailable):
         more = None
-        advice = f"{needed.reason[:1].upper()}{needed.reason[1:]}; about {tasks} get to ±5 {now}."
+        floor = f"{needed.reason[:1].upper()}{needed.reason[1:]}"
+        advice = f"{floor}; about {tasks} typically get to ±5 {now}."
     elif needed - plan.runs > SENSIBLE_RUNS:
         more = needed - plan.runs
         reach = "gets to ±5 points for tasks like these"

@@ -275,7 +275,8 @@ def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
         ways.append(plural(number.needed.more_tasks, "more task"))
     if not ways:
         return f"For {scope}, no sensible number of runs on these tasks would settle it."
-    return f"For {scope}, about {' or '.join(ways)} would settle it, if the difference holds."
+    ways_said = " or ".join(ways)
+    return f"For {scope}, about {ways_said} would settle it 4 times in 5, if the difference holds."
 
 
 def comparison_rows(comparison: Comparison) -> Records:

@@ -10,6 +10,7 @@ from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Table
 from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
+from passhat.reporters.headline import not_for_others
 from passhat.reporters.noise_words import NoiseObject, noise_object
 from passhat.reporters.numbers import points, signed_span
 from passhat.reporters.safe_text import LONGEST_NAME, shorten_apart
@@ -98,7 +99,7 @@ def verdict(comparison: Comparison) -> str:
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
         return f"{first} and {second} are equivalent to within {margin} points{by} {bounds}."
-    limit = "" if there == answer else ", though not shown for other tasks like these"
+    limit = "" if there == answer else f", though {not_for_others(len(comparison.tasks))}"
     return f"{first} is {answer} than {second}{by} on this suite: {size} {bounds}{limit}."
 
 

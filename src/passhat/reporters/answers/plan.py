@@ -134,7 +134,8 @@ def _next(promise: Assured) -> str:
     half = best.runs_in_all // 2
     return (
         f"{plural(half, 'run')} more bring {_metric(promise)} of tasks like these from {now} to: "
-        f"{ways}. Buy {best.buys}."
+        f"{ways}. Buy {best.buys}. ({percent(promise.assurance)} of reports will be as narrow; the "
+        "table has the typical width.)"
     )
 
 
@@ -248,7 +249,8 @@ def _comparing(plan: Plan) -> str:
 
 def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
-    goal = f"To tell two agents apart that differ by {100 * abs(difference):g} points"
+    size = f"{100 * abs(difference):g} points on tasks like these"
+    goal = f"To tell two agents apart that differ by {size}"
     drawn, chosen = plan.comparison, plan.chosen
     runs, count = plan.runs_for_difference, plan.tasks_for_difference
     if isinstance(drawn, AssuredComparison):

@@ -10,7 +10,7 @@ from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table
 from passhat.reporters.data import ProvenanceObject, shaped
-from passhat.reporters.headline import held_for
+from passhat.reporters.headline import held_for, not_for_others
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.reporters.numbers import interval_of, points, span
 from passhat.reporters.safe_text import LONGEST_NAME, short, shorten_apart
@@ -46,7 +46,10 @@ def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = [Headline(verdict(report)), _table(report)]
     called = _called(report)
     blocks += [
-        Paragraph("Tied", f"{_listed([called[name] for name in band])} cannot be told apart.")
+        Paragraph(
+            "Tied",
+            f"{_listed([called[name] for name in band])} cannot be told apart for {report.scope}.",
+        )
         for band in report.tie_bands
         if len(band) > 1
     ]
@@ -89,6 +92,9 @@ def verdict(report: RankReport) -> str:
         return f"{called[best.name]} leads alone, with a {name} of {value} {held}."
     rivals = _names([called[system.name] for system in first[1:]])
     top = f"{called[best.name]} has the highest {name} ({value})"
+    if report.here is not None:
+        ahead = f"{top} and is ahead of {rivals} on these tasks"
+        return f"{ahead}, though {not_for_others(report.tasks)}."
     return f"{top}, but {rivals} may be as good {held}."
 
 
