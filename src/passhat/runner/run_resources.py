@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -190,14 +190,18 @@ class RunResources:
         )
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
-    @asynccontextmanager
-    async def tools(
+    def tools(
         self, system: ModelSystem, request: AttemptRequest, memories: Memories
-    ) -> AsyncIterator[Tools]:
+    ) -> AbstractAsyncContextManager[Tools]:
         """The tools of a system, for the length of one trial."""
         if not system.servers:
-            yield NoTools()
-            return
+            return nullcontext(NoTools())
+        return self._tools_of_servers(system, request, memories)
+
+    @asynccontextmanager
+    async def _tools_of_servers(
+        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+    ) -> AsyncIterator[Tools]:
         if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
             self.tools_offered.update(spec.name for spec in recorded.specs)
