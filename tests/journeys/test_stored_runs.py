@@ -7,6 +7,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys.report_cache import judge_run
+from passhat.journeys.reviewing import FALSE_ALARMS, review_change
 from passhat.journeys.stored_runs import change_of_run
 
 
@@ -82,3 +83,12 @@ def test_a_system_is_compared_with_itself_before_and_after_by_its_name(two_syste
     for only in ([], ["steady", "falling"]):
         with pytest.raises(InputError, match="both results hold steady, falling: name the agent"):
             passhat.compare_results(two_systems, only=only)
+
+
+def test_agents_under_review_share_the_chance_of_a_false_alarm(two_systems):
+    new, old = two_systems
+    review = review_change(new, against=old)
+    assert review.word == "FAIL"
+    alarms = [one.beta for one in review.verdicts]
+    assert len(alarms) == 4
+    assert sum(alarms) == pytest.approx(FALSE_ALARMS)

@@ -73,6 +73,11 @@ class Piece:
         """Whether the file itself numbers its trials."""
         return "trial" in self.table.columns
 
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is the tool's copy of its latest run."""
+        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
+
     def fingerprint(self) -> str:
         """The same for files that say the same of the same run and system.
 

@@ -147,6 +147,17 @@ def bounds_both_ways(
     return low, high
 
 
+def bounds_side_by_side(
+    first: Cells, second: Cells, ks: Sequence[int], confidence: float
+) -> tuple[Bounds, Bounds]:
+    """The intervals of two suites for "this suite", for little more than one of them takes."""
+    alike = np.array_equal(first.lengths, second.lengths)
+    if alike and _is_small(first) and _is_small(second):
+        low, high = suite_bounds(first.beside(second), ks, confidence)
+        return (low[0], high[0]), (low[1], high[1])
+    return suite_bounds(first, ks, confidence), suite_bounds(second, ks, confidence)
+
+
 def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
     """The default interval for one k."""
     low, high = SuiteCurve(cells, (k,)).bounds(scope, confidence)
