@@ -51,7 +51,7 @@ from passhat.runner.memory import (
     RememberingTools,
 )
 from passhat.runner.models.catalog import provider_of
-from passhat.runner.models.exchange import ChatModel, Message, Place, Request
+from passhat.runner.models.exchange import ChatModel, Message, Request
 from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
@@ -237,16 +237,10 @@ class RunResources:
                 if alone
                 else await self._live(model, (), request, journalled=journalled)
             )
-            place = Place(
-                system=request.place.system,
-                task=request.place.task,
-                trial=request.place.trial,
-                step=next(steps),
-            )
             question = Request(
                 messages=(Message(role="user", text=prompt),),
                 parameters=_with_seed(model.parameters, request.seed + repeat),
-                place=place,
+                place=replace(request.place, step=next(steps)),
             )
             return await self._judged(model, memories.around(live), question)
 

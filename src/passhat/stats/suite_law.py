@@ -95,10 +95,16 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
             lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
             low[..., place] = np.maximum(low[..., place], lower ** (k / j))
             high[..., place] = np.minimum(high[..., place], upper)
-    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
     asked = [helpers.index(k) for k in ks]
     return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+
+
+@remembered
+def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
+    """pass^k of each cell, a row for each k; every scope and confidence asks for it."""
+    return shares_of_passing_subsets(cells.n, cells.c, ks)
 
 
 def _log_sums_from_here(terms: Floats, *, reach: float) -> Floats:
