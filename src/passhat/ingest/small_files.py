@@ -60,7 +60,7 @@ class Piece:
         return cls(
             name=document.name,
             stem=document.stem,
-            folder=os.path.dirname(document.path) if document.path else None,  # noqa: PTH120 # of 5,000 files
+            folder=document.folder,
             sha256=document.sha256,
             reader=reader,
             table=table,
