@@ -18,25 +18,40 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 ROUNDS = 9
-# systems, tasks, runs, and how many suites of that size are measured
-DESIGNS = {"45 x 10": (1, 45, 10, 8), "200 x 10": (1, 200, 10, 8), "12 x 127 x 4": (12, 127, 4, 2)}
+# what is asked; systems, tasks, runs, and how many suites of that size are measured
+DESIGNS = {
+    "`measure`, 45 x 10": ("measure", 1, 45, 10, 8),
+    "`measure`, 45 x 10, and its decay": ("decay", 1, 45, 10, 8),
+    "`measure`, 200 x 10": ("measure", 1, 200, 10, 8),
+    "`measure`, 12 x 127 x 4": ("measure", 12, 127, 4, 2),
+    "`compare`, 2 x 45 x 10": ("compare", 2, 45, 10, 8),
+}
 # At most so many times the limit of its row: what was reached when this was written, and a third.
 MOST = {
-    "45 x 10": 18,
-    "200 x 10": 18,
-    "12 x 127 x 4": 190,
+    "`measure`, 45 x 10": 16,
+    "`measure`, 45 x 10, and its decay": 28,
+    "`measure`, 200 x 10": 15,
+    "`measure`, 12 x 127 x 4": 130,
+    "`compare`, 2 x 45 x 10": 34,
     "report": 4,
-    "run": 9,
+    "run": 8,
     "--help": 6,
 }
 
-# CPU of measure() beside that of numpy doing a fixed amount of small work, the best of each.
+# CPU of an answer beside that of numpy doing a fixed amount of small work, the best of each.
 MEASURE = """
 import json, sys, time
 import numpy as np
 import passhat
 from passhat.records import Trials
-systems, tasks, runs, suites = map(int, sys.argv[1:])
+asked = sys.argv[1]
+systems, tasks, runs, suites = map(int, sys.argv[2:])
+def answer(trials):
+    if asked == "compare":
+        return passhat.compare(trials)
+    report = passhat.measure(trials)
+    if asked == "decay":
+        return [system.decay for system in report.systems]
 def limit():
     x, begun = np.arange(10.0), time.process_time()
     for _ in range(500):
@@ -53,7 +68,7 @@ for seed in range(suites + 1):
     trials = suite(seed)
     limits.append(limit())
     begun = time.process_time()
-    passhat.measure(trials)
+    answer(trials)
     took.append(time.process_time() - begun)
 print(json.dumps([sum(took[1:]) / suites, min(limits)]))
 """
@@ -87,7 +102,7 @@ def main() -> None:
             costs = [{tree: _measure(path, design, folder) for tree, path in trees.items()}
                      for _ in range(ROUNDS)]  # fmt: skip
             took = {tree: min(one[tree][0] for one in costs) for tree in trees}
-            _row(f"`measure`, {name}", took, min(one["now"][1] for one in costs), MOST[name])
+            _row(name, took, min(one["now"][1] for one in costs), MOST[name])
         _prepare(Path(folder))
         for name, (kind, command) in COMMANDS.items():
             costs = [{tree: _cpu(path, command, folder) for tree, path in trees.items()}
@@ -122,8 +137,8 @@ def _prepare(folder: Path) -> None:
     folder.joinpath("runs.csv").write_text("task,passed\n" + "".join(rows))
 
 
-def _measure(sources: Path, design: tuple[int, ...], folder: str) -> tuple[float, float]:
-    """Mean CPU seconds of a suite's report, and those of the limit beside it."""
+def _measure(sources: Path, design: tuple[str | int, ...], folder: str) -> tuple[float, float]:
+    """Mean CPU seconds of the answer about a suite, and those of the limit beside it."""
     done = _python(sources, ["-c", MEASURE, *map(str, design)], folder)
     took, limit = json.loads(done.stdout.splitlines()[-1])
     return took, limit

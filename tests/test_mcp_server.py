@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from passhat import simulate, write_trials
 from passhat.errors import HistoryError, InputError
 from passhat.history import History
 from passhat.mcp_server import LONGEST_ANSWER, PasshatTools
@@ -145,7 +146,7 @@ def test_runs_are_listed_compared_and_planned_from(tools: PasshatTools):
     lines = tools.list_runs().splitlines()
     newer, older = (line.split(":")[0] for line in lines)
     assert "airline: 2 runs" in tools.list_suites()
-    assert "bot" in tools.compare_runs(newer, older)
+    assert f"bot ({newer})" in " ".join(tools.compare_runs(newer, older).split())
     assert "run" in tools.plan_runs(run=newer)
     assert "pass^3" in tools.plan_runs(gate="pass^3 >= 0.8")
 
@@ -164,3 +165,16 @@ def test_no_answer_is_longer_than_a_coding_agent_wants_to_read(tools: PasshatToo
     rows = "".join(f"task {i} with a long name of its own,{i % 2}\n" for i in range(2_000))
     (tools.folder / "many.csv").write_text("task,passed\n" + rows)
     assert len(tools.list_tasks("many.csv")) < LONGEST_ANSWER + 100
+
+
+def test_of_runs_with_several_agents_one_is_named(tmp_path):
+    for name, rate in (("old", 0.9), ("new", 0.3)):
+        trials = simulate(tasks=20, runs=6, rate={"steady": 0.9, "falling": rate}, seed=1)
+        write_trials(trials, tmp_path / f"{name}.jsonl")
+    tools = PasshatTools(store=str(tmp_path / "history.db"), folder=tmp_path)
+    said = " ".join(tools.compare_runs("new.jsonl", "old.jsonl", system="falling").split())
+    assert "falling (new.jsonl) is worse than falling (old.jsonl)" in said
+    with pytest.raises(InputError, match=r"new.jsonl holds several agents \(steady, falling\)"):
+        tools.compare_runs("new.jsonl", "old.jsonl")
+    with pytest.raises(InputError, match="name one with `system`"):
+        tools.plan_runs("new.jsonl")

@@ -38,7 +38,7 @@ EXIT_CODES = """\
 | 4 | undecided: the evidence allows both |
 | 130, 143 | stopped by Ctrl-C, by SIGTERM |
 
-A command that says nothing else exits with 0 or 2. What went wrong is told on standard error.
+A command that says nothing else exits with 0 or 2. What went wrong is said on standard error.
 """
 
 

@@ -151,14 +151,22 @@ class PasshatTools:
             raise InputError(f"trial {trial} of task {name} has no transcript")
         return _fenced(_cut("\n\n".join(texts), LONGEST_TEXT))
 
-    def compare_runs(self, run: str, baseline: str) -> str:
-        """Is one run better than another on the tasks that both ran?"""
+    def compare_runs(self, run: str, baseline: str, system: str = "") -> str:
+        """Is one run better than another on the tasks that both ran? `system` names the agent."""
         from passhat.analysis.comparing.comparison import compare
+        from passhat.journeys.results import renamed
 
-        new, old = (self._trials(name, "").tally() for name in (run, baseline))
-        return self._answer(compare(new, old))
+        new, old = (self._of_one(name, system) for name in (run, baseline))
+        if new.systems == old.systems:
+            new, old = (
+                renamed(trials, f"{trials.systems[0]} ({name})")
+                for trials, name in ((new, run), (old, baseline))
+            )
+        return self._answer(compare(new.tally(), old.tally()))
 
-    def plan_runs(self, run: str = "", half_width: float = 0.05, gate: str = "") -> str:
+    def plan_runs(
+        self, run: str = "", half_width: float = 0.05, gate: str = "", system: str = ""
+    ) -> str:
         """How many runs and tasks a half-width takes; or what a gate ("pass^3 >= 0.8") costs."""
         if gate:
             from passhat.analysis.gates.demands import parse_gate
@@ -167,7 +175,7 @@ class PasshatTools:
             return self._answer([plan_gate(parse_gate(gate))])
         from passhat.analysis.planning.plan import plan
 
-        seen = self._trials(run, "").tally() if run else None
+        seen = self._of_one(run, system).tally() if run else None
         return self._answer(plan(seen, half_width=half_width))
 
     def judge_gate(self, require: str, run: str = "latest") -> str:
@@ -193,6 +201,14 @@ class PasshatTools:
 
     def _trials(self, run: str, system: str) -> Trials:
         return self._chosen(self._read(run, transcripts=False)[0], system)
+
+    def _of_one(self, run: str, system: str) -> Trials:
+        """The trials of one agent of a run."""
+        trials = self._trials(run, system)
+        if len(trials.systems) > 1:
+            names = ", ".join(map(_plain, trials.systems))
+            raise InputError(f"{run} holds several agents ({names}): name one with `system`")
+        return trials
 
     def _with_transcripts(self, run: str) -> tuple[Trials, Transcripts]:
         trials, kept = self._read(run, transcripts=True)

@@ -41,6 +41,7 @@ def test_every_command_has_the_common_options_or_a_reason(name, option):
     [
         (["simulate", "--rate", "2"], "--rate must lie strictly between 0 and 1, got 2.0"),
         (["rank", "one.csv"], "RESULTS must hold at least two systems to rank, got 'one'"),
+        (["report", "one.csv", "--matrix", "--as", "tap"], "--as tap: must be one of text json"),
         (["report", "notes.csv"], "notes.csv: not a file that passhat can read. It has the col"),
         (
             ["init", "--mcp", "nosuchprog"],

@@ -13,16 +13,23 @@ FOLLOWED = ("test-a-python-agent-in-ci", "families-of-tasks", "read-the-log-of-y
 PAGES = [
     *sorted((ROOT / "docs" / "start").glob("*.md")),
     *(ROOT / "docs" / "how-to" / f"{name}.md" for name in FOLLOWED),
+    ROOT / "docs" / "migrate" / "from-promptfoo.md",
 ]
-BLOCK = re.compile(r"^```(\w+)(?: ([\w.]+))?\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+SAMPLES = {"from-promptfoo": ("promptfoo/out.json", "out.json")}
+"""The log of another tool that a page begins with."""
+BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 ANSWERS = (0, 1, 4)
 """Passed, failed and undecided are answers; anything else is a page that does not work."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_of_the_page_gives_an_answer(page, tmp_path):
+    if page.stem in SAMPLES:
+        sample, name = SAMPLES[page.stem]
+        (tmp_path / name).write_bytes((ROOT / "tests" / "samples" / sample).read_bytes())
     for kind, file, body in BLOCK.findall(page.read_text()):
         if file:
+            (tmp_path / file).parent.mkdir(exist_ok=True)
             (tmp_path / file).write_text(body)
         elif kind == "console":
             for line in re.findall(r"^\$ ((?:passhat|pytest) .*)$", body, flags=re.MULTILINE):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from passhat.drawing import (
     CellRow,
+    Column,
+    ColumnGroup,
     Guide,
     IntervalRow,
     Marker,
@@ -17,11 +19,15 @@ from passhat.drawing import (
     Point,
     Series,
     cell_grid,
+    column_chart,
     interval_rows,
     line_chart,
+    matrix,
     scatter,
     stacked_bar,
 )
+from passhat.drawing.figure import WIDTH
+from passhat.drawing.lines import BOTTOM, HEIGHT, TOP
 from passhat.drawing.scale import Scale
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
@@ -239,3 +245,48 @@ def test_names_of_lines_are_kept_apart_and_inside_the_picture():
     assert len(heights) == 30
     assert min(b - a for a, b in pairwise(heights)) >= 13.9
     assert 0 < heights[0] < heights[-1] < picture.height
+
+
+def test_long_names_take_two_lines_and_no_more_width():
+    def drawn(*names):
+        rows = [IntervalRow(name=name, value=0.5) for name in names]
+        return interval_rows(rows, title="t", finding="f", x_label="x", x_range=(0, 1))
+
+    short, long = drawn("a"), drawn("claude-sonnet-4-5-thinking", "b")
+    assert short.width == long.width
+    lines = [e.text for e in ET.fromstring(long.svg()).iter(f"{SVG}tspan")]
+    assert lines == ["claude-sonnet-4-5-", "thinking"]
+    (cut,) = [e for e in ET.fromstring(drawn("x" * 60).svg()).iter(f"{SVG}text") if list(e)]
+    assert cut.find(f"{SVG}title").text == "x" * 60
+
+
+def test_a_matrix_with_groups_has_a_narrow_picture_with_the_mean_of_each():
+    groups = [ColumnGroup(name="easy", columns=40), ColumnGroup(name="hard", columns=20)]
+    shares = [[1.0] * 40 + [0.25] * 20, [0.5] * 40 + [None] * 20]
+    figure = matrix(
+        ["a", "b"], shares, title="t", finding="f", x_label="x", width=960, groups=groups
+    )
+    assert figure.narrow.width == WIDTH < figure.width
+    words = [e.text for e in ET.fromstring(figure.narrow.svg()).iter(f"{SVG}text")]
+    assert [word for word in words if word in ("100", "25", "50", "-")] == ["100", "25", "50", "-"]
+    assert {"easy", "hard"} <= set(words)
+
+
+def test_columns_are_as_tall_as_their_counts():
+    columns = [Column(name=str(i), count=count) for i, count in enumerate((2, 0, 8))]
+    svg = ET.fromstring(column_chart(columns, title="t", finding="f", x_label="x").svg())
+    tall = [float(box.get("height")) for box in svg.iter(f"{SVG}rect")]
+    assert tall[0] / tall[1] == pytest.approx(2 / 8, rel=0.02)
+
+
+def test_the_name_of_a_marker_keeps_clear_of_lines():
+    x, y = [1.0, 2.0, 3.0, 4.0], [0.95, 0.93, 0.92, 0.91]
+    figure = line_chart(
+        [Series(name="s", x=x, y=y)],
+        title="t", finding="f", x_label="x", y_label="y", y_range=(0, 1),
+        markers=[Marker(name="model beyond", x=2.0)],
+    )  # fmt: skip
+    texts = ET.fromstring(figure.svg()).iter(f"{SVG}text")
+    (at,) = [float(e.get("y")) for e in texts if e.text == "model beyond"]
+    line = TOP + (1 - 0.91) * (HEIGHT - BOTTOM - TOP)
+    assert at - 13 > line

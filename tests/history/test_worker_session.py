@@ -98,7 +98,7 @@ def test_a_worker_taken_for_dead_can_neither_write_nor_claim(history, board):
     expire(history, late)
     reap(history.database, board.run)
     for attempt in (lambda: late.write([finished(0)]), lambda: late.claim(1), late.renew):
-        with pytest.raises(LostRun, match="taken for dead"):
+        with pytest.raises(LostRun, match="the lease of this worker ran out"):
             attempt()
     assert board.finished_from(0, limit=9) == []
     assert board.state().ready == 6

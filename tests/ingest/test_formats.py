@@ -208,13 +208,31 @@ def test_deepeval_runs_read_alike_bare_and_wrapped(samples, counts):
         assert counts(read_trials(samples / "deepeval" / name)) == expected
 
 
-def test_one_run_given_twice_is_refused_unless_kept(samples):
+def test_one_run_given_twice_is_refused_unless_kept(samples, tmp_path):
+    run = (samples / "deepeval" / "test_run_20261115_015519.json").read_bytes()
+    for name in ("one.json", "two.json"):
+        (tmp_path / name).write_bytes(run)
     with pytest.raises(
-        ReadError, match=r"says the same as .*latest_test_run.json, trial for trial"
+        ReadError, match=r"two\.json: says the same as .*one\.json, trial for trial"
     ):
-        read_trials(samples / "deepeval")
-    assert len(read_trials(samples / "deepeval", duplicates="keep")) == 18
-    assert len(read_trials(samples / "deepeval", duplicates="last")) == 9
+        read_trials(tmp_path)
+    assert len(read_trials(tmp_path, duplicates="keep")) == 18
+    assert len(read_trials(tmp_path, duplicates="last")) == 9
+
+
+def test_the_copy_that_deepeval_keeps_of_its_latest_run_is_left_out_beside_that_run(samples):
+    trials = read_trials(samples / "deepeval")
+    assert len(trials) == 9
+    note = "latest_test_run.json holds the same run and is left out"
+    assert note in trials.sources[0].notes
+
+
+def test_the_copy_that_deepeval_keeps_of_an_older_run_is_one_more_run(samples, tmp_path):
+    run = msgspec.json.decode((samples / "deepeval" / "test_run_20261115_015519.json").read_bytes())
+    (tmp_path / "test_run_1.json").write_bytes(msgspec.json.encode(run))
+    run["testCases"][0]["runDuration"] = 12.5
+    (tmp_path / "latest_test_run.json").write_bytes(msgspec.json.encode({"testRunData": run}))
+    assert len(read_trials(tmp_path)) == 18
 
 
 def test_a_deepeval_metric_that_broke_makes_the_trial_errored():

@@ -116,3 +116,8 @@ def test_the_commands_a_run_advises_are_about_that_run(suite):
     command = re.search(r"passhat report (.*) -v", passhat.render(again, "text"))[1]
     shown = CliRunner().invoke(main, ["report", *command.split()]).output
     assert "2 tasks × 9 runs" in shown
+
+
+def test_the_runs_that_would_settle_a_gate_are_enough_for_its_k(suite):
+    answer = passhat.run_suite(suite, store="h.db", runs=1, require="pass^3 >= 0.5")
+    assert f"passhat resume {answer.run} --store h.db --runs 6" in passhat.render(answer, "text")

@@ -152,6 +152,6 @@ def test_a_storm_over_two_raylets_and_plain_workers_loses_nothing(postgres):
     assert (result.kept, result.counted_twice) == (result.trials, 0)
     assert (result.needed, result.answered) == (900, 900)
     assert (result.overwritten, result.broken) == (0, 0)
-    assert result.paid_twice <= result.reported
+    assert result.reported - result.unsure - 1 <= result.paid_twice <= result.reported
     assert result.cost <= plan.max_cost
     assert result.same_report

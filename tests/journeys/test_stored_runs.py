@@ -7,7 +7,8 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys.report_cache import judge_run
-from passhat.journeys.stored_runs import change_of_run
+from passhat.journeys.reviewing import FALSE_ALARMS, review_change
+from passhat.journeys.stored_runs import change_of_run, gates_of
 
 
 @pytest.fixture
@@ -82,3 +83,51 @@ def test_a_system_is_compared_with_itself_before_and_after_by_its_name(two_syste
     for only in ([], ["steady", "falling"]):
         with pytest.raises(InputError, match="both results hold steady, falling: name the agent"):
             passhat.compare_results(two_systems, only=only)
+
+
+def test_agents_under_review_share_the_chance_of_a_false_alarm(two_systems):
+    new, old = two_systems
+    review = review_change(new, against=old)
+    assert review.word == "FAIL"
+    alarms = [one.beta for one in review.verdicts]
+    assert len(alarms) == 4
+    assert sum(alarms) == pytest.approx(FALSE_ALARMS)
+
+
+SUITE = """
+name: smoke
+systems:
+  - {name: agent, model: scripted, script: [{answer: hello}]}
+tasks:
+  - {name: a, prompt: hi, runs: 2, tags: [hard], expect: [{contains: hello}]}
+  - {name: b, prompt: hi, runs: 2, expect: [{contains: bye}]}
+"""
+GATES = """
+gates:
+  - {require: "pass^1 >= 0.4", evidence: sequential, max_runs: 24}
+  - {require: "pass^1 >= 0.9", tags: [hard]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("gates", "planned", "at_most"), [("", 4, None), (GATES, None, 24)], ids=["fixed", "gated"]
+)
+def test_a_run_keeps_how_many_trials_it_takes_or_may_take(tmp_path, gates, planned, at_most):
+    suite, store = tmp_path / "passhat.yml", tmp_path / "history.db"
+    suite.write_text(SUITE + gates)
+    passhat.run_suite(suite, store=store)
+    with History.open(store) as history:
+        (run,) = history.runs()
+    assert (run.options["planned"], run.options["at_most"]) == (planned, at_most)
+
+
+def test_a_stored_gate_on_a_tag_is_judged_on_the_tasks_that_have_it(tmp_path):
+    suite, store = tmp_path / "passhat.yml", tmp_path / "history.db"
+    suite.write_text(SUITE + 'gates:\n  - {require: "pass^1 >= 0.3", tags: [hard]}\n')
+    passhat.run_suite(suite, store=store)
+    with History.open(store) as history:
+        (run,) = history.runs()
+        (gate,) = gates_of(run)
+        (verdict,) = judge_run(history, run)
+    assert (gate.require, gate.tags) == ("pass^1 >= 0.3", ("hard",))
+    assert verdict.runs == 2

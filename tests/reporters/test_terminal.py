@@ -37,6 +37,23 @@ def test_several_systems_read_as_they_did(three, gold):
     gold("report_three_systems.txt", render_terminal(three, Ink(width=80)))
 
 
+def test_the_first_screen_shows_the_most_reliable_of_very_many_systems():
+    names = [f"agent-{number}" for number in range(60)]
+    passed = [[number >= 55, number % 2] for number in range(60)]
+    columns = {
+        "system": [name for name in names for _ in range(2)],
+        "task": ["a", "b"] * 60,
+        "passed": [one for own in passed for one in own],
+    }
+    report = measure(Trials.from_columns(columns))
+    shown = render_terminal(report, Ink(width=80))
+    listed = [name for name in names if f"  {name} " in shown]
+    assert len(listed) == 50
+    assert {f"agent-{number}" for number in range(55, 60)} <= set(listed)
+    assert "the 50 most reliable of 60 systems; -v shows all" in shown
+    assert all(name in render_markdown(report) for name in names)
+
+
 def test_names_have_their_room_before_bars():
     names = ["claude-opus-4-1", "claude-sonnet-4", "claude-sonnet-4-5", "deepseek-v3"]
     columns = {

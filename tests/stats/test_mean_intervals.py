@@ -10,6 +10,7 @@ from passhat.stats.mean_intervals import (
     SuiteCurve,
     SuiteSize,
     bounds_both_ways,
+    bounds_side_by_side,
     default_bounds,
     guarded_wilson,
     student_quantile,
@@ -104,6 +105,15 @@ def test_both_ways_at_once_give_the_bounds_of_each_way(pairs, one, other):
         found = suite_bounds(way, (1, 2, 6), level)
         assert low[side] == pytest.approx(found[0], abs=1e-9)
         assert high[side] == pytest.approx(found[1], abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(small, small, st.floats(0.5, 0.99))
+def test_two_suites_side_by_side_have_the_bounds_that_each_has_alone(one, other, level):
+    sides = [count_cells(*np.transpose(pairs)) for pairs in (one, other)]
+    for cells, found in zip(sides, bounds_side_by_side(*sides, (1, 2, 6), level), strict=True):
+        for end, alone in zip(found, suite_bounds(cells, (1, 2, 6), level), strict=True):
+            assert end == pytest.approx(alone, abs=1e-9)
 
 
 @settings(max_examples=25, deadline=None)

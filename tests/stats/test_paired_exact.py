@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from passhat.stats.paired_exact import divided_passes_test, sign_flip_test
+from passhat.stats.paired_exact import divided_passes_test, sign_flip_test, sign_flip_tests
 
 
 def flips_by_hand(differences):
@@ -118,3 +118,16 @@ def test_the_normal_limit_of_many_runs_is_the_cmh_test_of_statsmodels():
     found = divided_passes_test(n, c_a, n, c_b)
     assert found.method == "CMH mid-p, normal limit"
     assert found.p_value == pytest.approx(expected, rel=1e-9)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=2, max_size=60),
+    st.booleans(),
+)
+def test_a_pair_alone_has_the_p_value_that_it_has_among_others(tasks, mid):
+    table = np.array(tasks) / 10
+    rng = np.random.default_rng(0)
+    alone = sign_flip_tests(table, (np.array([0]), np.array([1])), rng, mid=mid)
+    twice = sign_flip_tests(table, (np.array([0, 1]), np.array([1, 0])), rng, mid=mid)
+    assert alone.p_values[0] == pytest.approx(twice.p_values, abs=1e-12)

@@ -93,3 +93,13 @@ def test_the_law_of_a_suite_does_not_depend_on_the_suites_beside_it(k):
         assert together.chances[row, :points] == pytest.approx(alone.chances, abs=1e-12)
         assert together.positions[row, :points] == pytest.approx(alone.positions)
         assert not together.chances[row, points:].any()
+
+
+@pytest.mark.parametrize("groups", [3.0, 400.0, 1e5])
+def test_a_shrunk_quantile_has_the_chance_it_was_asked_for_however_many_runs(groups):
+    places = np.linspace(0.3, 0.9, 200)
+    chances = np.full(200, 1 / 200)
+    law = ShrunkLaw(places, chances, np.array(groups))
+    for tail in (0.005, 0.025, 0.4):
+        x = float(law.quantile(tail))
+        assert np.minimum(1.0, x / places) ** groups @ chances == pytest.approx(tail, rel=1e-6)

@@ -60,7 +60,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
         (
             ':21:1: colour: "colour" is not a key of a suite. Known: agents, budget, cassette, '
             "concurrency, confidence, defaults, description, gates, judge, k, name, quarantine, "
-            "rate_limits, resources, retries, seed, seeds, servers, systems, tasks"
+            "rate_limits, resources, retries, seed, seeds, servers, shares, systems, tasks"
         ),
     ]
 
@@ -96,6 +96,8 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
             AGENT + "resources: {memory: 2 apples}",
             "must be bytes, or a text such as 200MB, 1.5GB, 2GiB",
         ),
+        (AGENT + "shares: {easy: 1}", "a has no tag, level or family"),
+        (AGENT + "shares: {easy: 0}", "should be greater than 0, got 0"),
         (AGENT + "confidence: 1.5", "should be less than 1, got 1.5"),
         (
             "systems: [{name: s, command: x, model: o3}]\ntasks: [{name: t, prompt: hi}]",

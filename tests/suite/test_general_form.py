@@ -3,6 +3,8 @@
 from datetime import date
 from pathlib import Path
 
+import pytest
+
 from passhat.records import (
     CommandSystem,
     HttpSystem,
@@ -225,3 +227,16 @@ def test_a_rubric_with_its_own_model_needs_no_judge(load) -> None:
     text = f"agents: [{{name: a, model: o3, prompt: hi, expect: [{rubric}]}}]"
     (found,) = load(text).pairings[0].task.expect
     assert (found.options["model"].name, found.options["repeats"]) == ("o4-mini", 1)
+
+
+def test_shares_of_groups_become_weights_of_tasks(load) -> None:
+    text = """
+systems: [{name: s, command: x}]
+shares: {money: 0.9, search: 0.1}
+tasks:
+  - {name: refund, prompt: a, tags: [money]}
+  - {name: charge, prompt: b, tags: [money], weight: 2}
+  - {name: find, prompt: c, family: search}
+"""
+    weights = {one.task.name: one.task.weight for one in load(text).pairings}
+    assert weights == pytest.approx({"refund": 0.3, "charge": 0.6, "find": 0.1})

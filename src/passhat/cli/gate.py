@@ -108,14 +108,19 @@ def gate(
     --on-undecided says otherwise.
     """
     from passhat.journeys import gate_results
+    from passhat.journeys.results import trials_of
     from passhat.journeys.reviewing import demands_under_review
 
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
     reviewed = wanted(github)
+    demands: list[Any] = list(require)
+    if reviewed and against is not None:
+        systems = len(trials_of(reading.results(), only).systems)
+        demands = demands_under_review(require, against, margin, systems=systems)
     found = gate_results(
         reading.results(),
-        demands_under_review(require, against, margin) if reviewed else require,
+        demands,
         against=against,
         margin=margin,
         suite=suite,

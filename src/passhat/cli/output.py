@@ -52,6 +52,8 @@ class Output:
         """
         if self.verbose:
             options["verbose"] = True
+        if self.format is not None and self.format not in (known := formats_for(answer)):
+            raise click.UsageError(f"--as {self.format}: must be one of {' '.join(known)} here")
         targets = [(Path(name), _format_of(Path(name), answer)) for name in self.paths_out]
         for path, format_name in targets:
             _save(path, render(answer, format_name, **options))

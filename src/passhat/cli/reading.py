@@ -32,11 +32,13 @@ class ReadingOptions:
     store: Path | str | None = None
     limits: tuple[str, ...] = ()
     drop_rounds: tuple[int, ...] = ()
+    shares: tuple[str, ...] = ()
     task_option: str = "--task"
 
     def results(self, *paths: str) -> Results:
         """What to read: all the paths, or others in the same way."""
         from passhat.ingest import ColumnMap, parse_limits
+        from passhat.records.shares import parse_shares
 
         self._refuse_run_of_files()
         results = Results(
@@ -49,6 +51,7 @@ class ReadingOptions:
             run=self.run,
             store=self.store or STORE,
             drop_rounds=self.drop_rounds,
+            shares=parse_shares(self.shares),
             on_note=say_note,
             wording=self._in_options,
         )
@@ -118,6 +121,7 @@ class ReadingOptions:
         options = [w for flag, value in given.items() if value is not None for w in (flag, value)]
         options += [word for name in self.names for word in ("--name", name)]
         options += [word for limit in self.limits for word in ("--limit", limit)]
+        options += [word for share in self.shares for word in ("--share", share)]
         paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
         return shlex.join([*paths, *options, *more])
 
@@ -231,6 +235,7 @@ def reading_options(
                 store=values.pop("store", None) if stores else None,
                 limits=values.pop("limits"),
                 drop_rounds=values.pop("drop_rounds"),
+                shares=values.pop("shares"),
                 task_option=task_option,
             )
             return command(reading=reading, **values)
@@ -279,6 +284,15 @@ def _reading_parameters(
             type=ROUND_NUMBERS,
             default=(),
             help="Leave out these rounds of every task, counted from 1: an outage, say.",
+        ),
+        shared(
+            READING,
+            "--share",
+            "shares",
+            metavar="GROUP=SHARE",
+            multiple=True,
+            help="How much of the traffic a tag, level or family of tasks stands for: "
+            "--share refunds=0.7 --share search=0.3.",
         ),
         shared(READING, "--scorer", metavar="NAME", help="Which score, in logs that have several."),
         shared(READING, "--pass-if", metavar="TEST", help="When an attempt passes: 'score>=0.8'."),

@@ -167,13 +167,10 @@ class Names:
 
     @classmethod
     def broken(cls, names: Sequence[str]) -> Names:
-        """A column of one width for any names: long ones are broken into two lines."""
+        """A narrow column: names that are too long for it are broken into two lines."""
         longest = max(map(len, names), default=0)
-        return cls(
-            width=_LINE_LETTERS * _BROAD_LETTER + 16,
-            letters=_LINE_LETTERS,
-            two_lines=longest > _LINE_LETTERS,
-        )
+        letters = min(max(longest, _LINE_LETTERS // 2), _LINE_LETTERS)
+        return cls(width=letters * _BROAD_LETTER + 16, letters=letters, two_lines=longest > letters)
 
     def label(self, name: str, y: float) -> str:
         """A name at the right edge of the column, its middle at `y`."""

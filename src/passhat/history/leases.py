@@ -1,4 +1,4 @@
-"""Who works on a run: one owner at a time, known by a lease that it renews while it lives."""
+"""Who works on a run: one owner at a time, which renews its lease for as long as it works."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COLUMNS = "id, host, place, pid, born, started, lease"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One life of one process that works on a run; `left` is how long its lease still lasts."""
+    """One process that works on a run; `left` is how many seconds its lease still lasts."""
 
     id: int
     process: ProcessIdentity
@@ -71,7 +71,7 @@ class Lease:
             self._database.execute("UPDATE sessions SET alive = 0 WHERE id = ?", (self.session,))
 
     def renew(self, database: Database) -> None:
-        """Prolong the lease, inside the caller's transaction; LostRun if it was taken away."""
+        """Extend the lease inside the caller's transaction; LostRun if another has the run."""
         done = database.execute(
             f"UPDATE sessions SET lease = {database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
             (LEASE_SECONDS, self.session),
@@ -83,7 +83,7 @@ class Lease:
             )
 
     def _beat(self) -> None:
-        """Renew while nothing is written; on a connection of its own, for it is its own thread."""
+        """Renew while nothing is written, on a second connection: this is a second thread."""
         database: Database | None = None
         while not self._over.wait(LEASE_SECONDS / 3):
             try:
@@ -136,7 +136,7 @@ def with_owner(history: Index, run: Run) -> Run:
 
 
 def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:
-    """A new life: its number, by which everything it writes is known."""
+    """Enter this process as a new session; returns the number that its writes are checked by."""
     me = this_process()
     row = database.execute(
         "INSERT INTO sessions "  # noqa: S608  our words
@@ -149,7 +149,7 @@ def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:
 
 
 def end_sessions(database: Database, sessions: list[int]) -> None:
-    """From now on nothing that these sessions write is kept."""
+    """Close sessions: the store refuses whatever they write after this."""
     database.executemany(
         "UPDATE sessions SET alive = 0 WHERE id = ?", [(session,) for session in sessions]
     )

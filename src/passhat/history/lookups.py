@@ -15,16 +15,8 @@ if TYPE_CHECKING:
     from passhat.history.store import History
 
 _TRIAL_COLUMNS = (
-    "trial",
-    "outcome",
-    "score",
-    "seed",
-    *FEATURES,
-    "level",
-    "family",
-    "weight",
-    "error",
-    "started",
+    *("trial", "outcome", "score", "seed", *FEATURES),
+    *("level", "family", "weight", "error", "started"),
 )
 
 

@@ -83,8 +83,8 @@ CREATE TABLE tags (
 );
 """
 
-# A row of `sessions` is one life of one process that works on a run; its id is the fencing token
-# that everything it writes is checked against. `answers.reply` is null while a call is only asked.
+# A row of `sessions` is one process that works on a run; its id is the fencing token that
+# everything it writes is checked against. `answers.reply` is null while a call is only asked.
 # A ticket's state is one of `TicketState`. Money is in micro-dollars, so that sums are exact;
 # `lost` counts calls whose process died before the answer was kept: paid, perhaps.
 _VERSION_2 = """

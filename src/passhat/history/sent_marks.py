@@ -143,8 +143,8 @@ class KnownMarks:
 def read_marks(path: Path, process: ProcessIdentity) -> KnownMarks | None:
     """What is known of the calls of a process that no longer has its run.
 
-    Nothing is, if it ran on another machine or before a reboot: marks are not flushed. A process
-    that was given up for dead and still lives may send the rest of its calls later.
+    None if it ran on another machine or before a reboot: marks are not flushed. A process whose
+    lease ran out and that still runs may send the rest of its calls later.
     """
     if not process.is_here() or process.place == process.host:
         return None  # outside of Linux the place has no boot in it

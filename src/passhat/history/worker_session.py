@@ -1,8 +1,8 @@
 """One worker's share of a run in PostgreSQL: tickets to claim, and a journal fenced by its session.
 
-Every batch is one statement that begins with this session's own row. A worker that was given up
-for dead finds that row closed and changes nothing; and because nothing is held between two
-statements, a worker that freezes never blocks the others.
+Every batch is one statement that begins with this session's own row. A worker whose lease ran out
+finds that row closed and changes nothing. No lock is held between two statements, so a worker that
+freezes never blocks the others.
 """
 
 from __future__ import annotations
@@ -195,14 +195,14 @@ class Claim:
 
 
 class WorkerSession:
-    """One life of one worker on one run; its number fences everything it writes."""
+    """One worker on one run; the store refuses what it writes once its number is closed."""
 
     def __init__(self, history: History, run: Run, *, hands: int) -> None:
         self.run = run
         self.beat_seconds = LEASE_SECONDS / 3
         self._database: Database = history.database
         self._name_ids: dict[str, int] = {}
-        self._end_earlier_lives()
+        self._end_earlier_sessions()
         self.number = open_session(self._database, run, role=WORKER, hands=hands)
         self._marks = SentMarks(self._database, run, self.number)
         self._agents: set[str] = set()  # systems that keep their own accounts
@@ -217,7 +217,7 @@ class WorkerSession:
         return self.run.key
 
     def claim(self, count: int) -> list[Claim]:
-        """At most `count` tickets that are ready; LostRun if this session was given up for dead."""
+        """At most `count` tickets that are ready; LostRun if this session was closed."""
         values = {"me": self.number, "run": self.run.id, "lease": LEASE_SECONDS, "count": count}
         rows = self._database.execute(self._claim, values).fetchall()
         if not rows:
@@ -319,7 +319,7 @@ class WorkerSession:
         )
 
     def renew(self) -> None:
-        """Prolong the lease while nothing else is said."""
+        """Extend the lease while there is nothing to write."""
         done = self._database.execute(
             f"UPDATE sessions SET lease = {self._database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
             (LEASE_SECONDS, self.number),
@@ -339,8 +339,8 @@ class WorkerSession:
         self._database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (self.number,))
         reap(self._database, self.run)
 
-    def _end_earlier_lives(self) -> None:
-        """What this process held before it lost its connection is free again."""
+    def _end_earlier_sessions(self) -> None:
+        """Free what this process held before it lost its connection."""
         me = this_process()
         self._database.execute(
             "UPDATE sessions SET lease = 0 WHERE run = ? AND role = ? AND alive = 1 "
@@ -395,4 +395,4 @@ class WorkerSession:
         return {**self._key(entry.trial), **dict(values)}
 
     def _lost(self) -> LostRun:
-        return LostRun(f"run {self.run.key}: this worker was taken for dead, and starts again")
+        return LostRun(f"run {self.run.key}: the lease of this worker ran out; it starts again")

@@ -69,6 +69,19 @@ class Document:
         return None if self._file is None else Path(self._file)
 
     @property
+    def folder(self) -> str | None:
+        """The folder that the file is in; None for bytes that were handed in."""
+        return None if self._file is None else os.path.dirname(self._file)  # noqa: PTH120
+
+    def real_folders(self) -> list[str]:
+        """The folders that the file is in, the innermost first, links followed; none for bytes."""
+        if self._file is None:
+            return []
+        folder = os.path.dirname(os.path.realpath(self._file))  # noqa: PTH120
+        parts = folder.split(os.sep)  # noqa: PTH206 # of thousands of files
+        return [os.sep.join(parts[:n]) or os.sep for n in range(len(parts), 0, -1)]  # noqa: PTH118
+
+    @property
     def stem(self) -> str:
         """The file's name without folders and suffixes, for naming what the file leaves unnamed."""
         if self._file is None:

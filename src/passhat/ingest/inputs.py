@@ -102,9 +102,10 @@ def _open_folder(
     folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
     count = 0
-    for document, reader in _walk(folder, recognise, limits, skipped, frozenset(), depth=1):
+    name = str(folder)
+    for document, reader in _walk(name, recognise, limits, skipped, frozenset(), depth=1):
         count += 1
-        limits.check_members(str(folder), count + len(skipped))
+        limits.check_members(name, count + len(skipped))
         yield document, reader
     if not count:
         raise _nothing_known(folder, skipped)
@@ -124,7 +125,7 @@ def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
 
 
 def _walk(
-    folder: Path,
+    folder: str,  # a Path for each file takes as long as to read it
     recognise: Recognise,
     limits: Limits,
     skipped: dict[str, ReadError],
@@ -132,9 +133,9 @@ def _walk(
     depth: int,
 ) -> Iterator[Known]:
     """The results in a folder and below; `companions` are the names of what belongs to others."""
-    limits.check_depth(str(folder), depth)
+    limits.check_depth(folder, depth)
     files, folders = _entries(folder, limits)
-    inside = str(folder / "x").removesuffix("x")  # a Path for each file takes as long as to read it
+    inside = "" if folder == os.curdir else os.path.join(folder, "")  # noqa: PTH118
     covered = False
     for name in files:
         if name in companions:  # the words of a known result: read if they are asked for
@@ -158,10 +159,10 @@ def _walk(
     for name in companions.intersection(files):
         skipped.pop(inside + name, None)
     for name in [] if covered else folders:
-        yield from _walk(folder / name, recognise, limits, skipped, companions, depth + 1)
+        yield from _walk(inside + name, recognise, limits, skipped, companions, depth + 1)
 
 
-def _entries(folder: Path, limits: Limits) -> tuple[list[str], list[str]]:
+def _entries(folder: str, limits: Limits) -> tuple[list[str], list[str]]:
     """What may be results, those that may be a result's companions last; and the folders."""
     files: list[str] = []
     folders: list[str] = []
@@ -179,12 +180,12 @@ def _entries(folder: Path, limits: Limits) -> tuple[list[str], list[str]]:
             except OSError:  # a link that leads to itself
                 continue
             if max(len(files), len(folders)) > limits.max_members:
-                limits.check_members(str(folder), max(len(files), len(folders)))
+                limits.check_members(folder, max(len(files), len(folders)))
     files.sort(key=lambda name: (name in COMPANIONS, name))
     return files, sorted(folders)
 
 
-def _listing(folder: Path) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+def _listing(folder: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
     try:
         return os.scandir(folder)
     except OSError as error:

@@ -213,6 +213,9 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
     kept: dict[str | int, Piece] = {}
     for place, piece in enumerate(pieces):
         key = place if piece.numbered else piece.fingerprint()
+        if key in kept and (piece.is_snapshot or kept[key].is_snapshot):
+            kept[key] = _without_snapshot(kept[key], piece)
+            continue
         if key in kept and duplicates == "error":
             raise ReadError(
                 f"{piece.name}: {_same(kept[key], piece)}, trial for trial; leave one out, "
@@ -220,6 +223,13 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
             )
         kept[key] = piece
     return list(kept.values())
+
+
+def _without_snapshot(earlier: Piece, piece: Piece) -> Piece:
+    """The file of the run, with a note that the tool's copy of its latest run is left out."""
+    run, copy = (piece, earlier) if earlier.is_snapshot else (earlier, piece)
+    note = f"{os.path.basename(copy.name)} holds the same run and is left out"  # noqa: PTH119
+    return replace(run, table=replace(run.table, notes=(*run.table.notes, note)))
 
 
 def _check_derived(pieces: Sequence[Piece]) -> None:

@@ -22,7 +22,8 @@ class Reading:
 
     `format` is what users call it, `versions` which releases of the tool write it; the
     documentation's table of formats is made of these.
-    `companions` are names of files in the same folders that belong to its results and hold none.
+    `companions` are names of files in the same folders that belong to its results and hold none;
+    `snapshots` are names of files that repeat the latest of the other results.
     Where it `covers_subfolders`, nothing below a file is looked at: below all of them, or below
     those that have the key that is given.
     Files of a `derived` format were made from other results: they are left out of folders, and
@@ -39,6 +40,7 @@ class Reading:
     family: str = ""
     started: str = ""
     companions: tuple[str, ...] = ()
+    snapshots: tuple[str, ...] = ()
     covers_subfolders: bool | str = False
     derived: bool = False
 

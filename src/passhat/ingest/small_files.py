@@ -60,7 +60,7 @@ class Piece:
         return cls(
             name=document.name,
             stem=document.stem,
-            folder=os.path.dirname(document.path) if document.path else None,  # noqa: PTH120 # of 5,000 files
+            folder=document.folder,
             sha256=document.sha256,
             reader=reader,
             table=table,
@@ -72,6 +72,11 @@ class Piece:
     def numbered(self) -> bool:
         """Whether the file itself numbers its trials."""
         return "trial" in self.table.columns
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is the tool's copy of its latest run."""
+        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
 
     def fingerprint(self) -> str:
         """The same for files that say the same of the same run and system.

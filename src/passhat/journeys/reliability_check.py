@@ -167,7 +167,7 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     """How reliable some tests are together: one try, and the longest pass^k that is demanded."""
     from passhat.messages import plural
     from passhat.records import Outcome
-    from passhat.stats.sequential.confidence_sequence import suite_sequence
+    from passhat.stats.sequential.confidence_sequences import suite_sequence
 
     runs = Counter(trial.task for trial in trials)
     passes = Counter(trial.task for trial in trials if trial.outcome is Outcome.PASSED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
@@ -40,7 +40,8 @@ class Results:
 
     `paths` are files, folders, globs or `-`; a history store, of which `run` is read; or runs of
     `store` by key, tag, branch, commit or `latest`. `names` are what to call the agent of each
-    path. `drop_rounds` leaves these rounds of every task out, counted from 1. `on_note`
+    path. `drop_rounds` leaves these rounds of every task out, counted from 1. `shares` says how
+    much each tag, level or family of tasks stands for. `on_note`
     hears what was left out, and which run was taken where a name fits several. `wording` turns
     what sources say of arguments (`scorer`) into the words of who asks (--scorer).
     """
@@ -54,6 +55,7 @@ class Results:
     run: str = LATEST
     store: str | Path = STORE
     drop_rounds: tuple[int, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
     on_note: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
     wording: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
 
@@ -70,8 +72,8 @@ class Results:
         """The counts of one huge table or stored run; None where trials are to be read."""
         from passhat.ingest import count_big
 
-        # counts do not say which round a run was in
-        if len(self.names) > 1 or self.drop_rounds:
+        # counts do not say which round a run was in, nor the tags of a task
+        if len(self.names) > 1 or self.drop_rounds or self.shares:
             return None
         if not any(self.is_stored(path) for path in self.paths):
             return count_big(list(self.paths), **self._how(self.names))
@@ -94,7 +96,7 @@ class Results:
         whole = tables[0]
         if len(tables) > 1:
             whole = Trials.concat(tables, duplicates=self.duplicates)
-        return self._without_rounds(whole)
+        return self._chosen(whole)
 
     def with_transcripts(self) -> tuple[Trials, Transcripts]:
         """Every trial, with what was said in each."""
@@ -105,7 +107,7 @@ class Results:
         if len(found) > 1:
             said = {key: text for _, texts in found for key, text in texts.items()}
             whole = Trials.concat([trials for trials, _ in found], duplicates=self.duplicates)
-        return self._without_rounds(whole), said
+        return self._chosen(whole), said
 
     def counts_with_failures(self) -> tuple[list[Tally], SomeFailures] | None:
         """Counts of one huge dataset or stored run, and what was said in some of its failures.
@@ -197,6 +199,15 @@ class Results:
 
         with open_store(self.store) as history:
             return knows(history, name)
+
+    def _chosen(self, trials: Trials) -> Trials:
+        """The trials without the rounds to drop, weighed by the shares of their groups."""
+        kept = self._without_rounds(trials)
+        if not self.shares:
+            return kept
+        from passhat.records.shares import weigh_by_shares
+
+        return weigh_by_shares(kept, self.shares)
 
     def _without_rounds(self, trials: Trials) -> Trials:
         if not self.drop_rounds:

@@ -70,8 +70,9 @@ def review_change(
     demanded = bool(require) or against is not None or suite is not None
     if judged is None and demanded:
         judged = gate_results(
-            results, demands_under_review(require, against, margin), against=against, suite=suite,
-            only=only, seed=seed, **terms,
+            results,
+            demands_under_review(require, against, margin, systems=len(trials.systems)),
+            against=against, suite=suite, only=only, seed=seed, **terms,
         )  # fmt: skip
     return ChangeReview(
         report=measure(trials, ks=ks, confidence=confidence, seed=seed),
@@ -83,13 +84,13 @@ def review_change(
     )
 
 
-def review_demands(baseline: str, margin: float = MARGIN) -> list[GateLike]:
+def review_demands(baseline: str, margin: float = MARGIN, *, systems: int = 1) -> list[GateLike]:
     """What a change must meet: no drop of the suite or of a task that is shown beyond luck.
 
-    The two demands share the chance of a false alarm. Between no drop and a drop by `margin` the
-    first may come out either way, or stay open.
+    The two demands on each system share the chance of a false alarm. Between no drop and a drop by
+    `margin` the first may come out either way, or stay open.
     """
-    error = FALSE_ALARMS / 2
+    error = FALSE_ALARMS / (2 * systems)
     return [
         {"require": f"no_worse_than {baseline} by {margin:g}", "indifference": margin,
          "beta": error},
@@ -98,14 +99,18 @@ def review_demands(baseline: str, margin: float = MARGIN) -> list[GateLike]:
 
 
 def demands_under_review(
-    require: GateLike | Sequence[GateLike], against: str | Path | None, margin: float
+    require: GateLike | Sequence[GateLike],
+    against: str | Path | None,
+    margin: float,
+    *,
+    systems: int = 1,
 ) -> list[Any]:
     """The demands, and where none speaks of the baseline those of `review_demands`."""
     several = isinstance(require, Sequence) and not isinstance(require, str)
     demands: list[Any] = list(require) if several else [require]  # type: ignore[arg-type]
     if against is None or any(map(names_baseline, demands)):
         return demands
-    return [*demands, *review_demands(baseline_name(against), margin)]
+    return [*demands, *review_demands(baseline_name(against), margin, systems=systems)]
 
 
 def _comparison(

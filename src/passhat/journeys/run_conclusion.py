@@ -95,14 +95,14 @@ def conclude(
 
 def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
     """The cause that stands out most, where runs of a task both passed and failed."""
-    from passhat.analysis.explaining.explain import explain
-
     outcomes: dict[tuple[str, str], set[int]] = {}
     for trial in result.trials:
         outcomes.setdefault((trial.system, trial.task), set()).add(int(trial.outcome))
     mixed = any({0, 1} <= found for found in outcomes.values())
     if not mixed or len(result.trials) > MOST_EXPLAINED:
         return None
+    from passhat.analysis.explaining.explain import explain
+
     causes = explain(trials, opened.transcripts(result.trials)).causes
     return causes[0].sentence if causes else None
 

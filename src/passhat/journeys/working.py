@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from passhat.suite import load_suite
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
+    from passhat.history.worker_session import WorkerSession
     from passhat.records import Suite
     from passhat.runner.executors.worker import WorkDone
 
@@ -85,11 +87,9 @@ def _work_once(
         return done if done.trials or done.signal is not None else None
 
 
-def _close(session: object) -> None:
-    try:
-        session.close()  # type: ignore[attr-defined]  # a WorkerSession
-    except StoreError:
-        return  # its lease runs out by itself
+def _close(session: WorkerSession) -> None:
+    with suppress(StoreError):  # without a store the lease runs out by itself
+        session.close()
 
 
 def _find(history: History, reference: str | None) -> Run | None:

@@ -21,7 +21,7 @@ class Budget:
     @property
     def limited(self) -> bool:
         limits = (self.max_cost, self.max_tokens, self.max_minutes, self.max_calls)
-        return any(limit is not None for limit in limits)
+        return limits != (None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from passhat.fast_dataclass import dataclass
 
@@ -27,17 +28,21 @@ class KeyShape:
 
     name: str
     needles: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
     certain: bool = True
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Compiled when first needed, and kept by `re`: forty would take longer than a command."""
+        flags = re.IGNORECASE if self.expression.startswith("(?i)") else 0
+        return re.compile(_START + self.expression.removeprefix("(?i)"), flags)
 
     def may_be_in(self, text: str) -> bool:
         return any(needle in text for needle in self.needles)
 
 
 def _shape(name: str, pattern: str, *needles: str, certain: bool = True) -> KeyShape:
-    flags = re.IGNORECASE if pattern.startswith("(?i)") else 0
-    compiled = re.compile(_START + pattern.removeprefix("(?i)"), flags)
-    return KeyShape(name=name, needles=needles, pattern=compiled, certain=certain)
+    return KeyShape(name=name, needles=needles, expression=pattern, certain=certain)
 
 
 # Patterns match no quote and no backslash (but for the \n in a private key), so that replacing a
@@ -137,8 +142,21 @@ _SHORTEST_NEEDLES = tuple(
 )
 
 
+# Answers about texts of at most so many characters are kept: every run of a task asks the same.
+_SHORT, _KEPT = 4_096, 1_024
+
+
 def shapes_near(text: str) -> tuple[KeyShape, ...]:
     """The shapes that may be in a text: for most texts, none."""
+    return _shapes_in_short(text) if len(text) <= _SHORT else _shapes_in(text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _shapes_in_short(text: str) -> tuple[KeyShape, ...]:
+    return _shapes_in(text)
+
+
+def _shapes_in(text: str) -> tuple[KeyShape, ...]:
     for needle in _SHORTEST_NEEDLES:
         if needle in text:
             return tuple(shape for shape in SHAPES if shape.may_be_in(text))

@@ -92,7 +92,7 @@ class Redactor:
         begins.
         """
         near = shapes_near(text) or "..." in text or "…" in text
-        if not near and not any(form in text for form, _ in self._forms):
+        if not near and not (self._forms and any(form in text for form, _ in self._forms)):
             return text
         return msgspec.json.encode(self._cleaned(msgspec.json.decode(text))).decode()
 

@@ -45,6 +45,7 @@ class Attempts:
         self._resources = resources
         self._grading = grading or Grading(directory=suite.directory)
         self._pairings = {(p.system.name, p.task.name): p for p in suite.pairings}
+        self._budgets = {key: _budget(p.task, suite) for key, p in self._pairings.items()}
 
     def pairing(self, ticket: Ticket) -> Pairing:
         """The pairing that a ticket is for."""
@@ -67,11 +68,12 @@ class Attempts:
         finally:
             if request.workdir.exists():
                 shutil.rmtree(request.workdir, ignore_errors=True)
-        row = result.row(pairing, ticket, seed=self._suite.recorded_seed(ticket.trial))
         if ending is None:
-            row = replace(row, started=started)
+            seed = self._suite.recorded_seed(ticket.trial)
+            row = result.row(pairing, ticket, seed=seed, started=started)
         else:
-            row = replace(row, seed=ending["seed"], seconds=ending["seconds"])
+            recorded = result.row(pairing, ticket, seed=ending["seed"])
+            row = replace(recorded, seconds=ending["seconds"])
         cassettes.finished(request, row, result.seen.stop_reason)
         redactor = self._resources.redactor
         return Finished(
@@ -83,7 +85,7 @@ class Attempts:
     def _request(self, pairing: Pairing, ticket: Ticket) -> AttemptRequest:
         task, system = pairing.task, pairing.system
         timeout = system.timeout if task.timeout is None else task.timeout
-        minutes = self._budget(pairing).max_minutes
+        minutes = self._budgets[ticket.system, ticket.task].max_minutes
         if minutes is not None:
             timeout = min(timeout, minutes * 60)
         return AttemptRequest(
@@ -93,15 +95,6 @@ class Attempts:
             timeout=timeout,
             workdir=self._resources.scratch / str(ticket.number),
             directory=self._suite.directory,
-        )
-
-    def _budget(self, pairing: Pairing) -> Budget:
-        """What one trial may spend: the task's own limits before those of the suite."""
-        own, common = pairing.task.budget, self._suite.trial_budget
-        return Budget(
-            max_cost=common.max_cost if own.max_cost is None else own.max_cost,
-            max_tokens=common.max_tokens if own.max_tokens is None else own.max_tokens,
-            max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
         )
 
     async def _result(
@@ -182,14 +175,15 @@ class Attempts:
                 place=request.place,
                 system=pairing.task.system_prompt or system.system_prompt or "",
                 parameters=_parameters(system, request),
-                charge=_Purse(self._budget(pairing)).take,
+                charge=_Purse(self._budgets[system.name, pairing.task.name]).take,
             )
             result = Result(conversation=conversation)
             grader = self._grader(request, memories, result)
             try:
                 await self._converse(pairing, system, request, result, grader)
                 seen = conversation.observe()
-                there = request.workdir.exists()
+                # Only servers are given the directory.
+                there = bool(system.servers) and request.workdir.exists()
                 result.seen = replace(seen, files=request.workdir) if there else seen
                 result.grade = await judge(
                     pairing, result.seen, grader, steps=result.steps, timeout=request.timeout
@@ -225,7 +219,7 @@ class Attempts:
         task, conversation = pairing.task, result.conversation
         assert conversation is not None
         max_turns = task.max_turns or system.max_turns
-        before = await _context(task, conversation)
+        before = await _context(task, conversation) if task.resources or task.images else []
         if not task.steps:
             asked = Said(text=task.prompt)
             if task.server_prompt is not None:
@@ -270,6 +264,8 @@ async def _context(task: Task, conversation: Conversation) -> list[Said]:
 
 
 def _joined(before: Sequence[Said], asked: Said) -> Said:
+    if not before:
+        return asked
     parts = [*before, asked]
     return Said(
         text="\n\n".join(part.text for part in parts if part.text),
@@ -302,6 +298,16 @@ def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
         error=None if row.error is None else clean(row.error),
         tools=tuple(map(clean, row.tools)),
         tags=tuple(map(clean, row.tags)),
+    )
+
+
+def _budget(task: Task, suite: Suite) -> Budget:
+    """What one trial may spend: the task's own limits before those of the suite."""
+    own, common = task.budget, suite.trial_budget
+    return Budget(
+        max_cost=common.max_cost if own.max_cost is None else own.max_cost,
+        max_tokens=common.max_tokens if own.max_tokens is None else own.max_tokens,
+        max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
     )
 
 

@@ -75,6 +75,10 @@ class Restored:
             found.setdefault(tuple(key), {})[step] = remote  # type: ignore[arg-type]
         return found
 
+    def forget_trials(self) -> None:
+        """Free what only the start of a run needs: most of a long run's memory."""
+        self.launched, self.finished = (), []
+
     def missing(self) -> list[Ticket]:
         """Tickets that were given out and never came back."""
         done = {entry.ticket.number for entry in self.finished}

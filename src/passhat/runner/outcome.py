@@ -48,7 +48,9 @@ class Result:
     conversation: Conversation | None = None
     steps: list[tuple[str, Grade]] = field(default_factory=list)
 
-    def row(self, pairing: Pairing, ticket: Ticket, *, seed: int) -> Trial:
+    def row(
+        self, pairing: Pairing, ticket: Ticket, *, seed: int, started: str | None = None
+    ) -> Trial:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
         total = seen.reported.get("tokens")
@@ -77,6 +79,7 @@ class Result:
             weight=pairing.task.weight,
             tags=(*pairing.task.tags, *self._marks()),
             error=self.error,
+            started=started,
         )
 
     def transcript(self, task: Task) -> str:

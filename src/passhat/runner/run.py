@@ -119,22 +119,22 @@ def run_trials(
     at_once = suite.concurrency if concurrency is None else concurrency
     if at_once < 1:
         raise ArgumentError("concurrency", "must be at least 1", at_once)
-    run = _Run(
-        suite,
-        rule=stopping_rule or FixedRuns(suite.pairings),
-        journal=journal or MemoryJournal(),
-        on_event=on_event,
-        concurrency=at_once,
-        budget=budget or suite.budget,
-        retry_errored=retry_errored,
-    )
-    going = run.go(
-        cassettes=cassettes,
-        grading=grading,
-        environment=environment,
-        handle_signals=handle_signals,
-    )
     with rare_collections():
+        run = _Run(
+            suite,
+            rule=stopping_rule or FixedRuns(suite.pairings),
+            journal=journal or MemoryJournal(),
+            on_event=on_event,
+            concurrency=at_once,
+            budget=budget or suite.budget,
+            retry_errored=retry_errored,
+        )
+        going = run.go(
+            cassettes=cassettes,
+            grading=grading,
+            environment=environment,
+            handle_signals=handle_signals,
+        )
         return run_coroutine(going)
 
 
@@ -207,6 +207,7 @@ class _Run:
                 concurrency=self._concurrency,
                 first=self._restored.missing(),
             )
+            self._restored.forget_trials()
             self._check_spending()
             with signals_to(self._interrupt, enabled=handle_signals):
                 self._start_clock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +51,7 @@ from passhat.runner.memory import (
     RememberingTools,
 )
 from passhat.runner.models.catalog import provider_of
-from passhat.runner.models.exchange import ChatModel, Message, Place, Request
+from passhat.runner.models.exchange import ChatModel, Message, Request
 from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
 from passhat.runner.models.supply import ModelSupply
@@ -190,14 +190,18 @@ class RunResources:
         )
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
-    @asynccontextmanager
-    async def tools(
+    def tools(
         self, system: ModelSystem, request: AttemptRequest, memories: Memories
-    ) -> AsyncIterator[Tools]:
+    ) -> AbstractAsyncContextManager[Tools]:
         """The tools of a system, for the length of one trial."""
         if not system.servers:
-            yield NoTools()
-            return
+            return nullcontext(NoTools())
+        return self._tools_of_servers(system, request, memories)
+
+    @asynccontextmanager
+    async def _tools_of_servers(
+        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+    ) -> AsyncIterator[Tools]:
         if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
             self.tools_offered.update(spec.name for spec in recorded.specs)
@@ -233,16 +237,10 @@ class RunResources:
                 if alone
                 else await self._live(model, (), request, journalled=journalled)
             )
-            place = Place(
-                system=request.place.system,
-                task=request.place.task,
-                trial=request.place.trial,
-                step=next(steps),
-            )
             question = Request(
                 messages=(Message(role="user", text=prompt),),
                 parameters=_with_seed(model.parameters, request.seed + repeat),
-                place=place,
+                place=replace(request.place, step=next(steps)),
             )
             return await self._judged(model, memories.around(live), question)
 

@@ -55,8 +55,11 @@ class Cells:
 
     def both_ways(self) -> Cells:
         """One suite as two over the same cells: as it is, and `mirrored`."""
-        counts = np.concatenate((self.c, self.n - self.c))
-        runs = np.concatenate((self.n, self.n))
+        return self.beside(self.mirrored())
+
+    def beside(self, other: Cells) -> Cells:
+        """Two suites over the same cells, those of either: itself and another."""
+        counts, runs = np.concatenate((self.c, other.c)), np.concatenate((self.n, other.n))
         order = np.lexsort((counts, runs))
         n, c = runs[order], counts[order]
         fresh = np.ones(n.size, dtype=bool)
@@ -64,7 +67,8 @@ class Cells:
         place = np.empty(n.size, dtype=np.intp)
         place[order] = np.cumsum(fresh) - 1
         tasks = np.zeros((2, int(fresh.sum())))
-        tasks[0, place[: self.n.size]] = tasks[1, place[self.n.size :]] = self.tasks
+        tasks[0, place[: self.n.size]] = self.tasks
+        tasks[1, place[self.n.size :]] = other.tasks
         return Cells(n=n[fresh], c=c[fresh], tasks=tasks)
 
     def mean(self, values: Floats) -> Floats:

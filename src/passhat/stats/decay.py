@@ -23,11 +23,12 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
+from passhat.stats.mean_intervals import bounds_both_ways
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.passk_noise import Prior, cell_moments, expected_totals, run_covariances
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.run_sequences import SequenceDecay, describe_sequences
-from passhat.stats.suite_mean import METRICS, estimates_both_ways, suite_estimates
+from passhat.stats.suite_mean import METRICS, estimates_within, suite_estimates
 
 # A curve is read by eye: beyond ten runs in a row it is asked for by name.
 LONGEST_DEFAULT = 10
@@ -185,8 +186,14 @@ def _points(
 ) -> Sequence[list[Estimate]]:
     """The estimates of each metric at its level; two tasks that have the runs always have one."""
     if len(levels) == len(METRICS):
-        hats, ats = (levels[metric] for metric in METRICS)
-        return estimates_both_ways(runs, passes, ks=ks, scope=scope, levels=(hats, ats))
+        cells = count_cells(runs, passes)
+        low, high = bounds_both_ways(cells, ks, scope, (levels["pass^k"], levels["pass@k"]))
+        return [
+            estimates_within(
+                cells, ends, metric=metric, ks=ks, scope=scope, confidence=levels[metric]
+            )
+            for metric, ends in zip(METRICS, zip(low, high, strict=True), strict=True)
+        ]
     ((metric, level),) = levels.items()
     found = suite_estimates(runs, passes, metric=metric, ks=ks, scopes=(scope,), confidence=level)
     return [[point for (point,) in found if isinstance(point, Estimate)]]

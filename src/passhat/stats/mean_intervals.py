@@ -13,11 +13,11 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, remembered
 from passhat.stats.estimate import THIS_SUITE, Scope
-from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets
+from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.passk_noise import observed_noise_and_values
 from passhat.stats.population_mean import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
-from passhat.stats.suite_law import suite_bounds
+from passhat.stats.suite_law import shares_of_cells, suite_bounds
 
 # So many coin flips that Wilson's interval is a point: what constant scores amount to.
 _NO_NOISE = 1e12
@@ -67,7 +67,7 @@ class SuiteCurve:
     @cached_property
     def _values(self) -> Floats:
         """pass^k of each cell, a row for each k."""
-        return shares_of_passing_subsets(self.cells.n, self.cells.c, self.ks)
+        return shares_of_cells(self.cells, self.ks)
 
 
 def wilson_suite_bounds(
@@ -147,6 +147,17 @@ def bounds_both_ways(
     return low, high
 
 
+def bounds_side_by_side(
+    first: Cells, second: Cells, ks: Sequence[int], confidence: float
+) -> tuple[Bounds, Bounds]:
+    """The intervals of two suites for "this suite", for little more than one of them takes."""
+    alike = np.array_equal(first.lengths, second.lengths)
+    if alike and _is_small(first) and _is_small(second):
+        low, high = suite_bounds(first.beside(second), ks, confidence)
+        return (low[0], high[0]), (low[1], high[1])
+    return suite_bounds(first, ks, confidence), suite_bounds(second, ks, confidence)
+
+
 def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
     """The default interval for one k."""
     low, high = SuiteCurve(cells, (k,)).bounds(scope, confidence)
@@ -190,7 +201,7 @@ def _both_ways(cells: Cells, ks: tuple[int, ...], scope: Scope, confidence: floa
 def _bounds(cells: Cells, ks: Sequence[int], scope: Scope, confidence: float) -> Bounds:
     if scope == THIS_SUITE:
         return suite_bounds(cells, ks, confidence)
-    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    values = shares_of_cells(cells, tuple(ks))
     return population_bounds(values, cells.tasks[..., None, :], confidence)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,21 +13,26 @@ from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import short_dataclass
 from passhat.messages import plural
 from passhat.stats.arguments import (
+    Counts,
+    Floats,
     RandomSource,
     confidence_level,
     one_of,
     probability,
     random_generator,
 )
-from passhat.stats.derived_intervals import to_zero
+from passhat.stats.cells import count_cells
+from passhat.stats.derived_intervals import independent_difference, to_zero
 from passhat.stats.estimate import (
     FEW_TASKS,
     TASKS_LIKE_THESE,
     THIS_SUITE,
     Interval,
+    Number,
     Scope,
     Unavailable,
 )
+from passhat.stats.mean_intervals import bounds_side_by_side
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
 from passhat.stats.paired_fit import Fit, Pair, aligned, family_sums, population_fit, suite_fit
 from passhat.stats.population_mean import (
@@ -37,6 +43,7 @@ from passhat.stats.population_mean import (
     grouping,
 )
 from passhat.stats.special import ndtri
+from passhat.stats.suite_mean import estimates_within, suite_estimates
 from passhat.stats.task_sums import TaskSums
 
 Answer = Literal["better", "worse", "equivalent", "undecided"]
@@ -126,6 +133,36 @@ def paired_difference(
     return _judged(pair, scope=scope, confidence=confidence, margin=margin, rng=rng)
 
 
+def pass_hat_differences(
+    a: tuple[Counts, Counts],
+    b: tuple[Counts, Counts],
+    *,
+    ks: Sequence[int],
+    confidence: float = CONFIDENCE,
+    weight: Floats | None = None,
+) -> list[Number]:
+    """pass^k of system a minus that of b on this suite, from the runs and passes of its tasks.
+
+    Every task has at least k runs on both sides, for every k. Given the tasks, the runs of two
+    systems are independent.
+    """
+    if weight is None:
+        cells = count_cells(*a), count_cells(*b)
+        bounds = bounds_side_by_side(*cells, ks, confidence)
+        first, second = (
+            estimates_within(
+                side, ends, metric="pass^k", ks=ks, scope=THIS_SUITE, confidence=confidence
+            )
+            for side, ends in zip(cells, bounds, strict=True)
+        )
+        return [independent_difference(*both) for both in zip(first, second, strict=True)]
+    sides = (
+        suite_estimates(*side, ks=ks, scopes=(THIS_SUITE,), confidence=confidence, weight=weight)
+        for side in (a, b)
+    )
+    return [independent_difference(*one, *other) for one, other in zip(*sides, strict=True)]
+
+
 def in_agreement(found: PairedDifference) -> PairedDifference:
     """The same, with an interval that reaches 0 where the exact test does not tell it from 0."""
     if 0 in found.interval or found.p_value <= 1 - found.confidence:
@@ -176,13 +213,13 @@ def _judged(
     sampled = scope == TASKS_LIKE_THESE
     fit = population_fit(pair, by_family=not few) if sampled else suite_fit(pair)
     exact = _exact_test(pair, scope, generator, by_family=not few)
-    interval_p = fit.p_value()
+    interval, interval_p = fit.interval(1 - confidence), fit.p_value()
     p = max(interval_p, exact.p_value) if exact else interval_p
-    answer = _answer(fit, p, 1 - confidence, margin)
+    answer = _answer(fit, interval, p, 1 - confidence, margin)
     undecided = answer == "undecided"
     return PairedDifference(
         value=fit.value,
-        interval=fit.interval(1 - confidence),
+        interval=interval,
         method=fit.method,
         confidence=confidence,
         scope=scope,
@@ -201,7 +238,7 @@ def _judged(
         families=None if pair.group is None else pair.group.families,
         family_interval=population_fit(pair).interval(1 - confidence) if sampled and few else None,
         seed=seed if exact and exact.random else None,
-        notes=_notes(pair, fit, p, 1 - confidence, answer, margin),
+        notes=_notes(pair, fit, interval, p, answer, margin),
     )
 
 
@@ -218,13 +255,12 @@ def _exact_test(
     return divided_passes_test(left.runs, passes[0], right.runs, passes[1])
 
 
-def _answer(fit: Fit, p: float, alpha: float, margin: float | None) -> Answer:
+def _answer(fit: Fit, interval: Interval, p: float, alpha: float, margin: float | None) -> Answer:
     # Two one-sided tests at alpha (Schuirmann, 1987): the 1 - 2 alpha interval inside the margin.
     if margin is not None:
         inner = fit.interval(min(2 * alpha, 1.0))
         if -margin < inner.low and inner.high < margin:
             return "equivalent"
-    interval = fit.interval(alpha)
     if p > alpha or 0 in interval:
         return "undecided"
     return "better" if fit.value > 0 else "worse"
@@ -242,7 +278,7 @@ def _run_counts(pair: Pair) -> tuple[int, int] | None:
 
 
 def _notes(
-    pair: Pair, fit: Fit, p: float, alpha: float, answer: Answer, margin: float | None
+    pair: Pair, fit: Fit, interval: Interval, p: float, answer: Answer, margin: float | None
 ) -> tuple[str, ...]:
     notes = []
     if pair.excluded:
@@ -253,9 +289,9 @@ def _notes(
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
     if pair.group is not None and pair.group.families < FEWEST_FAMILIES and pair.group.repeats:
         notes.append(few_families_note(pair.group.families))
-    if answer == "undecided" and 0 not in fit.interval(alpha):
+    if answer == "undecided" and 0 not in interval:
         notes.append(f"the interval alone leaves out 0, but the exact test does not (p = {p:.3g})")
-    if answer == "equivalent" and 0 not in fit.interval(alpha):
+    if answer == "equivalent" and 0 not in interval:
         notes.append("the difference is real, and smaller than the margin")
     if answer == "undecided" and fit.value == 0 and margin is None:
         notes.append(STATE_A_MARGIN)

@@ -26,6 +26,8 @@ _LARGEST_DENOMINATOR = 2_520
 _MOST_SIZES = 2_000
 # Beyond this much work (distinct sizes times lattice points) signs are enumerated or drawn.
 _LATTICE_WORK = 20_000_000
+# Up to so many tasks of each size, adding one pair up task by task takes less than a Fourier sum.
+_TASKS_OF_A_SIZE = 30
 # All 2^14 signs are looked at; with more tasks they are drawn, up to so many (2,000 tasks in one
 # comparison), and beyond that the sum is normal.
 _ENUMERATED_TASKS = 14
@@ -97,7 +99,9 @@ def sign_flip_tests(
         sizes = np.unique(np.abs(whole[whole != 0]))
         reach = int(np.abs(whole).sum(axis=0).max(initial=0))
         if whole.size and sizes.size * 2 * reach * first.size <= _LATTICE_WORK:
-            p = _lattice_tails(whole, sizes, reach, mid=mid)
+            few = first.size == 1 and len(table) <= _TASKS_OF_A_SIZE * sizes.size
+            tails = _added_tails if few else _lattice_tails
+            p = tails(whole, sizes, reach, mid=mid)
             return ExactPs(p_values=_at_least(p, 0.0), method=name)
     tasks = len(table)
     if tasks <= _ENUMERATED_TASKS:
@@ -143,6 +147,20 @@ def _common_steps(table: Floats) -> Counts | None:
         if whole.any():
             return np.asarray(np.rint(table * denominators[whole.argmax()]), dtype=np.int64)
     return None
+
+
+def _added_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Floats:
+    """`_lattice_tails` of one column, from the law of the sum of those steps that are positive."""
+    law = np.ones(1)
+    for step in np.sort(np.abs(whole[:, 0])).tolist():
+        wider = np.zeros(law.size + step)
+        wider[: law.size] = law / 2
+        wider[step:] += law / 2
+        law = wider
+    # The sum is as far below 0 as the observed one when the positive steps sum to this.
+    low = (reach - abs(int(whole.sum()))) // 2
+    tied = law[low] if mid else 2 * law[low]
+    return np.array([min(1.0, 2 * float(law[:low].sum()) + float(tied))])
 
 
 def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Floats:

@@ -17,7 +17,9 @@ from passhat.stats.dirichlet_mean import (
     lower_tail,
 )
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope
+from passhat.stats.mean_intervals import bounds_side_by_side
 from passhat.stats.population_mean import TaskGroups
+from passhat.stats.proportions import Bounds
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.special import ndtr, ndtri, stdtrit
 from passhat.stats.suite_law import suite_bounds
@@ -113,9 +115,18 @@ class SampledFit(Fit):
     unseen: float = UNSEEN_OF_PAIRS
 
     def interval(self, alpha: float) -> Interval:
-        low = self._lower(self.sums, -self.means[1], alpha / 2)
-        high = -self._lower(-self.sums, -self.means[0], alpha / 2)
-        return Interval(min(low, self.value), max(high, self.value))
+        # Both ends at once: the upper is the lower one with the sides exchanged.
+        unseen = -self.means[1], -self.means[0]
+        if self._equal:
+            values, tasks = np.unique(self.sums / self.sizes, return_counts=True)
+            ends = lower_quantile(
+                (values, -values), tasks, alpha / 2, unseen=unseen, share=self.unseen
+            )
+        else:
+            ends = lower_ratio_quantile(
+                (self.sums, -self.sums), self.sizes, alpha / 2, unseen=unseen, share=self.unseen
+            )
+        return Interval(min(float(ends[0]), self.value), max(-float(ends[1]), self.value))
 
     def p_value(self) -> float:
         if self.value == 0:
@@ -131,14 +142,6 @@ class SampledFit(Fit):
             tail = lower_ratio_tail(sums, self.sizes, 0.0, unseen=unseen, share=self.unseen)
         return float(max(_SMALLEST, 2 * float(tail)))
 
-    def _lower(self, sums: Floats, unseen: float, tail: float) -> float:
-        if not self._equal:
-            return float(
-                lower_ratio_quantile(sums, self.sizes, tail, unseen=unseen, share=self.unseen)
-            )
-        values, tasks = np.unique(sums / self.sizes, return_counts=True)
-        return float(lower_quantile(values, tasks, tail, unseen=unseen, share=self.unseen))
-
     @property
     def _equal(self) -> bool:
         return bool(np.ptp(self.sizes) == 0)
@@ -149,17 +152,14 @@ class _Side:
 
     def __init__(self, sums: TaskSums, weight: Floats | None) -> None:
         self._sums, self._weight = sums, weight
-        self._cells = None
+        self.cells = None
         if sums.binary and weight is None:
-            self._cells = count_cells(sums.runs, sums.total.astype(np.int64))
+            self.cells = count_cells(sums.runs, sums.total.astype(np.int64))
 
-    def arms(self, alpha: float) -> tuple[float, float]:
-        """The two arms of the interval that misses the mean with a chance of alpha."""
-        confidence = 1 - min(alpha, _WIDEST_TAIL)
-        if self._cells is not None:
-            low, high = suite_bounds(self._cells, (1,), confidence)
-            mean = float(self._sums.means.mean())
-            return mean - float(low[0]), float(high[0]) - mean
+    def arms(self, confidence: float) -> tuple[float, float]:
+        """The two arms of the interval of its mean."""
+        if self.cells is not None:
+            return self.around_mean(suite_bounds(self.cells, (1,), confidence))
         sums = self._sums
         found = score_estimate(
             sums.runs, sums.total, sums.squares, weight=self._weight, confidence=confidence
@@ -167,6 +167,11 @@ class _Side:
         assert isinstance(found, Estimate), "every task has a run"
         assert found.interval is not None, "a default has an interval"
         return found.value - found.interval.low, found.interval.high - found.value
+
+    def around_mean(self, bounds: Bounds) -> tuple[float, float]:
+        """The two arms of an interval with these bounds."""
+        mean = float(self._sums.means.mean())
+        return mean - float(bounds[0][0]), float(bounds[1][0]) - mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +196,7 @@ class SuiteFit(Fit):
             below = (part * (self.single.value - found.low)) ** 2
             above = (part * (found.high - self.single.value)) ** 2
         if self.sides is not None:
-            first, second = (side.arms(alpha) for side in self.sides)
+            first, second = _arms(*self.sides, 1 - min(alpha, _WIDEST_TAIL))
             below += self.share**2 * (first[0] ** 2 + second[1] ** 2)
             above += self.share**2 * (first[1] ** 2 + second[0] ** 2)
         low, high = self.value - below**0.5, self.value + above**0.5
@@ -305,6 +310,16 @@ def suite_fit(pair: Pair) -> Fit:
         single=_single_runs(pair, once, weight) if once.any() else None,
         share=float(weight[~once].sum() / weight.sum()),
     )
+
+
+def _arms(
+    left: _Side, right: _Side, confidence: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The arms of both sides."""
+    if left.cells is None or right.cells is None:
+        return left.arms(confidence), right.arms(confidence)
+    bounds = bounds_side_by_side(left.cells, right.cells, (1,), confidence)
+    return left.around_mean(bounds[0]), right.around_mean(bounds[1])
 
 
 def _sides(sums: tuple[TaskSums, TaskSums], kept: Mask, weight: Floats) -> tuple[_Side, _Side]:

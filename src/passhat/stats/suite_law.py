@@ -33,6 +33,10 @@ from passhat.stats.sum_laws import (
 _UNSEEN_PASSES = 1.5
 # Keeps logarithms and roots finite; no chance or variance that counts is as small.
 _TINY = 1e-300
+# Terms within so many powers of e of one another are summed as they are: a float reaches from
+# e^-708 to e^709, and chances below e^-46 are the rounding of the others.
+_ONE_SCALE = 1300.0
+_TOP_OF_SCALE = 690.0
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds.
 _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
@@ -55,7 +59,7 @@ class ShrunkLaw:
         with np.errstate(divide="ignore"):
             each = np.log(np.where(at_zero, 0.0, chances)) - scaled
         # From each place on: ln of the sum of chance / X^groups; and the chance before it.
-        self._from_here = np.logaddexp.accumulate(each[..., ::-1], axis=-1)[..., ::-1]
+        self._from_here = _log_sums_from_here(each, reach=float(np.ptp(scaled, axis=-1).max()))
         self._before = np.cumsum(chances, axis=-1) - chances
         self._reached = self._before + np.exp(np.where(at_zero, -np.inf, scaled + self._from_here))
 
@@ -91,10 +95,28 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
             lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
             low[..., place] = np.maximum(low[..., place], lower ** (k / j))
             high[..., place] = np.minimum(high[..., place], upper)
-    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
     asked = [helpers.index(k) for k in ks]
     return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+
+
+@remembered
+def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
+    """pass^k of each cell, a row for each k; every scope and confidence asks for it."""
+    return shares_of_passing_subsets(cells.n, cells.c, ks)
+
+
+def _log_sums_from_here(terms: Floats, *, reach: float) -> Floats:
+    """Ln of the sum of exp(term) from each place to the last, of terms that `reach` so far."""
+    if reach > _ONE_SCALE:
+        return np.logaddexp.accumulate(terms[..., ::-1], axis=-1)[..., ::-1]
+    # Where there is no chance at all every term is -inf, and so must the sums be.
+    largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
+    shift = largest - _TOP_OF_SCALE
+    sums = np.cumsum(np.exp(terms - shift)[..., ::-1], axis=-1)[..., ::-1]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(sums) + shift)
 
 
 def _few_runs_quantile(

@@ -44,7 +44,6 @@ from passhat.stats.estimate import (
 from passhat.stats.families import grouped_bounds
 from passhat.stats.mean_intervals import (
     SuiteCurve,
-    bounds_both_ways,
     normal_bounds,
     pooled_wilson_bounds,
     student_bounds,
@@ -186,17 +185,12 @@ def suite_estimates(
     return [tuple(found[scope, k] for scope in scopes) for k in ks]
 
 
-def estimates_both_ways(
-    n: ArrayLike, c: ArrayLike, *, ks: Sequence[int], scope: Scope, levels: tuple[float, float]
-) -> list[list[Estimate]]:
-    """pass^k and pass@k of tasks that all have the runs, each metric at a confidence of its own."""
-    every, found = count_cells(n, c), []
-    bounds = zip(*bounds_both_ways(every, ks, scope, levels), strict=True)
-    for metric, level, ends in zip(METRICS, levels, bounds, strict=True):
-        asked = [_Question(metric=metric, k=k, scope=scope, confidence=level) for k in ks]
-        answers = _answers(every, asked, {scope: ends})
-        found.append([one for one in answers if isinstance(one, Estimate)])
-    return found
+def estimates_within(
+    cells: Cells, bounds: Bounds, *, metric: str, ks: Sequence[int], scope: Scope, confidence: float
+) -> list[Estimate]:
+    """The estimates of tasks that all have the runs, in intervals that are known already."""
+    asked = [_Question(metric=metric, k=k, scope=scope, confidence=confidence) for k in ks]
+    return [one for one in _answers(cells, asked, {scope: bounds}) if isinstance(one, Estimate)]
 
 
 def few_tasks_note(tasks: int, scope: Scope) -> tuple[str, ...]:

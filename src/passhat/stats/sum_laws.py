@@ -370,11 +370,13 @@ def _cumulants(cells: Cells, k: int) -> tuple[Floats, Floats]:
         moments.append(order / (size + order) * inner)
     found = np.zeros((_ORDER + 1, cells.n.size))
     central: list[Floats] = [np.zeros_like(mean), np.zeros_like(mean)]
+    power = betas.scale
     for order in range(2, _ORDER + 1):
         lower = sum(
             comb(order - 1, one - 1) * central[one] * moments[order - one]
             for one in range(2, order - 1)
         )
         central.append(moments[order] - lower)
-        found[order, betas.varies] = central[order] * betas.scale**order
+        power = power * betas.scale
+        found[order, betas.varies] = central[order] * power
     return betas.value, found

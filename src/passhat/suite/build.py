@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from passhat.errors import SuiteError
+from passhat.errors import ArgumentError, SuiteError
 from passhat.records import (
     Budget,
     CassetteSettings,
@@ -73,7 +73,7 @@ def build_suite(
 ) -> Suite:
     """The suite that the models describe. `gates` are as they were written."""
     around = Surroundings(directory=path.parent.resolve(), env=env, defaults=model.defaults)
-    pairings = tuple(_pairings(model, around))
+    pairings = _weighed(tuple(_pairings(model, around)), model.shares)
     _refuse_unknown_quarantine(model, pairings)
     return Suite(
         name=model.name or path.stem,
@@ -136,6 +136,28 @@ def _pairings(model: SuiteModel, around: Surroundings) -> Iterator[Pairing]:
             for system in systems:
                 if entry.systems is None or system.name in entry.systems:
                     yield _pairing(system, task, entry, model, several=len(systems) > 1)
+
+
+def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tuple[Pairing, ...]:
+    """The pairings with the weights that make each group of tasks count as its share says."""
+    if not shares:
+        return pairings
+    from passhat.records.shares import task_weights
+
+    tasks = {pairing.task.name: pairing.task for pairing in pairings}
+    groups = {
+        name: [*task.tags, *(one for one in (task.level, task.family) if one)]
+        for name, task in tasks.items()
+    }
+    own = {name: task.weight for name, task in tasks.items() if task.weight is not None}
+    try:
+        weights = task_weights(groups, shares, own)
+    except ArgumentError as error:
+        raise BuildError(("shares",), str(error)) from None
+    return tuple(
+        replace(pairing, task=replace(pairing.task, weight=weights[pairing.task.name]))
+        for pairing in pairings
+    )
 
 
 def _tasks(

@@ -193,6 +193,8 @@ class SuiteModel(Strict):
     """Agents under test: every one runs every task."""
     tasks: list[TaskModel] = Field(default_factory=list)
     """Tasks for every system."""
+    shares: dict[Name, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    """How much of the traffic each tag, level or family of tasks stands for; a task is in one."""
     defaults: DefaultsModel = Field(default_factory=DefaultsModel.model_construct)
     """Defaults for agents, systems and tasks."""
     gates: list[Annotated[GateModel, Short("require")]] = Field(default_factory=list)

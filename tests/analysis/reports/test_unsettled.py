@@ -128,7 +128,7 @@ def test_now_is_half_the_interval_that_the_report_prints_and_the_plan_begins_the
     system = measure(trials).system()
     half = _half(system.mean_score.within(scope))
     (found,) = [one for one in system.unsettled if one.what == f"mean_score, {scope}"]
-    assert f"(now ±{100 * half:.1f})" in found.advice
+    assert f"(now ±{100 * half:.1f}" in found.advice
     chosen = plan(trials).chosen
     planned = chosen.this_suite if scope == "this suite" else chosen.tasks_like_these
     assert planned == pytest.approx(half)

@@ -7,7 +7,7 @@ from scipy.special import betaln
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential import confidence_sequence
-from passhat.stats.sequential.confidence_sequence import BettingSequence
+from passhat.stats.sequential.confidence_sequences import BettingSequence
 
 
 @given(st.integers(1, 300), st.data())

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from passhat.stats.sequential.confidence_sequence import confidence_sequence, suite_sequence
+from passhat.stats.sequential.confidence_sequences import confidence_sequence, suite_sequence
 
 
 @pytest.mark.parametrize(("n", "c"), [(10, 10), (40, 31), (7, 0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -26,10 +27,14 @@ from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
 from passhat.stats.derived_intervals import hull, independent_difference
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.paired import PairedDifference, in_agreement, paired_difference
+from passhat.stats.paired import (
+    PairedDifference,
+    in_agreement,
+    paired_difference,
+    pass_hat_differences,
+)
 from passhat.stats.per_task import minimum_runs
 from passhat.stats.seeds import seed_variance
-from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import Mask, TaskSums
 from passhat.stats.width_sources import NoiseSources, noise_sources
 
@@ -172,10 +177,11 @@ def _differences(
     means = _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
     # where every score is 0 or 1 the mean score is pass^1, and so is its difference
     graded = left.graded or right.graded
+    suite = _suite_differences(left, right, [k for k in ks if k > 1], options.confidence)
     found = [
         means,
         *(
-            _pass_hat(left, right, k, options, margin)
+            _pass_hat(left, right, k, suite.get(k), options, margin)
             if k > 1 or graded
             else replace(means, name="pass^1")
             for k in ks
@@ -247,14 +253,19 @@ def _of_sums(
 
 
 def _pass_hat(
-    left: Aligned, right: Aligned, k: int, options: ReportOptions, margin: float | None
+    left: Aligned,
+    right: Aligned,
+    k: int,
+    on_suite: Estimate | Unavailable | None,
+    options: ReportOptions,
+    margin: float | None,
 ) -> Difference:
     if k == 1:
         sides = left.outcomes, right.outcomes
         return _of_sums("pass^1", *sides, options, margin, _groups(left, right))
     values = left.values(k), right.values(k)
     both = ~np.isnan(values[0]) & ~np.isnan(values[1])
-    if not both.any():
+    if on_suite is None:
         none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
         return Difference(
             name=f"pass^{k}", first=None, second=None, this_suite=none, tasks_like_these=none
@@ -263,7 +274,7 @@ def _pass_hat(
         name=f"pass^{k}",
         first=_mean(values[0], both, _groups(left, right)[1]),
         second=_mean(values[1], both, _groups(left, right)[1]),
-        this_suite=_suite_difference(left, right, k, both, options.confidence),
+        this_suite=on_suite,
         tasks_like_these=_alike_difference(values, both, k, options, margin, _groups(left, right)),
     )
 
@@ -300,22 +311,23 @@ def _alike_difference(
     return replace(found, excluded=tuple(short), notes=(note, *found.notes))
 
 
-def _suite_difference(
-    left: Aligned, right: Aligned, k: int, both: Mask, confidence: float
-) -> Estimate | Unavailable:
-    """Given the tasks, the runs of two systems are independent."""
+def _suite_differences(
+    left: Aligned, right: Aligned, ks: Sequence[int], confidence: float
+) -> dict[int, Estimate | Unavailable]:
+    """pass^k on these tasks, for each k that a task has the runs for on both sides."""
     weight = _groups(left, right)[1]
-    first, second = (
-        suite_estimate(
-            side.runs[both],
-            side.passes[both],
-            k=k,
-            confidence=confidence,
-            weight=None if weight is None else weight[both],
-        )
-        for side in (left, right)
-    )
-    return independent_difference(first, second)
+    fewest = np.minimum(left.runs, right.runs)
+    found: dict[int, Estimate | Unavailable] = {}
+    # k that the same tasks have the runs for are answered together
+    for tasks, alike in groupby(sorted(ks), key=lambda k: int((fewest >= k).sum())):
+        some = tuple(alike)
+        if tasks:
+            both = fewest >= some[0]
+            sides = [(side.runs[both], side.passes[both]) for side in (left, right)]
+            kept = None if weight is None else weight[both]
+            answers = pass_hat_differences(*sides, ks=some, confidence=confidence, weight=kept)
+            found.update(zip(some, answers, strict=True))
+    return found
 
 
 def _noise(

@@ -31,7 +31,8 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
-from passhat.stats.families import family_shares
+from passhat.stats.families import family_shares, weight_notes
+from passhat.stats.population_mean import grouping
 from passhat.stats.proportions import share_estimate
 from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import TaskSums
@@ -154,7 +155,7 @@ def _measure_system(
         excluded=_exclusions(evidence, ks),
         levels=_parts(trials, options, "level", disturbed=disturbed) if parts else {},
         tags=_parts(trials, options, "tag", disturbed=disturbed) if parts else {},
-        notes=_family_notes(evidence, trials, metrics["mean_score"], level, groupings)
+        notes=_group_notes(evidence, trials, metrics["mean_score"], level, groupings)
         if parts
         else (),
     )
@@ -299,19 +300,21 @@ def _measure_part(
     return _measure_system(subject, options, parts=False, disturbed=disturbed)
 
 
-def _family_notes(
+def _group_notes(
     evidence: Evidence,
     trials: Trials | None,
     mean: Metric,
     confidence: float,
     groupings: Sequence[object],
 ) -> tuple[str, ...]:
-    """A note on the families that were named, or on clear families that nobody named."""
+    """Notes on the families that were named, or that nobody named but are clear; on weights."""
     if evidence.family is not None:
         note = given_families_note(mean)
     else:
         note = None if groupings else family_note(evidence, trials, confidence=confidence)
-    return () if note is None else (note,)
+    group = grouping(None, evidence.weight, len(evidence.tasks))
+    weights = () if group is None else weight_notes(group)
+    return weights if note is None else (note, *weights)
 
 
 def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:

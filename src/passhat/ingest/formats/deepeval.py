@@ -23,6 +23,7 @@ READING = Reading(
     outcome="success",
     score="score of the only metric, or of `scorer`",
     companions=(".latest_test_run.json",),
+    snapshots=(".latest_run_full.json", ".latest_test_run.json", "latest_test_run.json"),
 )
 
 recognises = has_keys("testRunData", "testCases testPassed")

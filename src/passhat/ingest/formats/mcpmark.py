@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -110,7 +111,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
 
 def _run_number(document: Document) -> int | None:
     """By the innermost folder named like a run: folders above it may be named so too."""
-    folders = document.path.parts[-2::-1] if document.path else ()
+    folders = Path(document.folder or "").parts[::-1]
     numbered = (_RUN.fullmatch(name) for name in folders)
     return next((int(found[1]) for found in numbered if found), None)
 

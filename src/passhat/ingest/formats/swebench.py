@@ -7,6 +7,7 @@ RUN/MODEL/INSTANCE/report.json.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -157,20 +158,20 @@ def _system(document: Document) -> tuple[str, str, str | None]:
 
 def _read_instances(document: Document) -> TrialTable:
     found = document.decode(dict[str, _Instance])
-    folders = list(document.path.resolve().parents) if document.path else []
+    folders = document.real_folders()
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
     return TrialTable(columns=columns_of(rows), entry="instance", read_as=facts, run=run, part=True)
 
 
-def _places(folders: Sequence[Path]) -> tuple[str, str]:
+def _places(folders: Sequence[str]) -> tuple[str, str]:
     """The system and its run: RUN/MODEL/INSTANCE/report.json, or SUBMISSION/logs/INSTANCE/..."""
-    _, model, run = folders[:3]
-    if model.name != "logs":
-        return model.name, run.name
-    named = _SUBMISSION.fullmatch(run.name)
-    return named[1] if named else run.name, str(run)
+    model, run = map(os.path.basename, folders[1:3])
+    if model != "logs":
+        return model, run
+    named = _SUBMISSION.fullmatch(run)
+    return named[1] if named else run, folders[2]
 
 
 def _instance_ending(one: _Instance) -> Mapping[str, Any]:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3
+MOST_SYSTEMS = 50
+"""Systems listed on the first screen: more than a leaderboard has, and still to be read."""
+
 WORST_TASKS, MORE_TASKS = 5, 20
 """Tasks listed on the first screen, and where everything is shown."""
 
@@ -79,11 +82,13 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
 def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table; with `verbose` each of them follows."""
     systems = most_reliable_first(report.systems)
+    shown = systems[:MOST_SYSTEMS] if options.brief else systems
     blocks: list[Block] = [
         Headline(headline.overview(report)),
         systems_table(
-            {system.name: system for system in systems}, "in %", asked=report.provenance.options.ks
+            {system.name: system for system in shown}, "in %", asked=report.provenance.options.ks
         ),
+        *paragraphs("Shown", _how_many(shown, systems)),
         *paragraphs("Each", _each(systems)),
         *paragraphs("Note", wording.errors_note(systems)),
     ]
@@ -97,6 +102,16 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
         opening, section, *rest = system_blocks(system, own)
         blocks += [section, opening, *rest]
     return blocks
+
+
+def _how_many(shown: Sequence[SystemReport], systems: Sequence[SystemReport]) -> str | None:
+    """What to say of systems that the first screen has no room for."""
+    if len(shown) == len(systems):
+        return None
+    return (
+        f"the {len(shown)} most reliable of {len(systems):,} systems; -v shows all, as does a file "
+        "(-o report.html)."
+    )
 
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
+from passhat.analysis.gates.demands import NumberDemand
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
@@ -132,10 +133,14 @@ def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
 
 def _to_settle(answer: RunAnswer) -> list[Block]:
     """How to allow more runs, where a gate is undecided after all that were allowed."""
-    open_ = any(one.word == "UNDECIDED" for one in answer.judged)
+    open_ = [one for one in answer.judged if one.word == "UNDECIDED"]
     if not open_ or answer.undone is not None:
         return []
-    runs = 2 * max(system.design.most_runs for system in answer.report.systems)
+    demands = [one.gate.demand for one in open_]
+    ks = [one.target.k or 0 for one in demands if isinstance(one, NumberDemand)]
+    # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
+    most = [system.design.most_runs for system in answer.report.systems]
+    runs = 2 * max([*most, *ks])
     if answer.more_runs is None:
         text = f"Run again with --runs {runs:,} or more."
         if answer.run is not None:  # kept, and yet it gets no more: its answers are replayed

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ServerError
-from passhat.fast_dataclass import replace
 from passhat.messages import plural
 from passhat.records import (
     ModelParameters,
@@ -201,9 +200,9 @@ class Conversation:
         )
 
     def _next_place(self) -> Place:
-        place = replace(self.place, step=self._steps)
+        at, step = self.place, self._steps
         self._steps += 1
-        return place
+        return Place(system=at.system, task=at.task, trial=at.trial, step=step)
 
 
 def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:

@@ -1,19 +1,9 @@
 """Cassettes: recorded exchanges of N distinct trials, to run again without a key."""
 
-from passhat.runner.cassettes.cassette_file import (
-    Cassette,
-    cassette_path,
-    read_cassette,
-    write_cassette,
-)
-from passhat.runner.cassettes.cassette_set import CassetteSet, Mode, open_cassettes
-
-__all__ = [
-    "Cassette",
-    "CassetteSet",
-    "Mode",
-    "cassette_path",
-    "open_cassettes",
-    "read_cassette",
-    "write_cassette",
-]
+from passhat.runner.cassettes.cassette_file import Cassette as Cassette
+from passhat.runner.cassettes.cassette_file import cassette_path as cassette_path
+from passhat.runner.cassettes.cassette_file import read_cassette as read_cassette
+from passhat.runner.cassettes.cassette_file import write_cassette as write_cassette
+from passhat.runner.cassettes.cassette_set import CassetteSet as CassetteSet
+from passhat.runner.cassettes.cassette_set import Mode as Mode
+from passhat.runner.cassettes.cassette_set import open_cassettes as open_cassettes

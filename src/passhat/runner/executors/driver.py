@@ -124,16 +124,19 @@ class _Driver:
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
         clock = time.perf_counter()
         self._board.open(self._budget, retry_errored=retry_errored)
-        restored = Restored(self._journal, retry_errored=retry_errored, count_lost=False)
-        self._tickets = {ticket.number: ticket for ticket in restored.launched}
-        self._rule.restore(restored.launched)
-        for entry in restored.finished:
-            self._take(entry.ticket.number, entry.trial, announce=False)
+        self._take_up(Restored(self._journal, retry_errored=retry_errored, count_lost=False))
         self._on_event(RunStarted(planned=self._planned, kept=len(self._evidence), concurrency=0))
         with signals_to_thread(self._interrupt, enabled=handle_signals):
             while self._step(clock):
                 self._stop.wait(POLL_SECONDS)
         return self._result(time.perf_counter() - clock)
+
+    def _take_up(self, restored: Restored) -> None:
+        """Continue where an earlier start was interrupted."""
+        self._tickets = {ticket.number: ticket for ticket in restored.launched}
+        self._rule.restore(restored.launched)
+        for entry in restored.finished:
+            self._take(entry.ticket.number, entry.trial, announce=False)
 
     def _step(self, clock: float) -> bool:
         """Take evidence, hand out tickets; whether there is more to do."""

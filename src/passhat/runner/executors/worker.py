@@ -57,7 +57,7 @@ class Claimed(Protocol):
 
 
 class LeasedSession(Protocol):
-    """One life of a worker in the store; every call raises LostRun once others closed it."""
+    """A worker's session in the store; every call raises LostRun once others have closed it."""
 
     @property
     def key(self) -> str:
@@ -88,7 +88,7 @@ class LeasedSession(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkDone:
-    """What one life of a worker did, and why it ended: idle, stopped by a signal, or lost."""
+    """What a worker did in one session, and why it ended: idle, stopped by a signal, or lost."""
 
     trials: int
     ending: str
@@ -106,7 +106,7 @@ def run_worker(
     handle_signals: bool = True,
     stop: threading.Event | None = None,
 ) -> WorkDone:
-    """Run tickets until none came for `idle_seconds` (None: for ever), or a signal arrives.
+    """Run tickets until none came for `idle_seconds` (None: no limit), or a signal arrives.
 
     Where no signal can arrive, in a thread, setting `stop` does the same.
     """

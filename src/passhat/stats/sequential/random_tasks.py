@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats, whole_number
-from passhat.stats.sequential.confidence_sequence import BettingSequence
+from passhat.stats.sequential.confidence_sequences import BettingSequence
 from passhat.stats.sequential.draws import (
     Draws,
     DrawTicket,

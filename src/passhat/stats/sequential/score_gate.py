@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval
-from passhat.stats.sequential.fixed_design import fixed_design
+from passhat.stats.sequential.fixed_designs import fixed_design
 from passhat.stats.sequential.projection import (
     ICC_LOG_WEIGHTS,
     Drawn,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Floats, one_of, whole_number
-from passhat.stats.sequential.fixed_design import fixed_design, two_rates
+from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
 from passhat.stats.sequential.projection import (
     ICC_LOG_WEIGHTS,
     Drawn,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.sequential.fixed_design import fixed_design
+from passhat.stats.sequential.fixed_designs import fixed_design
 from passhat.stats.sequential.operating import (
     Boundaries,
     OperatingCharacteristics,

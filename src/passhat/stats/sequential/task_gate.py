@@ -14,9 +14,9 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import one_of, probability, whole_number
 from passhat.stats.sequential import task_designs
-from passhat.stats.sequential.confidence_sequence import confidence_sequence
+from passhat.stats.sequential.confidence_sequences import confidence_sequence
 from passhat.stats.sequential.draws import Draws
-from passhat.stats.sequential.fixed_design import fixed_design, two_rates
+from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
 from passhat.stats.sequential.operating import (
     Boundaries,
     OperatingCharacteristics,
