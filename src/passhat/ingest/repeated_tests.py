@@ -96,6 +96,8 @@ def _without_steps(names: Sequence[str], ran: Sequence[bool]) -> list[str] | Non
 
     Two steps are as well two parameters, unless every test that ran has them.
     """
+    if not any(name.endswith("]") for name in names):
+        return None
     found = [_REPEAT.fullmatch(name) for name in names]
     steps: dict[tuple[str, str], set[int]] = defaultdict(set)
     for match in found:
@@ -123,6 +125,8 @@ def _without_index(names: Sequence[str], ran: Sequence[bool]) -> list[str] | Non
 
     A method of unittest is repeated under its own name, as often as the others.
     """
+    if not any(name.endswith("]") for name in names):
+        return None
     found = [_FLAKEFINDER.fullmatch(name) for name in names]
     plain = Counter(name for name, match in zip(names, found, strict=True) if match is None)
     times = len({match[2] for match in found if match})

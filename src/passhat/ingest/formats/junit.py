@@ -28,7 +28,7 @@ from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
-from passhat.records.column_names import ColumnMap, find_columns
+from passhat.records.column_names import USUAL, ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
 
 READING = Reading(
@@ -200,7 +200,7 @@ def _attempts(case: JUnitCase, system: str, task: str) -> Iterator[dict[str, Any
             "error": first_line(message),
             "line": case.line,
         }
-    found = find_columns(case.properties, ColumnMap())
+    found = find_columns(case.properties, USUAL)
     last = next((text for tag, text in case.verdicts if tag not in EXTRA_ATTEMPTS), None)
     yield {
         "system": system,
