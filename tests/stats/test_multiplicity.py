@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from passhat.errors import ArgumentError
@@ -18,6 +19,8 @@ from passhat.stats.multiplicity import (
     shuffled_in_strata,
     standardised,
     step_down_p,
+    tukey,
+    tukey_level,
 )
 
 p_values = arrays(float, st.integers(1, 30), elements=st.floats(0, 1, width=16))
@@ -135,3 +138,20 @@ def test_over_all_permutations_some_false_rejection_has_its_level_at_most():
 
 def test_a_statistic_that_never_varies_is_nothing():
     assert standardised(np.array([[1.0, 2.0], [1.0, 4.0]])).tolist() == [[0.0, -1.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("systems", [2, 3, 6, 12, 30])
+def test_the_level_of_a_pair_is_that_of_the_studentized_range(systems):
+    level = tukey_level(0.05, systems)
+    gap = -np.sqrt(2) * stats.norm.ppf(level / 2)
+    assert gap == pytest.approx(stats.studentized_range.ppf(0.95, systems, 1e6), rel=1e-4)
+    assert tukey([level], systems)[0] == pytest.approx(0.05)
+    assert 0.05 / (systems * (systems - 1) / 2) <= level <= 0.05
+
+
+def test_adjusting_for_all_pairs_keeps_the_order_and_never_helps():
+    p = np.logspace(-20, 0, 60)
+    adjusted = tukey(p, 7)
+    assert (np.diff(adjusted) >= 0).all()
+    assert (adjusted >= p).all()
+    assert (adjusted <= np.minimum(1, 21 * p) * (1 + 1e-6)).all()

@@ -18,8 +18,8 @@ Arms = tuple[float, float]
 """Two lengths or two factors: of the arm below a value, and of the arm above it."""
 
 # Day-to-day standard deviations of 0 to 0.6 logit, with a half-normal prior. Over 100 calm points
-# whose days move by 0.3 logit a scale of 0.25 raises a false alarm in 5.4 %, one of 0.5 in 4.4 %
-# (bench/calibrate/dependence.py); from 0.5 on the scale hardly matters.
+# whose days move by 0.3 logit a scale of 0.25 raises a false alarm in 6.6 % of histories, one of
+# 0.5 in 5.0 % (bench/calibrate/dependence.py); from 0.5 on the scale hardly matters.
 _SIGMAS = np.arange(0, 0.6001, 0.05)
 _PRIOR_SD = 0.5
 
