@@ -57,7 +57,8 @@ def test_numbered_files_in_which_no_run_occurs_twice_are_one_system(agent, names
     assert runs_of(trials) == [len(names)] * 3
     facts = dict(trials.sources[0].read_as)
     assert facts["system"] == (
-        f"folder name: {len(names)} files hold no run twice (named one by one, each is a system)"
+        f"folder name: {len(names)} files hold no run twice "
+        "(`name` renames it; named one by one, each is a system)"
     )
 
 

@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import pty
 import re
 import shutil
 import signal
@@ -59,6 +60,37 @@ def test_a_log_is_looked_at_and_left_as_it_was(shell):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the documented script uses curl")
+def next_address(terminal):
+    said = b""
+    while not (found := re.search(rb"token=[\w-]+\r?\n", said)):
+        said += os.read(terminal, 65536)
+    start = said.rindex(b"http://", 0, found.end())
+    return urlsplit(said[start : found.end()].decode().strip())
+
+
+def test_enter_prints_a_new_address_for_one_more_browser(shell):
+    shell.write("airline.csv", ROWS)
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(shell.directory)
+        command = [sys.executable, "-m", "passhat", "view", "airline.csv", "--no-browser"]
+        os.execv(sys.executable, command)
+    first = next_address(terminal)
+    os.write(terminal, b"\n")
+    second = next_address(terminal)
+    assert first.netloc == second.netloc
+    assert ask(first, "/enter", token=first.query.removeprefix("token="))[0] == 401
+    status, _, cookie = ask(first, "/enter", token=second.query.removeprefix("token="))
+    assert status == 303
+    os.write(terminal, b"\n")
+    third = next_address(terminal)
+    assert ask(first, "/enter", token=third.query.removeprefix("token="))[0] == 303
+    assert ask(first, "/", cookie=cookie)[0] == 200
+    os.write(terminal, b"\x03")  # Ctrl-C
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+    os.close(terminal)
+
+
 def test_the_documented_script_fetches_a_page(shell):
     page = (Path(__file__).parents[2] / "docs/how-to/look-at-results.md").read_text()
     (script,) = re.findall(r"^```bash\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)

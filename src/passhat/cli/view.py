@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
+import sys
 import tempfile
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +22,9 @@ from passhat.errors import MissingExtra
 
 if TYPE_CHECKING:
     from passhat.journeys.history_files import Log
+
+_BACKGROUND_SECONDS = 1.0
+"""How often it is looked whether the program is in front again."""
 
 
 @click.command(cls=SectionedCommand)
@@ -40,7 +49,7 @@ def view(
 
     RESULTS is a history store, or logs of any tool, which are only read. With none it is the
     history of this folder, .passhat/history.db. The address that is printed opens one browser,
-    once; no other machine can reach it.
+    once; Enter prints another. No other machine can reach it.
 
     \b
       passhat view
@@ -96,9 +105,27 @@ def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
             raise MissingExtra("passhat view", "web") from error
         raise
 
-    def started(address: str) -> None:
-        click.echo(f"Looking at {title}. Open this once (Ctrl-C ends it):\n  {address}", err=True)
+    def started(address: str, renew: Callable[[], str] | None) -> None:
+        renewable = renew is not None and sys.stdin.isatty() and hasattr(os, "tcgetpgrp")
+        keys = "Enter prints a new address, Ctrl-C ends it" if renewable else "Ctrl-C ends it"
+        click.echo(f"Looking at {title}. Open this once ({keys}):\n  {address}", err=True)
+        if renewable:
+            Thread(target=_renew_at_enter, args=(renew,), daemon=True).start()
         if not quiet:
             click.launch(address)
 
     serve(ReportCache(store, title=title), started=started, **how)
+
+
+def _renew_at_enter(renew: Callable[[], str]) -> None:
+    """Print a new address whenever Enter is pressed, as long as this is the program in front."""
+    terminal = sys.stdin.fileno()
+    while True:
+        select.select([terminal], [], [])
+        # Reading a terminal from the background would stop the whole process.
+        if os.tcgetpgrp(terminal) != os.getpgrp():
+            time.sleep(_BACKGROUND_SECONDS)
+        elif os.read(terminal, 1024):
+            click.echo(f"Open this once:\n  {renew()}", err=True)
+        else:
+            return  # Ctrl-D

@@ -45,7 +45,7 @@ HEADERS = {
 
 @dataclass(slots=True, kw_only=True)
 class Access:
-    """A token that opens the door once, and the cookie that keeps it open for one browser.
+    """A token that opens the door once, and the cookie that keeps it open for a browser.
 
     A token that the user chose, to let others in, may be used again. `person_header` is the header
     in which the proxy must say whom it has authenticated; "" where it need not.
@@ -63,6 +63,10 @@ class Access:
             return False
         self.spent = not self.reusable
         return True
+
+    def renew(self) -> None:
+        """Make a new token for one more browser; those that are in stay in."""
+        self.token, self.spent = secrets.token_urlsafe(32), False
 
     def knows(self, cookie: str) -> bool:
         return _same(cookie, self.session)

@@ -45,14 +45,22 @@ def serve(
     exposed: bool = False,
     token: str | None = None,
     person_header: str | None = None,
-    started: Callable[[str], None] = print,
+    started: Callable[[str, Callable[[], str] | None], None] = print,
 ) -> None:
-    """Serve until interrupted; `started` gets the address to open."""
+    """Serve until interrupted; `started` gets the address to open, and what makes a new one.
+
+    There is nothing to renew where the user chose the token: its address may be used again.
+    """
     access = make_access(host, exposed=exposed, token=token, person_header=person_header)
     with closing(listen(host, port)) as listener:
         address = address_of(listener, host)
         server = make_server(reports, access=access, address=address)
-        started(start_url(address, access))
+
+        def renew() -> str:
+            access.renew()
+            return start_url(address, access)
+
+        started(start_url(address, access), None if access.reusable else renew)
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # uvicorn raises again what it has already obeyed

@@ -48,7 +48,9 @@ _PLAIN_FOLDERS = frozenset(
 """Folders whose names say what lies in them, not what was run."""
 
 
-IN_PIECES = "folder name: {files} hold no run twice (named one by one, each is a system)"
+IN_PIECES = (
+    "folder name: {files} hold no run twice (`name` renames it; named one by one, each is a system)"
+)
 NOT_SURE = (
     "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
     "what they are"
