@@ -82,7 +82,7 @@ def tukey_level(alpha: float, systems: int) -> float:
     """The p-value of a pair whose `tukey` adjustment is alpha.
 
     >>> round(tukey_level(0.05, 6), 5)  # Bonferroni: 0.00333
-    0.00437
+    0.00438
     """
 
     def below(log: Floats) -> Floats:
