@@ -71,6 +71,24 @@ def test_the_same_command_again_keeps_one_comment_up_to_date(forge, job):
     assert [check["conclusion"] for check in forge.checks] == ["failure", "success"]
 
 
+def test_each_of_several_systems_is_shown_before_and_after(forge, job):
+    for name, passes in (("old.jsonl", {"a": 9, "b": 9}), ("new.jsonl", {"a": 9, "b": 1})):
+        rows = [
+            {"system": system, "task": f"t{task}", "trial": trial, "passed": trial < passes[system]}
+            for system in "ab"
+            for task in range(6)
+            for trial in range(10)
+        ]
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = passhat("gate", "new.jsonl", "--against", "old.jsonl", "--github")
+    assert done.exit_code == 1, done.output
+    (comment,) = forge.comments.values()
+    sections = comment["body"].split("Before and after of ")
+    assert [text[0] for text in sections[1:]] == ["a", "b"]
+    assert "t0 | 9/10 | 1/10" in sections[2].replace("  ", " ")
+    assert "9/10" not in sections[1]
+
+
 def test_an_open_verdict_is_neutral_and_informational_never_fails(forge, job):
     (job / "few.jsonl").write_text('{"task": "a", "passed": true}\n' * 3)
     assert passhat("gate", "few.jsonl", "-r", "pass^1 >= 0.9").exit_code == 4

@@ -135,9 +135,8 @@ def _annotations(review: ChangeReview) -> Iterator[Annotation]:
             level = "notice" if review.informational else levels[verdict.word]
             title = f"passhat: {verdict.word}"
             yield Annotation(level=level, title=title, message=verdict.sentence)
-    if review.comparison is None:
-        return
-    for task in review.comparison.tasks:
+    every = [task for comparison in review.comparisons.values() for task in comparison.tasks]
+    for task in every:
         if task.answer == "worse":
             (now, runs), (before, earlier) = task.first, task.second
             message = f"{task.name}: {before}/{earlier} before, {now}/{runs} now"

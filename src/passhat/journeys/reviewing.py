@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.verdict import Verdicts
-    from passhat.records import Suite, Transcripts, Trials
+    from passhat.records import Suite, Tally, Transcripts, Trials
 
 
 FALSE_ALARMS = 0.001
@@ -77,7 +77,7 @@ def review_change(
     return ChangeReview(
         report=measure(trials, ks=ks, confidence=confidence, seed=seed),
         verdicts=judged,
-        comparison=_comparison(results, trials, against, confidence, seed),
+        comparisons=_comparisons(results, trials, against, confidence, seed),
         baseline=None if against is None else str(against),
         explanation=_explanation(trials, said, confidence, seed),
         informational=informational,
@@ -113,22 +113,28 @@ def demands_under_review(
     return [*demands, *review_demands(baseline_name(against), margin, systems=systems)]
 
 
-def _comparison(
+def _comparisons(
     results: ResultsLike, trials: Trials, against: str | Path | None, confidence: float, seed: int
-) -> Comparison | None:
-    """Only of one system with one: more than two are ranked, which is another question."""
+) -> dict[str, Comparison]:
+    """Each system against the one of its name; a single one against a single one of any name."""
+    if against is None:
+        return {}
+    old = read_baseline(results, against)
+    single = len(trials.systems) == len(old.systems) == 1
+    pairs = [(name, old.systems[0] if single else name) for name in trials.systems]
+    found = {
+        new: _compared(trials.tally(new), old.where(system=before).tally(), confidence, seed)
+        for new, before in pairs
+        if before in old.systems
+    }
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _compared(new: Tally, old: Tally, confidence: float, seed: int) -> Comparison | None:
     from passhat.analysis.comparing.comparison import compare
 
-    if against is None or len(trials.systems) != 1:
-        return None
-    old = read_baseline(results, against)
-    shared = [name for name in old.systems if name in trials.systems] or list(old.systems)
-    if len(shared) != 1:
-        return None
     try:
-        return compare(
-            trials.tally(), old.where(system=shared[0]).tally(), confidence=confidence, seed=seed
-        )
+        return compare(new, old, confidence=confidence, seed=seed)
     except InputError:  # no task in common: the gate says so
         return None
 

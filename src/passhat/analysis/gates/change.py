@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.explaining.explain import Explanation
@@ -15,20 +16,21 @@ from passhat.messages import short_repr
 class ChangeReview:
     """What the reviewers of a change should know.
 
-    `comparison` is against the baseline of that name, where there is one; `explanation` is there
-    where the transcripts of the runs were kept. An `informational` review never fails the change.
+    `comparisons` hold each system, by its name, against itself in the baseline; `explanation` is
+    there where the transcripts of the runs were kept. An `informational` review never fails the
+    change.
     """
 
     report: Report
     verdicts: Verdicts | None = None
-    comparison: Comparison | None = None
+    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     baseline: str | None = None
     explanation: Explanation | None = None
     informational: bool = False
 
     def __repr__(self) -> str:
         shown = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
-        return short_repr("ChangeReview", *shown, see=".report, .verdicts, .comparison")
+        return short_repr("ChangeReview", *shown, see=".report, .verdicts, .comparisons")
 
     @property
     def judged(self) -> tuple[Verdict, ...]:

@@ -32,9 +32,11 @@ def change_blocks(review: ChangeReview, options: DisplayOptions) -> list[Block]:
     """What a reviewer reads, the most important first."""
     blocks: list[Block] = [Headline(_headline(review))]
     blocks += [judged(verdict) for verdict in review.judged]
-    if review.comparison is not None:
-        blocks += _before_and_after(review.comparison, review.baseline or "the baseline")
-    else:
+    for name, comparison in review.comparisons.items():
+        whose = f" of {name}" if len(review.report.systems) > 1 else ""
+        blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
+        blocks += _before_and_after(comparison)
+    if not review.comparisons:
         blocks.append(Paragraph("Report", overview(review.report)))
     blocks += _worst(review)
     if review.explanation is not None:
@@ -51,13 +53,12 @@ def _headline(review: ChangeReview) -> str:
     return review.verdicts.sentence
 
 
-def _before_and_after(comparison: Comparison, baseline: str) -> list[Block]:
+def _before_and_after(comparison: Comparison) -> list[Block]:
     rows = tuple(
         _difference_row(one) for one in comparison.differences.values() if one.value is not None
     )
     header = ("in %", "before", "after", "change", "this suite", "tasks like these")
-    blocks: list[Block] = [Section("Before and after", f"against {baseline}")]
-    blocks.append(Table(header=header, rows=rows))
+    blocks: list[Block] = [Table(header=header, rows=rows)]
     moved = differing_tasks(comparison)
     if moved:
         blocks.append(
@@ -98,7 +99,7 @@ def _count(side: tuple[int, int]) -> str:
 def _worst(review: ChangeReview) -> Iterator[Block]:
     for system in review.report.systems:
         failing = [row for row in worst_tasks(system.tasks, MOST_TASKS) if row.passed < row.runs]
-        if failing and review.comparison is None:
+        if failing and system.name not in review.comparisons:
             yield Section(f"Least reliable tasks of {system.name}")
             yield task_table(failing)
 
@@ -110,7 +111,12 @@ def _costs(review: ChangeReview) -> Iterator[str]:
 
 
 def _rows(review: ChangeReview) -> Records:
-    return [] if review.comparison is None else comparison_rows(review.comparison)
+    """The rows of each comparison, with the name of its system."""
+    return [
+        {"system": name, **row}
+        for name, comparison in review.comparisons.items()
+        for row in comparison_rows(comparison)
+    ]
 
 
 def _cases(review: ChangeReview) -> Sequence[TestSuite]:
