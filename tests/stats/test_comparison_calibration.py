@@ -66,7 +66,6 @@ def test_equal_systems_on_few_tasks_are_not_told_apart_more_often_than_stated(ca
     table = calibrated["Equal systems told apart, on few tasks that are nearly all or nothing"]
     for case in ("2, pass^1", "2, pass^4", "6, pass^1", "6, pass^4"):
         assert max(column(table, case)) <= 0.05 + room(0.05, table.repetitions)
-    assert max(column(table, "2, pass^4, residuals alone")) > 0.08
 
 
 def test_calm_histories_raise_no_more_alarms_than_stated(calibrated):

@@ -232,7 +232,7 @@ def _ahead_here(found: Leaders, here: str, streak: str) -> str:
     called = shorten_apart(found.names, LONGEST_NAME)
     rated = [f"{name} ({percent(value)})" for name, value in zip(called, found.values, strict=True)]
     first = rated.pop(found.names.index(here))
-    rest = rated[0] if len(rated) == 1 else f"{len(rated)} others"
+    rest = rated[0] if len(rated) == 1 else plural(len(rated), "other")
     at_once = "" if len(found.compared) == 2 else f" (all {len(found.compared)} compared at once)"
     limit = not_for_others(found.tasks)
     return f"on these tasks {first} is ahead of {rest}{streak}{at_once}, though {limit}"
