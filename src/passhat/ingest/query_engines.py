@@ -10,7 +10,7 @@ import functools
 import glob
 import importlib.util
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -60,13 +60,11 @@ class Engine(Protocol):
     def fingerprints(self, most: int) -> NDArray[np.uint64]: ...
 
 
-def dataset_files(folder: Path) -> list[Path]:
+def dataset_files(folder: Path) -> Iterator[Path]:
     """The files of a dataset; names that begin with `_` or `.` are not data, as for any engine."""
-    found = []
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
-        found += [Path(here, name) for name in sorted(names) if not name.startswith(("_", "."))]
-    return found
+        yield from (Path(here, name) for name in sorted(names) if not name.startswith(("_", ".")))
 
 
 def quoted(column: str) -> str:
@@ -225,7 +223,7 @@ class _DuckDb:
 
 
 def _parts(path: Path) -> list[Path]:
-    return dataset_files(path) if path.is_dir() else [path]
+    return list(dataset_files(path)) if path.is_dir() else [path]
 
 
 @functools.cache

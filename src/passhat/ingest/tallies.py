@@ -128,8 +128,10 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
 
 def _find_dataset(path: Path) -> _BigTable | None:
     """A folder of Parquet files and nothing else, at any depth: one table in parts."""
-    files = dataset_files(path)
-    if not files or not all(f.suffix == ".parquet" for f in files) or not has_engine():
+    is_empty = next(dataset_files(path), None) is None
+    if is_empty or not all(file.suffix == ".parquet" for file in dataset_files(path)):
+        return None
+    if not has_engine():
         return None
     table = _BigTable(path, "parquet")
     return table if table.engine.rows >= BIG_ROWS else None
