@@ -11,7 +11,7 @@ from passhat.records.trial import FEATURES, Outcome
 
 # A page that lists runs counts none of them: numbers in columns are loaded when one is counted.
 if TYPE_CHECKING:
-    from passhat.history.store import History
+    from passhat.history.database import Database
     from passhat.records import FeatureSums, Source, Tally
 
 OUTCOMES = tuple(map(int, Outcome))
@@ -43,9 +43,9 @@ ON x.system = y.system AND x.task = y.task AND x.sequence = y.last WHERE x.run =
 """
 
 
-def count_in_database(history: History, run: Run, *, features: bool = False) -> list[Tally]:
+def count_in_database(database: Database, run: Run, *, features: bool = False) -> list[Tally]:
     """Counts per task of each system of a run, as the table of its trials would have them."""
-    rows = history.database.execute(_COUNTS, (run.id,)).fetchall()
+    rows = database.execute(_COUNTS, (run.id,)).fetchall()
     counts = {(system, task): row for _, _, system, task, *row in rows}
     # Tasks and systems each in the order in which they first occur.
     order = sorted(counts, key=lambda pair: counts[pair][0])
@@ -54,8 +54,8 @@ def count_in_database(history: History, run: Run, *, features: bool = False) -> 
     read = _Reduced(
         names={row[i + 2]: row[i] for row in rows for i in (0, 1)},
         counts=counts,
-        sums=_feature_rows(history, run) if features else {},
-        families=_families(history, run) if named else {},
+        sums=_feature_rows(database, run) if features else {},
+        families=_families(database, run) if named else {},
         sources=sources_of(run),
     )
     return [
@@ -122,11 +122,11 @@ class _Reduced:
         return found
 
 
-def _feature_rows(history: History, run: Run) -> dict[tuple[int, int, int], Sequence[Any]]:
-    rows = history.database.execute(_FEATURES, (run.id,))
+def _feature_rows(database: Database, run: Run) -> dict[tuple[int, int, int], Sequence[Any]]:
+    rows = database.execute(_FEATURES, (run.id,))
     return {(system, task, outcome): sums for system, task, outcome, *sums in rows}
 
 
-def _families(history: History, run: Run) -> dict[Pair, str]:
-    rows = history.database.execute(_FAMILIES, (run.id,))
+def _families(database: Database, run: Run) -> dict[Pair, str]:
+    rows = database.execute(_FAMILIES, (run.id,))
     return {(system, task): family for system, task, family in rows}

@@ -274,7 +274,7 @@ class History:
 
     def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database."""
-        return count_in_database(self, run, features=features)
+        return count_in_database(self.database, run, features=features)
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
