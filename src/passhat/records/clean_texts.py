@@ -22,14 +22,18 @@ class CleanTexts(Mapping[TranscriptKey, str]):
     {('agent', 'task', 0): '{"answer":"[redacted]"}'}
     """
 
-    __slots__ = ("_texts",)
+    __slots__ = ("_searched", "_texts")
 
     def __init__(self, texts: Mapping[TranscriptKey, str]) -> None:
         self._texts = texts
+        self._searched: set[TranscriptKey] = set()  # those in which there is nothing
 
     def __getitem__(self, key: TranscriptKey) -> str:
         text = self._texts[key]
+        if key in self._searched:
+            return text
         if not shapes_near(text):
+            self._searched.add(key)
             return text
         return msgspec.json.encode(_cleaned(msgspec.json.decode(text))).decode()
 
