@@ -145,6 +145,13 @@ def test_what_cannot_be_known_is_said():
     assert "no transcripts" in verdict(explain(table, {}))
 
 
+def test_tasks_without_transcripts_are_not_said_to_never_go_both_ways():
+    trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
+    page = str(render(explain(trials, {}), "html"))
+    assert "have transcripts of passing and failing runs" in page
+    assert "both pass and fail" not in page
+
+
 def test_an_answer_without_a_cause_says_how_many_runs_would_find_one(explained):
     table = Trials.from_columns(task=["a"] * 2, passed=[True, False])
     said = Transcript(messages=(Turn(role="user", text="Hi"),)).to_json()

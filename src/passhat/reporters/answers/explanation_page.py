@@ -100,9 +100,11 @@ def chip(explanation: Explanation) -> Chip:
 def facts(explanation: Explanation) -> Facts:
     """How many runs failed, and how many tasks can tell why."""
     counts = explanation.counts
+    said = "have transcripts of passing and failing runs"
+    both = said if counts.without_transcript else "both pass and fail"
     return [
         (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
-        (f"{counts.mixed_tasks:,} of {counts.tasks:,}", "tasks both pass and fail"),
+        (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
         (f"{counts.never_passed_tasks:,}", "tasks never pass: nothing to compare with"),
     ]
 
