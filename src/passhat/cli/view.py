@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.journeys.history_files import Log
 
 _BACKGROUND_SECONDS = 1.0
-"""How often it is looked whether the program is in front again."""
+"""Seconds between looks at whether the program is in the foreground again."""
 
 
 @click.command(cls=SectionedCommand)
@@ -118,7 +118,7 @@ def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
 
 
 def _renew_at_enter(renew: Callable[[], str]) -> None:
-    """Print a new address whenever Enter is pressed, as long as this is the program in front."""
+    """Print a new address whenever Enter is pressed, while this is the foreground program."""
     terminal = sys.stdin.fileno()
     while True:
         select.select([terminal], [], [])

@@ -45,7 +45,7 @@ def serve(
     exposed: bool = False,
     token: str | None = None,
     person_header: str | None = None,
-    started: Callable[[str, Callable[[], str] | None], None] = print,
+    started: Callable[[str, Callable[[], str] | None], None],
 ) -> None:
     """Serve until interrupted; `started` gets the address to open, and what makes a new one.
 

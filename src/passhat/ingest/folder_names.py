@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from passhat.ingest.reader import RUN_WORDS
 from passhat.ingest.small_files import FEWEST_ALIKE, Piece
 from passhat.messages import plural, short
 
@@ -21,21 +22,17 @@ _FILE_NAME = "file name"
 
 _FOLDER_NAME = "folder name"
 
-_RUN_WORDS = r"run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
-
 # Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
-_RUN_FOLDER = re.compile(
-    rf"(?:{_RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE
-)
+_RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE)
 # Files of runs; a date in the name of a file may well be that of a model's release.
-_RUN_FILE = re.compile(rf"(?:(?:{_RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
+_RUN_FILE = re.compile(rf"(?:(?:{RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
 _PIECE_WORDS = (
     r"part|piece|shard|chunk|batch|split|slice|worker|rank|results?|outputs?|logs?|evals?|"
     r"rows?|records?|rollouts?|episodes?|samples?|tasks?|cases?|instances?|examples?|items?"
 )
 # Names that no system has: shard-00003, 17, 2026-11-16T00-12-00, 3f9c01b2, a UUID.
 _PIECE_FILE = re.compile(
-    rf"(?:(?:{_RUN_WORDS}|{_PIECE_WORDS})[ ._-]?)*"
+    rf"(?:(?:{RUN_WORDS}|{_PIECE_WORDS})[ ._-]?)*"
     r"(?:\d[\dTZ:_.+-]*|[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
     re.IGNORECASE,
 )

@@ -15,6 +15,9 @@ from passhat.records.key_shapes import beginning
 from passhat.records.source import LEFT_OUT, Facts
 from passhat.records.transcript import Transcript
 
+RUN_WORDS = "run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
+"""What files and folders of runs are called before their number: a part of a pattern."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # Statistics that should be equal differ by rounding, and a tie counts as at least as extreme.
 _TIE = 1e-9
-# Of the range of normal values: beyond eight standard deviations there is nothing to sum, and steps
+# Of the range of normal values (scipy.stats.studentized_range, which takes a second to load, with
+# endless degrees of freedom): beyond eight standard deviations there is nothing to sum, and steps
 # of a tenth are exact to the last digit (the trapezoid rule on a smooth bell).
 _NODE_STEP = 0.1
 _NODES = np.arange(-8, 8.05, _NODE_STEP)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, columns_of, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -26,7 +26,7 @@ recognises = has_keys("testcase tests_outcomes")
 
 # 2024-12-21-18-41-18--gpt-4o-diff, with or without the number of a repeat behind it.
 _RUN = re.compile(
-    r"\d{4}-?\d\d-?\d\d[-\d]*-(.*?)(?:[-_]?(?:run|trial|seed|rep|try)[-_]?\d+)?", re.IGNORECASE
+    rf"\d{{4}}-?\d\d-?\d\d[-\d]*-(.*?)(?:[-_]?(?:{RUN_WORDS})[-_]?\d+)?", re.IGNORECASE
 )
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, columns_of, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -56,7 +56,7 @@ class _Answer(msgspec.Struct):
 
 
 # Folders of runs: run-3, 0004, 2026-11-16T00-12-00; v0.11.0 and 2026-11-16-fixed say what was run.
-_RUN_FOLDER = re.compile(r"(?:run|trial|seed|rep|repeat)?[ _-]?\d{1,6}|[\dTZ:_.-]+", re.IGNORECASE)
+_RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|[\dTZ:_.-]+", re.IGNORECASE)
 
 
 def recognises(document: Document) -> bool:
