@@ -69,6 +69,11 @@ class Sheet:
         cells = _decoded(self.columns.get(first, [None] * len(self)))
         return [_inside(cell, rest) for cell in cells]
 
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """The cells of each row in these columns, by column; each column is decoded once."""
+        for cells in zip(*map(self.cells, columns), strict=True):
+            yield dict(zip(columns, cells, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Undecoded:

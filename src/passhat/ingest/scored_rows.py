@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from passhat.errors import ReadError
 from passhat.ingest.reader import TrialTable, columns_of, first_line
 from passhat.messages import few, short, short_value
@@ -84,6 +86,25 @@ def scored_table(
         read_as={"outcome": f"{shown} of 1 passes", "score": shown, **(read_as or {})},
         left_out=[*([f"scores {few(others)}"] if others else []), *left_out],
     )
+
+
+def scores_in(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The cells of the columns whose names begin with a prefix, by the rest of the name.
+
+    >>> scores_in({"id": 3, "feedback.exact": 1}, "feedback.")
+    {'exact': 1}
+    """
+    return {name.removeprefix(prefix): row[name] for name in row if name.startswith(prefix)}
+
+
+def object_in(cell: Any) -> Mapping[str, Any]:
+    """The object in a cell, or in the JSON text of a cell; empty where there is none."""
+    if isinstance(cell, str) and cell.lstrip().startswith("{"):
+        try:
+            cell = msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+    return cell if isinstance(cell, Mapping) else {}
 
 
 def _others(chosen: str, scorers: Sequence[str]) -> str:
