@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.reader import TrialTable, columns_of, first_line
+from passhat.ingest.reader import TrialTable, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -75,10 +75,10 @@ def scored_table(
     notes = []
     if others and mapping.scorer is None:
         notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
-    columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
+    trials = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
-    return TrialTable(
-        columns=columns_of(columns),
+    return TrialTable.of_rows(
+        trials,
         notes=notes,
         entry=entry,
         numbers=numbers,

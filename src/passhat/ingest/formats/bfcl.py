@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -82,7 +82,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         _row(system, category, task, answer, failures.get(task))
         for task, answer in zip(tasks, answers, strict=True)
     ]
-    return TrialTable(columns=columns_of(rows), entry="entry", submission=_evaluation(document))
+    return TrialTable.of_rows(rows, entry="entry", submission=_evaluation(document))
 
 
 def _is_answers(document: Document) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -71,8 +71,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
     passes = "base_status and plus_status are pass" if plus else "base_status is pass"
-    return TrialTable(
-        columns=columns_of(_rows(_system(document), results, plus=plus)),
+    return TrialTable.of_rows(
+        _rows(_system(document), results, plus=plus),
         entry="sample",
         read_as={"outcome": passes},
         left_out=() if plus or mapping.scorer != "base" else ("plus_status",),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
+from passhat.ingest.reader import Named, Reading, TrialTable, first_line, seconds_between, sum_of
 from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
 from passhat.messages import few, short
@@ -31,19 +31,13 @@ READING = Reading(
     companions=("trajectory.json", "config.json"),
 )
 
-Number = TypeVar("Number", int, float)
-
 _STEPS = "steps"
 """The folder of a trial that has a folder for each of its steps."""
 
 
-class _ModelInfo(msgspec.Struct):
-    name: str = ""
-
-
 class _AgentInfo(msgspec.Struct):
     name: str = "agent"
-    model_info: _ModelInfo | None = None
+    model_info: Named | None = None
 
 
 class _AgentResult(msgspec.Struct):
@@ -115,9 +109,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
     reward, notes = _reward(document, rewards, mapping.scorer)
     graded = mapping.scorer or "reward"
-    return TrialTable(
-        columns=columns_of([_row(trial, reward)]), notes=notes, entry="trial", graded=graded
-    )
+    return TrialTable.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -210,7 +202,7 @@ def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
         "tokens_in": result.n_input_tokens,
         "tokens_out": result.n_output_tokens,
         "cost": result.cost_usd,
-        "seconds": _sum(times),
+        "seconds": sum_of(times),
         "tool_calls": calls if isinstance(calls, (int, float)) else None,
         "started": trial.started_at,
         "error": first_line(error) or ("no verifier result" if reward is None else None),
@@ -221,12 +213,7 @@ def _of_steps(steps: Sequence[_StepResult]) -> _AgentResult:
     """What the steps of a trial took together, where the trial itself does not say it."""
     taken = [step.agent_result for step in steps if step.agent_result is not None]
     return _AgentResult(
-        n_input_tokens=_sum(one.n_input_tokens for one in taken),
-        n_output_tokens=_sum(one.n_output_tokens for one in taken),
-        cost_usd=_sum(one.cost_usd for one in taken),
+        n_input_tokens=sum_of(one.n_input_tokens for one in taken),
+        n_output_tokens=sum_of(one.n_output_tokens for one in taken),
+        cost_usd=sum_of(one.cost_usd for one in taken),
     )
-
-
-def _sum(values: Iterable[Number | None]) -> Number | None:
-    found = [value for value in values if value is not None]
-    return sum(found[1:], start=found[0]) if found else None

@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
@@ -89,9 +89,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for failure in report.failures
     ]
     notes = _notes(report, mapping.scorer)
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="case", graded=mapping.scorer or "score"
-    )
+    return TrialTable.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
