@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document, Kind
+from passhat.messages import few, short
 from passhat.records.column_names import ColumnMap
 from passhat.records.key_shapes import beginning
 from passhat.records.source import LEFT_OUT, Facts
@@ -152,6 +154,26 @@ def has_keys(*alternatives: str) -> Callable[[Document], bool]:
     """Recognises documents whose first entry has all the keys of one alternative: "id passed"."""
     keys = [names.split() for names in alternatives]
     return lambda document: any(document.has(*names) for names in keys)
+
+
+def choose_score(
+    file: str, kind: str, known: Sequence[str], chosen: str | None
+) -> tuple[str | None, list[str]]:
+    """Which of the scores in a file is read, and a note on the others.
+
+    `scorer` chooses one; without it the first is read.
+
+    >>> choose_score("a.json", "metric", ["exact", "f1"], None)
+    ('exact', ['metric "exact" was read; there is also f1 (choose with `scorer`)'])
+    """
+    if chosen is not None and known and chosen not in known:
+        raise ReadError(f'{file}: has no {kind} "{short(chosen)}"; it has {few(known)}')
+    if chosen is not None or len(known) < 2:
+        return chosen if chosen in known else next(iter(known), None), []
+    first, *others = known
+    return first, [
+        f'{kind} "{short(first)}" was read; there is also {few(others)} (choose with `scorer`)'
+    ]
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:

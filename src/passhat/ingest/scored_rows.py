@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.reader import TrialTable, first_line
+from passhat.ingest.reader import TrialTable, choose_score, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -72,9 +72,7 @@ def scored_table(
             f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
         )
     others = [scorer for scorer in scorers if scorer != chosen]
-    notes = []
-    if others and mapping.scorer is None:
-        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
+    _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
     trials = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
     return TrialTable.of_rows(
@@ -124,13 +122,12 @@ def _chosen(
     default: Callable[[Collection[str]], str] | None,
 ) -> str:
     wanted = mapping.scorer or mapping.score or None
-    if wanted is not None and wanted not in scorers:
-        raise ReadError(f'{name}: has no score "{short(wanted)}"; it has {few(scorers)}')
-    if not scorers:
+    chosen, _ = choose_score(name, "score", scorers, wanted)
+    if chosen is None:
         raise ReadError(f"{name}: has no score, so nothing says what passed")
-    if wanted is None and default is not None:
-        return default(usual)
-    return wanted or usual[0]
+    if wanted is not None:
+        return chosen
+    return usual[0] if default is None else default(usual)
 
 
 def _trial(

@@ -8,12 +8,18 @@ from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Named, Reading, TrialTable, first_line, seconds_between, sum_of
+from passhat.ingest.reader import (
+    Named,
+    Reading,
+    TrialTable,
+    choose_score,
+    first_line,
+    seconds_between,
+    sum_of,
+)
 from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
-from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
@@ -107,7 +113,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         return TrialTable(columns={})
     trial = document.decode(_Trial)
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
-    reward, notes = _reward(document, rewards, mapping.scorer)
+    name, notes = choose_score(document.name, "reward", _main_first(rewards), mapping.scorer)
+    reward = rewards.get(name) if name else None
     graded = mapping.scorer or "reward"
     return TrialTable.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
 
@@ -141,10 +148,11 @@ def _checks(
     most = end_room(document.limits.max_transcript) // len(places)
     for place, step in itertools.zip_longest(places, steps):
         printed = sibling_text(document, *place, "verifier", "test-stdout.txt", most=most)
-        rewards = step.verifier_result.rewards if step and step.verifier_result else None
+        found = step.verifier_result.rewards if step and step.verifier_result else None
+        rewards = [found[name] for name in _main_first(found)] if found else []
         if printed or rewards:
             target = f"verifier of {step.step_name}" if step else "verifier"
-            yield Check(target=target, score=_main_reward(rewards or {}), message=printed)
+            yield Check(target=target, score=next(iter(rewards), None), message=printed)
 
 
 def _turns(step: _Step) -> Iterator[Turn]:
@@ -165,24 +173,9 @@ def _is_job(document: Document) -> bool:
     return document.has("n_total_trials", "stats")
 
 
-def _reward(
-    document: Document, rewards: dict[str, float], chosen: str | None
-) -> tuple[float | None, list[str]]:
-    if chosen is not None and rewards and chosen not in rewards:
-        raise ReadError(f'{document.name}: has no reward "{short(chosen)}"; it has {few(rewards)}')
-    name = chosen or _main_name(rewards)
-    others = [other for other in rewards if other != name]
-    notes = [f'reward "{name}" was read; trials also have {few(others)}'] if others else []
-    return (rewards.get(name) if name else None), notes
-
-
-def _main_name(rewards: Mapping[str, float]) -> str | None:
-    return "reward" if "reward" in rewards else next(iter(rewards), None)
-
-
-def _main_reward(rewards: Mapping[str, float]) -> float | None:
-    name = _main_name(rewards)
-    return None if name is None else rewards[name]
+def _main_first(rewards: Mapping[str, float]) -> list[str]:
+    """The names of the rewards; the one that is called so decides where there are several."""
+    return sorted(rewards, key=lambda name: name != "reward")
 
 
 def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
@@ -149,11 +149,6 @@ def _check(name: str, found: _SpokenEvaluation) -> Check:
 def _notes(report: _Report, scorer: str | None) -> list[str]:
     names = dict.fromkeys(name for case in report.cases for name in case.assertions)
     scores = dict.fromkeys(name for case in report.cases for name in case.scores)
-    if scorer is not None:
-        return []
-    if len(names) > 1:
+    if scorer is None and len(names) > 1:
         return [f"a case passes when all its assertions hold: {few(names)}"]
-    if not names and len(scores) > 1:
-        first, *others = scores
-        return [f'score "{first}" was read; the report also has {few(others)}']
-    return []
+    return [] if scorer or names else choose_score(report.name, "score", list(scores), None)[1]
