@@ -14,7 +14,7 @@ from passhat.ingest.reader import TrialTable, choose_score, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import LETTER_GRADES, error_text, is_missing, number, outcome_of
+from passhat.records.outcome_words import error_text, is_missing, outcome_of, score_of
 
 NOT_SCORED = "not scored"
 
@@ -162,10 +162,8 @@ def _ending(score: Any, error: str | None) -> dict[str, Any] | None:
 
 def _value(score: Any) -> float | None:
     """A number, a letter grade, or a word of success or failure as 1 or 0."""
-    if isinstance(score, str) and score.strip().lower() in LETTER_GRADES:
-        return LETTER_GRADES[score.strip().lower()]
     try:
-        return number(score)
+        return score_of(score)
     except ValueError:
         outcome = outcome_of(score)
         return None if outcome in (None, Outcome.ERRORED) else float(outcome)

@@ -18,13 +18,13 @@ from passhat.records.column_names import (
     verdict_columns,
 )
 from passhat.records.outcome_words import (
-    LETTER_GRADES,
     ColumnCondition,
     error_text,
     is_missing,
     letter_grades,
     number,
     outcomes_of,
+    score_of,
 )
 from passhat.records.trial import FEATURES, Outcome
 
@@ -377,10 +377,8 @@ def _number(cell: Any) -> float:
 
 
 def _by_score(cell: Any) -> Outcome | None:
-    if isinstance(cell, str) and cell.strip().lower() in LETTER_GRADES:
-        return Outcome(LETTER_GRADES[cell.strip().lower()] >= 1)
     try:
-        return None if is_missing(cell) else Outcome(number(cell) >= 1)
+        return None if is_missing(cell) else Outcome(score_of(cell) >= 1)
     except ValueError:
         return None
 
