@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, probability
 from passhat.stats.sequential.verdicts import error_rates
 from passhat.stats.special import bdtr, bdtrc

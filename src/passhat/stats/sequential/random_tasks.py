@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
 from typing import Protocol, Self
 
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, whole_number
 from passhat.stats.sequential.confidence_sequences import BettingSequence
 from passhat.stats.sequential.draws import (

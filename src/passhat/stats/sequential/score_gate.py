@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Self
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_designs import fixed_design

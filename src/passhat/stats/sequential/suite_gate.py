@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats, one_of, whole_number
 from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
 from passhat.stats.sequential.projection import (
