@@ -16,10 +16,9 @@ The upper end is the lower end of the losses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import count_cells, together
 from passhat.stats.mean_intervals import few_strays_bound, student_quantile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -22,6 +22,7 @@ from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.defaults import COMPARED_KS, CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally

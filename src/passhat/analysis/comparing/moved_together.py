@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.provenance import ReportOptions
+from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import Arms, excess, longer_arms

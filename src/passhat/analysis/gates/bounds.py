@@ -6,7 +6,7 @@ intervals: one at 1 - 2 alpha, whose near end is missed with chance alpha, and o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -21,6 +21,7 @@ from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.targets import Target
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.derived_intervals import hull

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -38,6 +38,7 @@ from passhat.analysis.reports.disturbances import (
 from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.subject import check_subject, refuse_file

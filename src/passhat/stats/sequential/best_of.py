@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats, probability, score_array, whole_number
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Literal
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import probability, whole_number
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import log, log1p, sqrt
 from typing import Self
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import pass_hat_k

@@ -8,12 +8,12 @@ whose results do not depend on this one, so the guarantee holds at any concurren
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Self
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.sequential.verdicts import Observed, SetAside
 
 Score = float | SetAside

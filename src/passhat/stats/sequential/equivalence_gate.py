@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import ClassVar, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState

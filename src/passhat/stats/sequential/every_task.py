@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.operating import OperatingCharacteristics

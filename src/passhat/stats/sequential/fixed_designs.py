@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, probability
 from passhat.stats.sequential.verdicts import error_rates
 from passhat.stats.special import bdtr, bdtrc

@@ -20,13 +20,14 @@ a drift. Its error rates are simulated in bench/calibrate/outages.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Any
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, probability, whole_number
 from passhat.stats.sequential.verdicts import SET_ASIDE, SetAside
 

@@ -7,12 +7,13 @@ last axis runs over tasks. A bet multiplies the wealth by 1 + stake (x - centre 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.special import expit, logit
 

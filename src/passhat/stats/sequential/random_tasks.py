@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
 from typing import ClassVar, Protocol, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, whole_number
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.confidence_sequences import BettingSequence

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.fixed_designs import fixed_design
 from passhat.stats.sequential.projection import Wealth, predicted

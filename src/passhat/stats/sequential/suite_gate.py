@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats, one_of, whole_number
 from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
 from passhat.stats.sequential.projection import (

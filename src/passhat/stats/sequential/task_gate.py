@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
 from typing import Literal, Self, get_args
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import one_of, probability, whole_number
 from passhat.stats.sequential import task_designs
 from passhat.stats.sequential.confidence_sequences import confidence_sequence

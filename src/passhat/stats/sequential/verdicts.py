@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 
 if TYPE_CHECKING:
     from passhat.stats.estimate import Interval
