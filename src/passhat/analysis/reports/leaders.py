@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
 from passhat.stats.group_spread import arm_ratios, stretched
 from passhat.stats.multiplicity import tukey_level
 from passhat.stats.passk import task_values
-from passhat.stats.ranking import Ranking, rank_systems
 from passhat.stats.suite_mean import suite_estimate
+
+if TYPE_CHECKING:
+    from passhat.stats.ranking import Ranking
 
 
 def find_leaders(
@@ -54,6 +57,8 @@ _First = tuple[Sequence[int], Sequence[Sequence[int]], Scope, str]
 def _leaders_among(
     judged: Sequence[SystemReport], tallies: Sequence[Tally], k: int, confidence: float, seed: int
 ) -> Leaders | Unavailable:
+    from passhat.stats.ranking import rank_systems
+
     tasks, values = value_table(
         [one.tasks.names for one in judged],
         [task_values(one.tasks.runs, one.tasks.passed, k) for one in judged],
