@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from passhat.analysis.comparing.days import Days
-from passhat.analysis.gates.bounds import Subject
 from passhat.analysis.gates.contest import Contest
 from passhat.analysis.gates.demands import (
     BestOfDemand,
@@ -36,6 +35,7 @@ from passhat.analysis.reports.disturbances import (
     find_disturbances,
 )
 from passhat.analysis.reports.evidence import error_policy
+from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
