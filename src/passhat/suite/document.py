@@ -33,11 +33,9 @@ LIMITS = {
     "gt": "exclusiveMinimum",
     "le": "maximum",
     "lt": "exclusiveMaximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
     "pattern": "pattern",
-}
-LENGTHS = {
-    "string": {"min_length": "minLength", "max_length": "maxLength"},
-    "array": {"min_length": "minItems", "max_length": "maxItems"},
 }
 
 # In the order of the page.
@@ -164,9 +162,12 @@ def _annotated_schema(
         elif isinstance(note, Reads) and note.schema:
             found = _any_of([note.schema, found])
         elif isinstance(note, Meta):
-            words = LENGTHS["array" if "items" in found else "string"] | LIMITS
-            limits = {word: getattr(note, name) for name, word in words.items()}
-            found |= {word: limit for word, limit in limits.items() if limit is not None}
+            limits = {word: getattr(note, name) for name, word in LIMITS.items()}
+            found |= {
+                word.replace("Length", "Items") if "items" in found else word: limit
+                for word, limit in limits.items()
+                if limit is not None
+            }
     return found
 
 

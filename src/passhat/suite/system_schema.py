@@ -25,7 +25,6 @@ from passhat.suite.fields import (
     Texts,
     Url,
 )
-from passhat.suite.problems import not_a_text
 
 
 class ReferenceModel(Part):
@@ -43,9 +42,8 @@ Reference = Annotated[ReferenceModel, Short("text")]
 def _named(value: Any) -> Any:
     if not isinstance(value, list):
         return value
-    for name in value:
-        if not isinstance(name, str):
-            raise ValueError(not_a_text(name))  # noqa: TRY004
+    if not all(isinstance(name, str) for name in value):
+        raise ValueError("should be a list of names, or names and values")
     return {name: {"env": name} for name in value}
 
 
