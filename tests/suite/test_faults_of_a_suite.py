@@ -124,6 +124,10 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
             "judge needs a model: add judge: to the suite",
         ),
         (
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{not: {not: {judge: nice?}}}]}]",
+            "judge needs a model: add judge: to the suite",
+        ),
+        (
             "agents: [{name: a, model: o3, prompt: hi, expect: [{regex: null}]}]",
             "regex needs a value",
         ),

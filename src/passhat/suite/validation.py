@@ -16,7 +16,7 @@ from msgspec import Meta
 from passhat.messages import closest, plural
 from passhat.suite.fields import Part, Reads, Short
 from passhat.suite.problems import Path, Problem, did_you_mean, dotted, shown
-from passhat.suite.schema import AgentModel, DefaultsModel, SuiteModel
+from passhat.suite.schema import AgentPart, DefaultsPart, SuitePart
 from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import Tree
 
@@ -66,13 +66,13 @@ LIMITS = {
 }
 
 
-def validate(tree: Tree) -> tuple[SuiteModel | None, list[Problem]]:
+def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
     """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
         return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
     reader = _Reader(tree)
-    suite = reader.read(SuiteModel, tree.value, ())
+    suite = reader.read(SuitePart, tree.value, ())
     return (None if reader.problems else suite), reader.problems
 
 
@@ -197,13 +197,13 @@ def _check_limits(limits: Meta, value: Any) -> None:
 
 
 def _unknown_key(part: type[Part], key: str, path: Path) -> str:
-    if part is AgentModel and key in SYSTEM_KINDS:
+    if part is AgentPart and key in SYSTEM_KINDS:
         return (
             f'"{key}" is not a key of {dotted(path)}, which is a model with a task: write '
             f"`{key}:` under systems: (with a name), and what it is asked under tasks:"
         )
     known = list(chain.from_iterable(part.spellings().values()))
-    if part is SuiteModel and key in DefaultsModel.spellings():
+    if part is SuitePart and key in DefaultsPart.spellings():
         return f'"{key}" is not a key of a suite: write it under defaults:, or in a task'
     near = closest(key, [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
     hint = did_you_mean(OTHER_WORDS.get(near, near) if near else key, known)
