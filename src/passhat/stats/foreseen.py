@@ -21,12 +21,7 @@ from passhat.stats.difficulty_model import prior_weights
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
 from passhat.stats.paired_fit import UNSEEN_OF_PAIRS
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_mean import (
-    FEWEST_FAMILIES,
-    TaskGroups,
-    family_bounds,
-    population_bounds,
-)
+from passhat.stats.population_mean import TaskGroups, family_bounds, population_bounds
 from passhat.stats.power import smallest_count
 from passhat.stats.suite_law import suite_bounds
 
@@ -67,8 +62,7 @@ class PossibleSuites:
     @property
     def by_family(self) -> bool:
         """Whether families are what is sampled, as in the interval of a report."""
-        group = self.group
-        return group is not None and group.repeats and group.families >= FEWEST_FAMILIES
+        return self.group is not None and self.group.many_families
 
     def half_widths(
         self, runs: int, *, k: int, confidence: float, assurance: float = ASSURANCE
@@ -229,8 +223,7 @@ def _half_widths(
     if group is None:
         low, high = population_bounds(values, cells.tasks, confidence)
     else:
-        if group.repeats and not suites.by_family:
-            group = TaskGroups(family=np.arange(suites.tasks), weight=group.weight)
+        group = group.alone() if group.few_families else group
         every = share_of_passing_subsets(np.full(drawn + 1, drawn), np.arange(drawn + 1), k)
         low, high = family_bounds(every[passes], group, confidence)
     return here, (high - low) / 2

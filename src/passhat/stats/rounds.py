@@ -174,7 +174,9 @@ def _round_table(scores: ArrayLike) -> Floats:
         raise ArgumentError("scores", rule, f"{table.ndim} dimensions")
     bad = table[(table < 0) | (table > 1)]
     if bad.size:
-        raise ArgumentError("scores", "must lie in [0, 1], NaN where there is no run", bad[0])
+        raise ArgumentError(
+            "scores", "must lie in [0, 1], NaN where there is no run", float(bad[0])
+        )
     return table[:, ~np.isnan(table).all(axis=0)]
 
 
