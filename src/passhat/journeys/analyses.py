@@ -86,10 +86,12 @@ def compare_results(
     second. Where a side is a run of the history, the spread
     between days is part of it, from five stored runs of the suite on.
     """
+    from passhat.records import Trials
+
     sides, held = _sides(results, only)
     if len(sides) > 2:
         return rank_results(
-            [side.tally() for side in sides],
+            Trials.concat(sides, duplicates=None),
             by=usual_metric(ks),
             confidence=confidence,
             errors=errors,
