@@ -123,7 +123,7 @@ def test_a_reference_that_cannot_be_read_as_the_results_are_names_the_way_out(ca
     told = ("own.csv", "--task", "question", "--against", "all.jsonl")
     done = call("profile", *told)
     assert done.exit_code == 2
-    assert "Reading options hold for RESULTS and REFERENCE alike" in done.stderr
+    assert "Reading options apply to RESULTS and REFERENCE alike" in done.stderr
     convert = re.search(r"passhat (convert own.csv --task question -o mine.jsonl)", done.stderr)[1]
     assert call(*convert.split()).exit_code == 0
     assert call("profile", "mine.jsonl", "--against", "all.jsonl").exit_code == 0
@@ -160,7 +160,7 @@ def test_simulated_trials_are_the_librarys(call, here):
         (["simulate", "--rate", "x=high"], "--rate must be a share or AGENT=SHARE, got 'x=high'"),
         (["simulate", "--rate", "a=0.3", "--rate", "a=0.4"], "--rate must name each agent once"),
         (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
-        (["simulate", "-o", "x.xlsx"], "path must end in .jsonl, .csv, .tsv, .parquet"),
+        (["simulate", "-o", "x.xlsx"], "FILE must end in .jsonl, .csv, .tsv, .parquet"),
         (["simulate", "-o", "no/such.csv"], "No such file or directory"),
         (["plan", "--max-cost", "3"], "--cost-per-run must be given with --max-cost"),
         (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -27,9 +27,18 @@ _BACKGROUND_SECONDS = 1.0
 """Seconds between looks at whether the program is in the foreground again."""
 
 
+class ServingOptions(TypedDict):
+    """Options of `passhat view`, as the arguments of `serve`."""
+
+    host: str
+    port: int
+    token: str | None
+    person_header: str | None
+
+
 @click.command(cls=SectionedCommand)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
-@click.option("--port", type=WholeNumber(0, 65535), default=0, help="A free one by default.")
+@click.option("--host", default="127.0.0.1", help="The interface to listen on.")
+@click.option("--port", type=WholeNumber(0, 65535), default=0, help="The port; 0 is a free one.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
 @click.option(
     "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."
@@ -37,19 +46,23 @@ _BACKGROUND_SECONDS = 1.0
 @click.option(
     "--person-header",
     metavar="NAME",
-    help="The header in which a proxy that knows the token says who asks; else refused.",
+    help="The header in which your proxy names the person; requests without it are refused.",
 )
-@click.option("--no-transcripts", is_flag=True, help="Leave what logs say unread: faster to open.")
+@click.option("--no-transcripts", is_flag=True, help="Do not read transcripts: faster to open.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, transcripts=True, stores=False)
 def view(
-    reading: ReadingOptions, expose: bool, no_transcripts: bool, no_browser: bool, **given: Any
+    reading: ReadingOptions,
+    expose: bool,
+    no_transcripts: bool,
+    no_browser: bool,
+    **given: Unpack[ServingOptions],
 ) -> None:
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
-    RESULTS is a history store, or logs of any tool, which are only read. With none it is the
-    history of this folder, .passhat/history.db. The address that is printed opens one browser,
-    once; Enter prints another. No other machine can reach it.
+    RESULTS is a history store, or logs of any tool, which are only read. Without RESULTS it is the
+    history of this folder, .passhat/history.db. The printed address opens once, in one browser;
+    Enter prints another. No other machine can reach it unless you --expose it.
 
     \b
       passhat view
@@ -96,7 +109,9 @@ def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
     )
 
 
-def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
+def _serve(
+    store: Path | str, title: str, *, quiet: bool, exposed: bool, **how: Unpack[ServingOptions]
+) -> None:
     try:
         from passhat.dashboard.serving import serve
         from passhat.journeys.report_cache import ReportCache
@@ -114,7 +129,7 @@ def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
         if not quiet:
             click.launch(address)
 
-    serve(ReportCache(store, title=title), started=started, **how)
+    serve(ReportCache(store, title=title), exposed=exposed, started=started, **how)
 
 
 def _renew_at_enter(renew: Callable[[], str]) -> None:

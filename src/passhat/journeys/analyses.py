@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat.defaults import CONFIDENCE, PROFILE_KS, SEED
 from passhat.errors import ArgumentError, InputError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.side_by_side import SideBySide
     from passhat.analysis.gates.gate_plan import GatePlan
+    from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
     from passhat.journeys.results import Place
@@ -171,17 +172,37 @@ def profile_results(
     )
 
 
-def plan_results(
-    results: ResultsLike | None = None, *, only: str | None = None, **terms: Any
-) -> Plan:
-    """How many runs and tasks does an answer need? From guesses, or from results that are there.
+class PlanTerms(TypedDict, total=False):
+    """What a plan is for and what it assumes: arguments of `passhat.plan`."""
 
-    `terms` are those of `passhat.plan`: tasks, runs, half_width, difference, power, rate,
-    correlation, cost_ratio, spending, confidence, errors.
+    tasks: int | None
+    runs: int | None
+    half_width: float
+    assurance: float
+    difference: float | None
+    power: float
+    rate: float | None
+    cost_ratio: float | None
+    confidence: float
+    errors: ErrorPolicy
+
+
+def plan_results(
+    results: ResultsLike | None = None,
+    *,
+    only: str | None = None,
+    correlation: float | None = None,
+    spending: Spending | None = None,
+    k: int = 1,
+    **terms: Unpack[PlanTerms],
+) -> Plan:
+    """How many runs and tasks does an answer need? From guesses, or from results you have.
+
+    The arguments are those of `passhat.plan`.
     """
     from passhat.analysis.planning.plan import plan
 
-    return plan(_seen(results, only), **terms)
+    return plan(_seen(results, only), correlation=correlation, spending=spending, k=k, **terms)
 
 
 def plan_gates(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat.journeys.answer_source import choose_source
 from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare
-from passhat.journeys.run_request import RunRequest
+from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
 from passhat.suite import refuse_unknown_models
 
@@ -54,11 +54,14 @@ class RunPlan(TypedDict):
 
 
 def plan_run(
-    suite: Suite | str | Path | None = None, *, store: str | Path | None = None, **request: Any
+    suite: Suite | str | Path | None = None,
+    *,
+    store: str | Path | None = None,
+    **terms: Unpack[RunTerms],
 ) -> RunPlan:
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     path, loaded = load(suite)
-    return plan_of(prepare(loaded, RunRequest(suite=path, **request), store=store))
+    return plan_of(prepare(loaded, RunRequest(suite=path, **terms), store=store))
 
 
 def plan_lines(plan: RunPlan) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -18,6 +18,30 @@ if TYPE_CHECKING:
 
 FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes", "max_calls"})
 """Options that a resumed run may be given anew: how fast and how far it goes, not what is run."""
+
+
+class RunTerms(TypedDict, total=False):
+    """The arguments of `run_suite` that say what is run: the fields of a RunRequest but `suite`."""
+
+    only: tuple[str, ...]
+    tasks: tuple[str, ...]
+    tags: tuple[str, ...]
+    runs: int | None
+    seed: int | None
+    require: tuple[str, ...]
+    until_settled: bool
+    coverage_threshold: float | None
+    max_cost: float | None
+    max_tokens: int | None
+    max_minutes: float | None
+    max_calls: int | None
+    concurrency: int | None
+    cassette: str | None
+    servers: str | None
+    allow_drift: bool
+    compress: bool
+    faults: str | None
+    shard: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
