@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -14,6 +13,7 @@ import click
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.options import WholeNumber
 from passhat.errors import CassetteError, PasshatError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 
 if TYPE_CHECKING:

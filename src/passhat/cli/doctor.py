@@ -6,7 +6,7 @@ import asyncio
 import importlib.util
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +14,7 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.errors import PasshatError, SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
 from passhat.messages import plural

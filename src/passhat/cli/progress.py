@@ -6,12 +6,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import ALL
 from passhat.history.trial_rows import split_texts
 from passhat.records.trial import FEATURES, Outcome, Trial

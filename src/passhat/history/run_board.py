@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import HistoryError
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import is_postgres
 from passhat.history.dead_workers import WORKER, reap
 from passhat.history.leases import Lease

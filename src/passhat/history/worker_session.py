@@ -8,10 +8,10 @@ freezes never blocks the others.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.errors import LostRun
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database, Row
 from passhat.history.dead_workers import CALL_KEY, WORKER, as_json, reap
 from passhat.history.leases import LEASE_SECONDS, open_session, this_process

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.reader import TrialTable, columns_of, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import SEED
 from passhat.errors import ArgumentError, InputError
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import (
     Results,
     ResultsLike,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.defaults import STORE
+from passhat.fast_dataclass import dataclass
 from passhat.history import History
 from passhat.journeys.results import Results, ResultsLike, as_results, renamed
 from passhat.records import Transcripts, Trials

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
 
 from passhat.errors import RunError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CheckResult,
     CommandSystem,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
 from passhat.errors import RunError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     Amount,
     Budget,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.dirichlet_mean import (
     lower_quantile,

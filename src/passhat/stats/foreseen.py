@@ -9,12 +9,12 @@ very ones that a report prints. A plan then states the width that most of those 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.difficulty_model import prior_weights

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import plural
 from passhat.stats.arguments import (
     Counts,

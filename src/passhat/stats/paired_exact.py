@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.hypergeometric import log_probability
 from passhat.stats.special import ndtr
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, score_array
 from passhat.stats.cells import count_cells
 from passhat.stats.dirichlet_mean import (

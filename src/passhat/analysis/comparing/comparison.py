@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
 from passhat.analysis.comparing.days import Days, including_days
 from passhat.analysis.comparing.differences import (
-    Aligned,
     Difference,
     TaskDifference,
     task_differences,
     task_scores,
 )
-from passhat.analysis.comparing.moved_together import including_what_moved, shared_part
-from passhat.analysis.reports.evidence import Floats, gather, typical_runs
+from passhat.analysis.comparing.moved_together import including_what_moved
+from passhat.analysis.reports.evidence import Evidence, Floats, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
+from passhat.analysis.reports.subject import trials_on
 from passhat.defaults import COMPARED_KS, CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
@@ -121,7 +122,7 @@ def compare(
         have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
         rule = f"must share a task between the two systems ({'; '.join(have)})"
         raise ArgumentError("trials", rule, 0)
-    left, right = (Aligned.of(side, shared) for side in sides)
+    left, right = (side.only(shared) for side in sides)
     differences = _differences(left, right, options, margin)
     tables = _shared_trials(first, second, shared)
     moved = including_what_moved(differences, tables, options, margin)
@@ -137,7 +138,7 @@ def compare(
         seeded=_seeded_difference(first, second, shared, options),
         noise=_noise(left, right, options, widened=moved.differences != differences),
         tasks=task_differences(
-            shared, left, right, options, scores=task_scores(tables, shared, options.errors)
+            left, right, options, scores=task_scores(tables, shared, options.errors)
         ),
         only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
         only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
@@ -156,7 +157,7 @@ def _shared_trials(
         first, second = (first.where(system=name) for name in first.systems)
     if not isinstance(first, Trials) or not isinstance(second, Trials):
         return None
-    return shared_part(first, shared), shared_part(second, shared)
+    return trials_on(first, shared), trials_on(second, shared)
 
 
 def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
@@ -170,13 +171,13 @@ def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[
 
 
 def _differences(
-    left: Aligned, right: Aligned, options: ReportOptions, margin: float | None
+    left: Evidence, right: Evidence, options: ReportOptions, margin: float | None
 ) -> dict[str, Difference]:
-    typical = min(typical_runs(left.runs), typical_runs(right.runs))
+    typical = min(left.typical_runs, right.typical_runs)
     ks = options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
     means = _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
     # where every score is 0 or 1 the mean score is pass^1, and so is its difference
-    graded = left.graded or right.graded
+    graded = not (left.all_or_nothing and right.all_or_nothing)
     suite = _suite_differences(left, right, [k for k in ks if k > 1], options.confidence)
     found = [
         means,
@@ -215,7 +216,7 @@ def _nested(found: Difference, margin: float | None) -> Difference:
     return replace(found, tasks_like_these=wider)
 
 
-def _groups(left: Aligned, right: Aligned) -> _Groups:
+def _groups(left: Evidence, right: Evidence) -> _Groups:
     """Families and weights of the shared tasks, as the first side that has them names them."""
     return (
         right.family if left.family is None else left.family,
@@ -253,8 +254,8 @@ def _of_sums(
 
 
 def _pass_hat(
-    left: Aligned,
-    right: Aligned,
+    left: Evidence,
+    right: Evidence,
     k: int,
     on_suite: Estimate | Unavailable | None,
     options: ReportOptions,
@@ -263,7 +264,7 @@ def _pass_hat(
     if k == 1:
         sides = left.outcomes, right.outcomes
         return _of_sums("pass^1", *sides, options, margin, _groups(left, right))
-    values = left.values(k), right.values(k)
+    values = left.values("pass^k", k), right.values("pass^k", k)
     both = ~np.isnan(values[0]) & ~np.isnan(values[1])
     if on_suite is None:
         none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
@@ -312,7 +313,7 @@ def _alike_difference(
 
 
 def _suite_differences(
-    left: Aligned, right: Aligned, ks: Sequence[int], confidence: float
+    left: Evidence, right: Evidence, ks: Sequence[int], confidence: float
 ) -> dict[int, Estimate | Unavailable]:
     """pass^k on these tasks, for each k that a task has the runs for on both sides."""
     weight = _groups(left, right)[1]
@@ -331,7 +332,7 @@ def _suite_differences(
 
 
 def _noise(
-    left: Aligned, right: Aligned, options: ReportOptions, *, widened: bool
+    left: Evidence, right: Evidence, options: ReportOptions, *, widened: bool
 ) -> NoiseSources | Unavailable:
     """Where the width of the mean score's interval comes from, unless rounds or days add to it."""
     if widened:

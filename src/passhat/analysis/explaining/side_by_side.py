@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from passhat.analysis.explaining.divergence import differing_arguments, nearest_passing
@@ -11,7 +11,7 @@ from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
 from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import closest, listed
 from passhat.records import Trials
 from passhat.records.task_names import first_number, run_number

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.gates.bounds import Subject
 from passhat.analysis.gates.demands import EveryTaskDemand, Gate
 from passhat.analysis.gates.number_gate import error_words, task_evidence
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
 from passhat.analysis.reports.bars import Bars
+from passhat.analysis.reports.subject import Subject
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural
 from passhat.stats.estimate import Estimate, Unavailable

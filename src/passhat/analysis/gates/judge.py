@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from passhat.analysis.comparing.days import Days
-from passhat.analysis.gates.bounds import Subject
 from passhat.analysis.gates.contest import Contest
 from passhat.analysis.gates.demands import (
     BestOfDemand,
@@ -36,8 +35,10 @@ from passhat.analysis.reports.disturbances import (
     find_disturbances,
 )
 from passhat.analysis.reports.evidence import error_policy
+from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.subject import check_subject, refuse_file

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.gates.bounds import Subject, one_sided, runs_to_settle, word_of
+from passhat.analysis.gates.bounds import one_sided, runs_to_settle, word_of
 from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.gates.sentences import bound_sentence, opening, point_sentence
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
+from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import Tally

@@ -8,11 +8,12 @@ import numpy as np
 
 from passhat.analysis.comparing.comparison import Comparison, compare
 from passhat.analysis.comparing.days import Days
-from passhat.analysis.gates.bounds import Subject, reached_often
+from passhat.analysis.gates.bounds import reached_often
 from passhat.analysis.gates.demands import BetterDemand, EquivalentDemand, Gate, NoWorseDemand
 from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
+from passhat.analysis.reports.subject import Subject
 from passhat.messages import listed, plural
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable

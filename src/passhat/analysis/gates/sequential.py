@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.analysis.gates.demands import (
@@ -16,6 +15,7 @@ from passhat.analysis.gates.demands import (
 )
 from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.records import Trial
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.sequential import (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from passhat.analysis.reports.disturbances import find_disturbances, round_table
+from passhat.analysis.reports.disturbances import round_table
 from passhat.analysis.reports.parts import Metric
 from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Trials
@@ -41,18 +41,6 @@ def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tup
     """What moves runs of one system together: rounds, if `disturbed`, and seeds, from five on."""
     rounds = _rounds(trials, errors) if disturbed else None
     return tuple(one for one in (rounds, _seeds(trials, errors)) if one is not None)
-
-
-def groupings_by_system(
-    trials: Trials, errors: ErrorPolicy = "fail"
-) -> Mapping[str, tuple[RunGroups, ...]]:
-    """For each system, what a report of these trials finds that moved its runs together."""
-    found = {}
-    for name in trials.systems:
-        own = trials if len(trials.systems) == 1 else trials.where(system=name)
-        disturbed = bool(find_disturbances(own, errors))
-        found[name] = groupings_of(own, errors, disturbed=disturbed)
-    return found
 
 
 def include_groups(metrics: Sequence[Metric], groupings: Sequence[RunGroups]) -> list[Metric]:

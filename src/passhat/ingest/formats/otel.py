@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
 from passhat.ingest.transcripts.otel_spans import (
