@@ -79,7 +79,10 @@ def test_the_configured_store_is_the_default_wherever_there_is_the_option(here, 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("confidense = 0.9", "'confidense' is not a key that passhat knows. Did you mean 'confidence'?"),
+        (
+            "confidense = 0.9",
+            "'confidense' is not a key that passhat knows. Did you mean",
+        ),
         ("confidence = 95", "confidence must lie strictly between 0 and 1, got 95"),
         ("k = ['two']", "k must be whole numbers, such as [1, 2, 4]"),
         (

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from passhat.cli.baseline_change import change_of_named_run
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     AnalysisOptions,
@@ -18,6 +17,7 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import (
     Output,
+    baseline_tile,
     fitted_failures,
     fitted_transcripts,
     ink_for,
@@ -91,6 +91,7 @@ def report(
       passhat report logs/*.eval --matrix -o matrix.csv -o matrix.md
     """
     from passhat.journeys import report_results
+    from passhat.journeys.stored_runs import change_of_results
 
     results = reading.results()
     subjects: Trials | list[Tally]
@@ -122,7 +123,8 @@ def report(
     elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     if writes_page(output) and len(answer.systems) == 1:
-        page["change"] = change_of_named_run(results, answer.systems[0].name)
+        change = change_of_results(results, system=answer.systems[0].name)
+        page["change"] = baseline_tile(change)
     again = reading.again(errors=analysis["errors"], only=only)
     output.write(
         answer,

@@ -12,16 +12,13 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import click
 
 from passhat.cli.options import SectionedCommand, WholeNumber
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from passhat.journeys.history_files import Log
 
 _BACKGROUND_SECONDS = 1.0
 """Seconds between looks at whether the program is in the foreground again."""
@@ -77,9 +74,9 @@ def view(
 def _store(
     reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
 ) -> tuple[Path | str, str]:
-    """The store to show, and its title; logs are read into a temporary one."""
+    """The store to show, and its title; logs are read into a temporary store."""
     from passhat.history import DEFAULT_PATH, History
-    from passhat.journeys.history_files import keep_logs
+    from passhat.journeys import keep_results
     from passhat.journeys.results import is_store
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
@@ -87,26 +84,19 @@ def _store(
         found = reading.paths[0] if named else DEFAULT_PATH
         with History.open(found, read_only=True) as history:
             return found, history.name
-    logs = (_log(reading, path, transcripts=transcripts) for path in reading.paths)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
-    keep_logs(logs, store)
+    for path in reading.paths:
+        results, started = reading.results(path), _time_written(Path(path))
+        keep_results(results, store=store, started=started, transcripts=transcripts)
     return store, ", ".join(reading.paths)
 
 
-def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
-    from passhat.journeys.history_files import Log
-
-    file = Path(path)
-    written = datetime.fromtimestamp(file.stat().st_mtime, UTC) if file.exists() else None
-    results = reading.results(path)
-    trials, said = results.with_transcripts() if transcripts else (results.trials(), {})
-    return Log(
-        name=file.stem if path != "-" else "standard input",
-        written=None if written is None else written.isoformat(timespec="milliseconds"),
-        trials=trials,
-        transcripts=said,
-    )
+def _time_written(file: Path) -> str | None:
+    if not file.exists():
+        return None
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    return written.isoformat(timespec="milliseconds")
 
 
 def _serve(

@@ -28,7 +28,7 @@ TOKENS_OF_A_SHORT_ANSWER = 20
 
 
 class CostRange(TypedDict):
-    """The range of the bill in dollars, and what it rests on; `high` is null where unknown."""
+    """The range of the cost in dollars, and what it rests on; `high` is null if unknown."""
 
     low: float
     high: float | None
@@ -82,7 +82,7 @@ def plan_of(job: RunJob) -> RunPlan:
     if source.asks_always:
         refuse_unknown_models(suite)
     rule = job.rule()
-    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "nobody is asked")
+    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "no model is called")
     if rule is not None and high is not None:
         # The most it may ask for, at the mean price of a trial; the least is one trial.
         low, high = low / suite.trials, high * rule.planned / suite.trials
@@ -95,8 +95,8 @@ def plan_of(job: RunJob) -> RunPlan:
         "trials": suite.trials if rule is None else rule.planned,
         "sequential": rule is not None,
         "concurrency": suite.concurrency,
-        "models": sorted({model.name for model in _models(suite)}),
-        "servers": {name: _server(suite.servers[name], redactor) for name in _server_names(suite)},
+        "models": sorted({system.model.name for system in suite.model_systems}),
+        "servers": {one.name: _server(one, redactor) for one in suite.used_servers},
         "gates": [gate.require for gate in job.gates],
         "budget": {
             name: value
@@ -123,19 +123,6 @@ def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
         yield "cost", [f"${cost['low']:,.2f} to ${cost['high']:,.2f} ({cost['how']})"]
 
 
-def _models(suite: Suite) -> list[Model]:
-    from passhat.records import ModelSystem
-
-    return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
-
-
-def _server_names(suite: Suite) -> list[str]:
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
-    return list(dict.fromkeys(name for system in systems for name in system.servers))
-
-
 def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
@@ -145,7 +132,7 @@ def _server(server: Server, redactor: Redactor) -> str:
 
 
 def _cost(job: RunJob) -> tuple[float, float | None, str]:
-    """The range of the bill: by earlier runs where there are any, else by rules of thumb."""
+    """The range of the cost: from earlier runs if there are any, else by rules of thumb."""
     low, high, why = _by_experience(job) or _by_rule_of_thumb(job.suite)
     limit = job.suite.budget.max_cost
     if limit is not None and high is not None and high > limit:
@@ -170,7 +157,7 @@ def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
     found = expected_cost(past, planned)
     if not isinstance(found, Estimate) or found.interval is None:
         return None
-    return found.interval.low, found.interval.high, f"as {found.runs} earlier trials were paid"
+    return found.interval.low, found.interval.high, f"from the cost of {found.runs} earlier trials"
 
 
 def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
@@ -185,7 +172,7 @@ def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
             return 0.0, None, f"no price is known for {pairing.system.model.name}"
         low += pairing.runs * least
         high += pairing.runs * most
-    return low, high, "from one short turn a trial to all turns in full length"
+    return low, high, "from one short turn a trial to every turn at full length"
 
 
 def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, float | None]:
