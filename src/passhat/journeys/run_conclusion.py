@@ -15,6 +15,7 @@ from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.recovery import Recovery
     from passhat.analysis.gates.run_answer import Failure, Reasons, RunAnswer, ToolCoverage
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.analysis.reports.report import Report
@@ -56,7 +57,6 @@ def conclude(
 
     A shard is the part of a run that `judges` nothing.
     """
-    from passhat.analysis.comparing.recovery import measure_recovery
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.tool_selection import suite_floors
     from passhat.records import Outcome
@@ -72,9 +72,7 @@ def conclude(
         ),
         trials=trials,
         verdicts=verdicts,
-        recoveries=measure_recovery(
-            trials, variants(suite), ks=suite.ks or None, confidence=confidence
-        ),
+        recoveries=_recoveries(suite, trials, confidence),
         floors=(
             suite_floors(plain_pairings(suite), trials, confidence=confidence) if judges else ()
         ),
@@ -96,6 +94,15 @@ def conclude(
         more_runs=opened.more_runs,
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
+
+
+def _recoveries(suite: Suite, trials: Trials, confidence: float) -> tuple[Recovery, ...]:
+    """How each system that also ran under faults recovers from them."""
+    if not (faulty := variants(suite)):
+        return ()
+    from passhat.analysis.comparing.recovery import measure_recovery
+
+    return measure_recovery(trials, faulty, ks=suite.ks or None, confidence=confidence)
 
 
 def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
@@ -298,7 +305,7 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
 def _ending(kept: dict[str, Any]) -> str:
     """How an attempt ended that met every expectation but did not pass."""
     if kept.get("exit_code"):
-        from passhat.runner.agents.command import exit_sentence
+        from passhat.runner.processes import exit_sentence
 
         return exit_sentence(kept["exit_code"], kept.get("stderr", ""))
     reason = kept.get("stop_reason")

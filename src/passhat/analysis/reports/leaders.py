@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from passhat.analysis.reports.headline_k import is_judged
 from passhat.analysis.reports.parts import Leaders
-from passhat.analysis.reports.ranked_subjects import RankedSubjects, is_behind, rank_subjects
 from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Unavailable
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.ranked_subjects import RankedSubjects
 
 
 def find_leaders(
@@ -35,6 +38,8 @@ def find_leaders(
     judged = [(one, subject) for one, subject in pairs if is_judged(one, k)]
     if len(judged) < 2:
         return Unavailable(f"being ahead takes two systems with a pass^{k}")
+    from passhat.analysis.reports.ranked_subjects import rank_subjects
+
     ranked = rank_subjects(
         [subject for _, subject in judged], f"pass^{k}", k, confidence=confidence, seed=seed
     )
@@ -73,6 +78,8 @@ def _leaders(judged: Sequence[SystemReport], ranked: RankedSubjects, confidence:
 
 def _first_on_one_task(ranked: RankedSubjects, confidence: float) -> list[int]:
     """Given the task, the runs of two systems are independent; all differences hold at once."""
+    from passhat.analysis.reports.ranked_subjects import is_behind
+
     level = 1 - (1 - confidence) / (len(ranked.subjects) - 1)
     places = range(len(ranked.subjects))
     found = [ranked.metric_of(i, confidence=level) for i in places]
