@@ -126,7 +126,7 @@ class JudgedResults:
         return judge(
             trials,
             gates,
-            bars=_bars(loaded) if bars is None else bars,
+            bars=loaded.bars or None if bars is None and loaded is not None else bars,
             baseline=_left_out(gates, everybody, trials)
             | self._named_baselines(gates, everybody.systems),
             errors=errors,
@@ -286,12 +286,6 @@ def _with_terms(demand: GateLike, terms: Mapping[str, Any]) -> GateLike:
     if "task worse" in demand:
         terms = {n: v for n, v in terms.items() if n not in ("evidence", "scope")}
     return {"require": demand, **terms}
-
-
-def _bars(suite: Suite | None) -> dict[str, float] | None:
-    if suite is None:
-        return None
-    return {task.name: task.bar for task in suite.tasks if task.bar is not None} or None
 
 
 def _left_out(gates: Sequence[Gate], everybody: Trials, trials: Trials) -> dict[str, Trials]:
