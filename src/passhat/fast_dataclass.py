@@ -30,7 +30,7 @@ else:
         """A dataclass with slots; the standard library makes the others."""
 
         def decorate(cls):
-            if not slots or not options.keys() <= _KNOWN or _is_special(cls):
+            if not slots or not options.keys() <= _KNOWN or _is_special(cls, **options):
                 return dataclasses.dataclass(slots=slots, **options)(cls)
             return _with_slots(cls, **options)
 
@@ -78,13 +78,14 @@ def _arguments(cls: Any) -> tuple[list[str], Callable[[object], tuple[Any, ...]]
     return names, _values(names)
 
 
-def _is_special(cls: type) -> bool:
-    """Whether a class inherits fields, sets attributes itself or has fields of another kind."""
-    if type(cls) is not type or "__setattr__" in cls.__dict__:
-        return True
+def _is_special(cls: type, *, frozen: bool = False, **_: bool) -> bool:
+    """Whether a class sets attributes itself, or has fields or a base of another kind."""
     kinds = " ".join(map(str, cls.__annotations__.values()))
-    return hasattr(cls, "__dataclass_fields__") or any(
-        marker in kinds for marker in ("ClassVar", "InitVar", "KW_ONLY")
+    params = getattr(cls, "__dataclass_params__", None)
+    return (
+        any(marker in kinds for marker in ("ClassVar", "InitVar", "KW_ONLY"))
+        or "__setattr__" in cls.__dict__
+        or (params is not None and params.frozen != frozen)
     )
 
 
@@ -96,11 +97,15 @@ def _with_slots(
     eq: bool = True,
     repr: bool = True,  # noqa: A002
 ) -> Any:
-    every = {
+    inherited: dict[str, Any] = {}
+    for base in cls.__mro__[:0:-1]:
+        inherited |= getattr(base, "__dataclass_fields__", {})
+    own = {
         name: _field(name, kind, cls.__dict__.get(name, MISSING), kw_only=kw_only)
         for name, kind in cls.__annotations__.items()
     }
-    left_out = {*every, "__dict__", "__weakref__"}
+    every = inherited | own
+    left_out = {*own, "__dict__", "__weakref__"}
     body = {name: value for name, value in cls.__dict__.items() if name not in left_out}
     methods = _methods(list(every.values()), frozen=frozen, eq=eq, repr_=repr)
     made: Any = type(cls)(
@@ -109,7 +114,7 @@ def _with_slots(
         methods
         | body
         | {
-            "__slots__": tuple(every),
+            "__slots__": tuple(name for name in own if name not in inherited),
             "__match_args__": tuple(n for n, one in every.items() if one.init and not one.kw_only),
             "__dataclass_fields__": every,
             "__dataclass_params__": _parameters(frozen=frozen, eq=eq, repr_=repr),

@@ -139,7 +139,7 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
 
     Of a run so large that its report is made from counts, that is nothing.
     """
-    from passhat.analysis.reports.grouped_metrics import groupings_by_system
+    from passhat.analysis.reports.subject import groupings_by_system
     from passhat.history.trial_rows import ROUND_COLUMNS
 
     if not 0 < run.trials < COUNTED_IN_STORE:

@@ -24,9 +24,9 @@ from passhat.records import (
     ToolCall,
     Trial,
 )
-from passhat.runner.agents.command import exit_sentence
 from passhat.runner.agents.conversation import Conversation, transcript
 from passhat.runner.faults import reaction
+from passhat.runner.processes import exit_sentence
 
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
 """Holds an observation against the expectations of a task."""

@@ -67,6 +67,11 @@ class Ranking:
     seed: int | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def first(self) -> list[int]:
+        """The positions of the systems that may truly be first, the best mean first."""
+        return [i for i in self.order if self.rank_sets[i][0] == 1]
+
 
 def rank_systems(
     values: ArrayLike,

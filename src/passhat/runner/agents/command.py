@@ -20,9 +20,6 @@ from passhat.runner.processes import Tail, end_group, inherited_environment, sta
 MOST_OUTPUT = 2**20
 """Bytes of output that are kept: the last ones, for the result is at the end."""
 
-LONGEST_WORD = 160
-"""Characters of the last line on stderr that a reason quotes."""
-
 
 class CommandAgent:
     """Runs the command of a system and reads its outcome."""
@@ -83,18 +80,6 @@ class CommandAgent:
         if (report := read_coding_tool(stdout)) is not None:
             return report
         return None if self._system.outcome == "expect" else last_report(stdout)
-
-
-def exit_sentence(code: int, stderr: str) -> str:
-    r"""How a program ended, with its last word on stderr.
-
-    >>> exit_sentence(7, "loading\nkaboom\n")
-    'exit code 7: kaboom'
-    """
-    said = stderr.strip().rpartition("\n")[2].strip()
-    if len(said) > LONGEST_WORD:
-        said = f"{said[:LONGEST_WORD]}…"
-    return f"exit code {code}" + (f": {said}" if said else "")
 
 
 def last_report(stdout: str) -> dict[str, object] | None:

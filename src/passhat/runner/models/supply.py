@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 from passhat.errors import SuiteError
 from passhat.records import SCRIPTED, Model, TokenUsage
 from passhat.records.providers import LOCAL
-from passhat.runner.local_model import LocalServer, find_weights
-from passhat.runner.models.catalog import DIALECTS, locate
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
-from passhat.runner.models.endpoint import CallLog, Endpoint, http_client
 from passhat.runner.models.exchange import ChatModel, Reply, Request
-from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.prices import Pricing, pricing
 from passhat.runner.models.scripted import Scripted
 
 if TYPE_CHECKING:
     import httpx2
+
+    from passhat.runner.local_model import LocalServer
+    from passhat.runner.models.endpoint import CallLog
 
 
 class ModelSupply:
@@ -54,6 +53,8 @@ class ModelSupply:
     def client(self) -> httpx2.AsyncClient:
         """The one HTTP client of the run."""
         if self._client is None:
+            from passhat.runner.models.endpoint import http_client
+
             self._client = http_client()
         return self._client
 
@@ -72,6 +73,8 @@ class ModelSupply:
 
         `remote` is the provider's name for it, where that is known.
         """
+        from passhat.runner.models.endpoint import Endpoint
+
         found = await self.model(model)
         return await found.find(request, remote) if isinstance(found, Endpoint) else None
 
@@ -96,10 +99,17 @@ class ModelSupply:
             return None
         if model.name == SCRIPTED:
             return pricing(SCRIPTED, provider=None, prices=model.prices)
+        from passhat.runner.models.catalog import locate
+
         at = locate(model, self._environment)
         return pricing(at.model, provider=at.prices, prices=model.prices)
 
     async def _make_local(self, model: Model) -> ChatModel:
+        from passhat.runner.local_model import LocalServer, find_weights
+        from passhat.runner.models.catalog import DIALECTS
+        from passhat.runner.models.endpoint import Endpoint
+        from passhat.runner.models.openai_chat import OPENAI_CHAT
+
         weights = find_weights(model.name, directory=self._directory)
         async with self._starting:
             if weights not in self._local:
@@ -118,6 +128,9 @@ class ModelSupply:
         if model.name == SCRIPTED:
             price = pricing(SCRIPTED, provider=None, prices=model.prices)
             return Scripted(model.script, price=price if model.prices else None)
+        from passhat.runner.models.catalog import locate
+        from passhat.runner.models.endpoint import Endpoint
+
         at, client = locate(model, self._environment), self.client
         price = pricing(at.model, provider=at.prices, prices=model.prices)
         if self._must_price and price(TokenUsage(tokens_in=1)) is None:
