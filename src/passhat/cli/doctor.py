@@ -121,7 +121,7 @@ async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Par
             yield finding, "system"
     for model in _models(suite):
         yield await _model(model, suite.directory, ask=ask), "model"
-    for server in _used_servers(suite):
+    for server in suite.used_servers:
         yield await _server(server, suite.directory), "server"
 
 
@@ -182,11 +182,8 @@ def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
 
 
 def _models(suite: Suite) -> list[Model]:
-    """Every model once, those of judges too."""
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings]
-    found = [system.model for system in systems if isinstance(system, ModelSystem)]
+    """Every model once, the judge's too."""
+    found = [system.model for system in suite.model_systems]
     if suite.judge is not None:
         found.append(suite.judge.model)
     return list({(model.name, model.base_url): model for model in found}.values())
@@ -239,14 +236,6 @@ async def _ask(model: Model, directory: Path) -> str:
     finally:
         await supply.close()
     return f"answered {reply.text[:40]!r} in {time.perf_counter() - started:.1f} s"
-
-
-def _used_servers(suite: Suite) -> list[Server]:
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
-    names = dict.fromkeys(name for system in systems for name in system.servers)
-    return [suite.servers[name] for name in names]
 
 
 async def _server(server: Server, directory: Path) -> Finding:

@@ -63,6 +63,15 @@ def check_text(
     return (None if found else suite), tuple(found)
 
 
+def suite_in(directory: Path) -> Suite | None:
+    """The suite of a directory, to be looked at rather than run; None if there is no suite file."""
+    try:
+        path = find_suite(directory)
+    except SuiteError:
+        return None
+    return load_suite(path, models_asked=False)
+
+
 def find_suite(directory: Path) -> Path:
     """The suite file of a directory, when none is named.
 
