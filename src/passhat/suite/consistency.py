@@ -239,8 +239,8 @@ def _named(tree: Tree) -> Iterator[tuple[Path, str, str | None]]:
             yield place, name, entry.get("base_url")
     for path, expectation in expectations(tree):
         for place, _, rubric in _rubrics(path, expectation):
-            if is_map(rubric) and is_text(name := rubric.get("model")):
-                yield (*place, "model"), name, None
+            if is_map(rubric) and is_text(judge := rubric.get("model")):
+                yield (*place, "model"), judge, None
 
 
 def _names(
