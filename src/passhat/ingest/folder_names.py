@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from passhat.ingest.reader import RUN_WORDS
-from passhat.ingest.small_files import FEWEST_ALIKE, Piece
+from passhat.ingest.sources import FEWEST_ALIKE, Piece
 from passhat.messages import plural, short
 
 _FILE_NAME = "file name"
@@ -82,7 +82,7 @@ def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Pie
             system = _telling_folder(Path(pieces[places[0]].folder or ""))
             for place in places:
                 named[place] = _renamed(pieces[place], system)
-            named[places[0]] = _noted(named[places[0]], note)
+            named[places[0]] = named[places[0]].noted(note)
     return named
 
 
@@ -127,7 +127,7 @@ def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
         )
         for place, folder in zip(places, folders, strict=True):
             if folder:  # else it lies above the others
-                named[place] = _noted(_renamed(pieces[place], folder), note)
+                named[place] = _renamed(pieces[place], folder).noted(note)
     return named
 
 
@@ -150,7 +150,7 @@ def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]
                     pieces[place] = _renamed(pieces[place], folder, fact)
             elif unique:
                 for place in places:
-                    pieces[place] = _noted(pieces[place], NOT_SURE)
+                    pieces[place] = pieces[place].noted(NOT_SURE)
     return pieces
 
 
@@ -241,7 +241,3 @@ def _renamed(piece: Piece, folder: str, fact: str = _FOLDER_NAME) -> Piece:
     run = table.run or (piece.stem if few else None)
     table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
     return replace(piece, stem=folder, table=table)
-
-
-def _noted(piece: Piece, note: str) -> Piece:
-    return replace(piece, table=replace(piece.table, notes=(*piece.table.notes, note)))

@@ -20,8 +20,8 @@ from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
-from passhat.ingest.small_files import Piece, checked_parts
-from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
+from passhat.ingest.small_files import checked_parts
+from passhat.ingest.sources import Part, Piece, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
@@ -190,11 +190,8 @@ def _without_parts(pieces: list[Piece]) -> list[Piece]:
             continue
         if files := left_out.get(place):
             one, more = "report on one task of this run is", "reports on tasks of this run are"
-            note = f"{plural(files, one, more)} left out"
-            table = replace(piece.table, notes=(*piece.table.notes, note))
-            kept.append(replace(piece, table=table))
-        else:
-            kept.append(piece)
+            piece = piece.noted(f"{plural(files, one, more)} left out")
+        kept.append(piece)
     return kept
 
 
@@ -228,8 +225,8 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 def _without_snapshot(earlier: Piece, piece: Piece) -> Piece:
     """The file of the run, with a note that the tool's copy of its latest run is left out."""
     run, copy = (piece, earlier) if earlier.is_snapshot else (earlier, piece)
-    note = f"{os.path.basename(copy.name)} holds the same run and is left out"  # noqa: PTH119
-    return replace(run, table=replace(run.table, notes=(*run.table.notes, note)))
+    name = os.path.basename(copy.name)  # noqa: PTH119
+    return run.noted(f"{name} holds the same run and is left out")
 
 
 def _check_derived(pieces: Sequence[Piece]) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.fast_dataclass import dataclass
+from passhat.ingest.document import Document
 from passhat.ingest.inputs import Input
+from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import listed, plural
 from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
@@ -20,6 +22,73 @@ MOST_REASONS = 3
 MOST_NAMES = 3
 
 NO_TRANSCRIPTS = "this file holds no transcripts"
+
+FEWEST_ALIKE = 3
+"""So many trials that are all the same are taken for a copy, whatever the bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Piece:
+    """What one file says, before it is checked; the file's content is not kept.
+
+    `stem` names its system where nothing else does; `folder` is the folder of the file.
+    """
+
+    name: str
+    stem: str
+    folder: str | None
+    sha256: str
+    reader: Reader
+    table: TrialTable
+    given: int
+    said: Sequence[str | None] = ()
+
+    @classmethod
+    def of(
+        cls,
+        document: Document,
+        reader: Reader,
+        table: TrialTable,
+        given: int,
+        said: Sequence[str | None],
+    ) -> Piece:
+        return cls(
+            name=document.name,
+            stem=document.stem,
+            folder=document.folder,
+            sha256=document.sha256,
+            reader=reader,
+            table=table,
+            given=given,
+            said=said,
+        )
+
+    def noted(self, note: str) -> Piece:
+        """The same file with one more note."""
+        return replace(self, table=replace(self.table, notes=(*self.table.notes, note)))
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the file itself numbers its trials."""
+        return "trial" in self.table.columns
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is the tool's copy of its latest run."""
+        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
+
+    def fingerprint(self) -> str:
+        """The same for files that say the same of the same run and system.
+
+        Runs of one trial or two end alike all the time: there it takes the same bytes.
+        """
+        table = self.table
+        system = "" if table.columns.get("system") else self.stem
+        own = self.sha256 if len(table) < FEWEST_ALIKE else ""
+        digest = hashlib.sha256(f"{table.submission}/{table.run}/{system}/{own}".encode())
+        for name, values in table.columns.items():
+            digest.update(f"{name}={list(values)!r}".encode(errors="surrogatepass"))
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

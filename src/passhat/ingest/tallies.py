@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
-from passhat.ingest.counted_duplicates import check_counted_duplicates
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
+    check_counted_duplicates,
     plan_query,
     render_query,
     understand_groups,
