@@ -118,7 +118,7 @@ def column_names(document: Document) -> list[str]:
     """The names of the columns, for detection and for messages; empty where there are none."""
     if document.kind == "text":
         try:
-            return [name.strip() for name in next(csv_lines(document), (1, []))[1]]
+            return _header(csv_lines(document))
         except ReadError:
             return []
     if document.kind == "parquet":
@@ -175,7 +175,7 @@ def row_names(document: Document) -> list[str]:
     if not _has_rows(document):
         return column_names(document)
     shared = document.first if document.kind == "json" else ()
-    inner = (name for row in _raw_rows(document) for name in row)
+    inner = (name for _, row in _numbered_rows(document) for name in row)
     return list(dict.fromkeys((*shared, *inner)))
 
 
@@ -186,11 +186,10 @@ def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
     """
     if document.kind == "text":
         lines = csv_lines(document)
-        names = [name.strip() for name in next(lines, (1, []))[1]]
-        place = names.index(column)
+        place = _header(lines).index(column)
         yield from (cells[place] for _, cells in lines)
     elif _has_rows(document):
-        for row in _raw_rows(document):
+        for _, row in _numbered_rows(document):
             first, *rest = [column] if column in row else column.split(".")
             raw = row.get(first)
             yield None if raw is None else _inside(decode(document.name, raw, object), rest)
@@ -205,13 +204,11 @@ def _has_rows(document: Document) -> bool:
     return document.kind in ("lines", "array")
 
 
-def _raw_rows(document: Document) -> Iterator[RawRow]:
-    """The rows of JSON one at a time, their cells not decoded yet; none where it is one object."""
-    return (row for _, row in _numbered_rows(document))
-
-
 def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
-    """The rows of JSON with their numbers; a row that lists runs is a row for each of them."""
+    """The rows of JSON with their numbers, their cells not decoded yet; none of a single object.
+
+    A row that lists runs is a row for each of them.
+    """
     key = lists_runs(document)
     for number, row in _outer_rows(document):
         if key is None:
@@ -297,24 +294,23 @@ def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
 
 def _csv_sheet(document: Document) -> Sheet:
     lines = csv_lines(document)
-    names = [name.strip() for name in next(lines, (1, []))[1]]
+    names = _header(lines)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
     big = len(document.data) > _BIG
     words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
-    if not words:
-        rows = list(lines)
-    else:
-        kept = [place for place, name in enumerate(names) if name not in words]
-        rows = [(number, [cells[place] for place in kept]) for number, cells in lines]
-        names = [names[place] for place in kept]
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in names)
-    by_name: dict[str, Any] = dict(zip(names, columns, strict=True))
-    by_name |= {
-        name: _Undecoded(document=document, column=name) for name in words if name not in by_name
-    }
-    numbers = [number for number, _ in rows]
+    kept = [place for place, name in enumerate(names) if name not in words]
+    rows = [(line, [cells[at] for at in kept] if words else cells) for line, cells in lines]
+    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
+    by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
+    by_name |= {name: _Undecoded(document=document, column=name) for name in words}
+    numbers = [line for line, _ in rows]
     return Sheet(columns=by_name, numbers=numbers, separator=_separator(document))
+
+
+def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
+    """The names in the first line, which is taken from the lines."""
+    return [name.strip() for name in next(lines, (1, []))[1]]
 
 
 def _csv_reader(document: Document) -> Any:
