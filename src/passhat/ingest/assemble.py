@@ -39,7 +39,7 @@ _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
 
 _KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
 _OPTIONAL_FACTS = frozenset(("score", "family", "started"))
-"""What a format may have and a file of it may lack: then nothing is said of it."""
+"""Parts that a file of a format may lack; "read as" then does not mention them."""
 
 
 def assemble(piece: Piece, mapping: ColumnMap) -> Trials:
@@ -79,7 +79,7 @@ def assemble(piece: Piece, mapping: ColumnMap) -> Trials:
 
 
 def source_of(piece: Piece, mapping: ColumnMap) -> Source:
-    """A file as a source, where its trials were checked with those of others."""
+    """A file as a source, where its trials were checked together with those of other files."""
     return _source(piece, piece.table.columns, mapping, piece.table.notes)
 
 
@@ -159,7 +159,7 @@ def _texts(name: str, values: Sequence[Any], fault: Fault) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A name; what is nested is named as JSON writes it."""
+    """A name as text; an object or a list as JSON."""
     if isinstance(value, dict | list | tuple):
         return msgspec.json.encode(value).decode()
     return "" if value is None else str(value).strip()
@@ -199,7 +199,7 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
-    """Judge anew, by the user's comparison, what the tool's own log had completed."""
+    """Judge completed trials by the user's comparison instead of the log's own verdicts."""
     tests = parse_pass_if(pass_if)
     for test in tests:
         if test.column not in columns:
@@ -227,9 +227,9 @@ def _holds(test: ColumnCondition, cell: Any, row: int, fault: Fault) -> bool:
 def _fit_scores(
     columns: dict[str, Any], mapping: ColumnMap, graded: str | None, fault: Fault
 ) -> list[str]:
-    """Scores must lie in [0, 1]; others can only be judged, and then are left out.
+    """Leave out scores beyond [0, 1] where verdicts or `pass_if` decide; else refuse them.
 
-    So are they where a verdict says what passed: `graded` names a score that must say it itself.
+    `graded` names the score that decides, in logs without verdicts.
     """
     scores = columns.get("score")
     if scores is None:
@@ -287,7 +287,7 @@ def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
 
 
 def _without_empty(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Leave out columns that no row fills, but for those a table cannot be without."""
+    """Leave out columns that no row fills, except those that every table needs."""
     return {name: values for name, values in columns.items() if _is_filled(name, columns)}
 
 

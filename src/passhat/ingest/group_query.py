@@ -35,15 +35,15 @@ from passhat.records.outcome_words import (
 from passhat.records.table_meanings import find_conflict, find_meanings
 
 _LOOKED_AT = 200
-"""So many rows show whether a column names agents."""
+"""This many rows show whether a column names agents."""
 
 MOST_NUMBERS = 1_000_000
-"""Runs of a task up to which the expected fingerprints are made: they take 8 bytes each."""
+"""Runs of a task up to which expected fingerprints are computed: they take 8 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuery:
-    """Which columns are asked for, and what says the outcome; `score` is SQL too."""
+    """The columns of a query, and the SQL of its outcome and score."""
 
     path: Path
     found: Mapping[str, str]
@@ -56,7 +56,7 @@ class GroupQuery:
 
 
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
-    """What to ask, or None where only a look at each row can tell what is meant."""
+    """The query for a table; None where it must be read row by row."""
     columns = engine.columns
     found, notes = find_meanings(
         columns,
@@ -225,7 +225,7 @@ def check_counted_duplicates(
     """Refuse a table in which a system and task have a trial twice; `groups` are its counts."""
     if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
         return
-    # Gaps, or names for numbers: only looking at every trial can tell.
+    # With gaps, or names instead of numbers, every trial must be looked at.
     given = [plan.found[name] for name in ("system", "task", "trial") if name in plan.found]
     keys = [quoted(part) for column in given for part in name_parts(engine.columns, column)]
     listing = ", ".join(keys)

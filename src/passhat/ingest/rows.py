@@ -1,4 +1,4 @@
-"""Sheets out of CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number."""
+"""Tables read from CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHECKS = (
     *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
     *("evaluators", "evaluators_results", "steps", "turns"),
 )
-"""What the parts of one run are called that have verdicts of their own."""
+"""Names of lists whose entries are parts of one run, each with its own verdict."""
 
 _BIG = 2**22
 """JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
@@ -45,9 +45,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sheet:
-    """Cells by column, and for each row the number by which its file's owner would find it.
+    """Cells by column, and for each row its line or place in the file.
 
-    `separator` is what parts the cells, where they are written as text.
+    `separator` is what separates the cells of a CSV.
     """
 
     columns: Mapping[str, Sequence[Any] | _Undecoded]
@@ -77,7 +77,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Undecoded:
-    """A column of a big file: its cells are decoded if they are asked for, and not kept.
+    """A column of a big file: its cells are decoded when they are needed, and not kept.
 
     For JSON their positions are kept; a CSV is read again.
     """
@@ -180,7 +180,7 @@ def row_names(document: Document) -> list[str]:
 
 
 def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
-    """The cells of a column, each read when it is asked for.
+    """The cells of a column, each decoded when it is needed.
 
     All transcripts of a log together take as much memory again as the log.
     """
@@ -218,7 +218,7 @@ def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
 
 
 def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
-    """The rows as the file has them, without the one that says what passhat wrote."""
+    """The rows as the file has them, without the line that names passhat's schema."""
     shape = dict[str, msgspec.Raw]
     if document.kind == "array":
         yield from enumerate(document.entries(shape))
@@ -255,7 +255,7 @@ def _first_row(document: Document) -> RawRow:
 
 
 def _raw_sheet(document: Document) -> Sheet:
-    """A sheet whose columns are decoded one by one: most of a log is words, seldom asked for."""
+    """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
     shared = _shared(document) if document.kind == "json" else {}
     numbered = list(_numbered_rows(document))
     rows = [{**shared, **row} if shared else row for _, row in numbered]
@@ -326,7 +326,7 @@ def separator_of(header: bytes) -> str:
 
 
 def _separator(document: Document) -> str:
-    end = document.data.find(b"\n")  # to part it there would copy the whole file
+    end = document.data.find(b"\n")  # splitting it there would copy the whole file
     return separator_of(document.data[:end] if end >= 0 else document.data)
 
 
@@ -392,6 +392,6 @@ def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     raise ReadError(
         f"{document.name}: says itself how {short_value(task)} ended "
         f'("{short(outer["passed"])}": {short_value(verdict)}) and has more verdicts on it in '
-        f'"{short(key)}"; give that list as a file of its own if each entry is a run, or leave it '
-        "out if the file is one run"
+        f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
+        "the file is one run"
     )

@@ -23,7 +23,7 @@ MOST_ROWS = 64
 FEWEST_FILES = 8
 
 _DECISIVE = ("trial", "score", "passed", "outcome")
-"""A file without one of these is read in another way; any other column is only lacking."""
+"""Files that do not agree in having these are read in different ways; others may be missing."""
 
 
 def checked_parts(pieces: Sequence[Piece], mapping: ColumnMap) -> list[Part]:
@@ -46,7 +46,7 @@ def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
     joined = None
     if len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping):
         joined = _joined(pieces, mapping)
-    if joined is None:  # one by one, so that an error or a note names its own file
+    if joined is None:  # one by one, so that an error or a note names its file
         return [_alone(piece, mapping) for piece in pieces]
     return joined
 
@@ -107,7 +107,7 @@ def _has_several(piece: Piece, mapping: ColumnMap) -> bool:
 
 
 def _counts_trials(piece: Piece) -> bool:
-    """Whether trials that are numbered have numbers alone: names mean more within one file."""
+    """Whether trials have plain numbers: what other names mean depends on the whole file."""
     return all(
         type(trial) is int or (isinstance(trial, str) and trial.isdecimal() and len(trial) < 18)
         for trial in piece.table.columns.get("trial", ())

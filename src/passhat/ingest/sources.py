@@ -1,4 +1,4 @@
-"""Where trials came from, and what to know of each file: a source for each input and format."""
+"""What each file holds, and where trials came from: one source for each input and format."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MOST_NAMES = 3
 NO_TRANSCRIPTS = "this file holds no transcripts"
 
 FEWEST_ALIKE = 3
-"""So many trials that are all the same are taken for a copy, whatever the bytes."""
+"""Files of at least this many trials that hold the same trials are copies, whatever their bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Piece:
-    """What one file says, before it is checked; the file's content is not kept.
+    """What a reader found in one file, not checked yet; the file's content is not kept.
 
     `stem` names its system where nothing else does; `folder` is the folder of the file.
     """
@@ -78,9 +78,9 @@ class Piece:
         return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
 
     def fingerprint(self) -> str:
-        """The same for files that say the same of the same run and system.
+        """The same for files that hold the same trials of the same run and system.
 
-        Runs of one trial or two end alike all the time: there it takes the same bytes.
+        Runs of one or two trials often end alike, so such files must have the same bytes too.
         """
         table = self.table
         system = "" if table.columns.get("system") else self.stem
@@ -93,12 +93,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
-    """What one file gave; `numbered` where the file itself numbers its trials.
+    """The checked trials of one file; `numbered` where the file itself numbers them.
 
-    `trials` are its own, or with those of the files after it, whose parts have none; `size` is how
-    many are its own. `given` is the place of the input that it was found through; `said` has the
-    kept text of each trial's transcript, where those were asked for. `submission` is the folder
-    that holds all runs of one system, in formats that have such folders.
+    `trials` may include those of the files after it, whose parts then have none; `size` is how many
+    are its own. `given` is the place of the input that named it; `said` has the kept text of each
+    trial's transcript, where transcripts were wanted. `submission` is the folder that holds all
+    runs of one system, in formats that have such folders.
     """
 
     trials: Trials | None
@@ -111,7 +111,7 @@ class Part:
 
 
 def keep_submissions_apart(parts: Sequence[Part]) -> list[Part]:
-    """Call systems of one name by their submission too, where several submissions have it."""
+    """Add the submission to the name of a system that several submissions have."""
     submissions: dict[str, set[str]] = {}
     for part in parts:
         for system in part.trials.systems if part.trials and part.submission else ():
@@ -172,7 +172,7 @@ def _one_source(
 
 
 def _joint_facts(sources: Sequence[Source]) -> Facts:
-    """How several files of one format were read; where they differ, all the ways, up to three."""
+    """How several files of one format were read; up to three ways where they differ."""
     ways: dict[str, dict[str, None]] = {}
     for facts in dict.fromkeys(source.read_as for source in sources):
         for part, words in facts:
@@ -187,7 +187,7 @@ def _joint_hash(sources: Iterable[Source]) -> str:
 
 
 def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
-    """What only some of the files say is said of those files."""
+    """The notes on all files; a note that only some files have names them."""
     said: dict[str, list[str]] = {}
     for source in sources:
         for note in dict.fromkeys(source.notes):
@@ -224,13 +224,13 @@ def _shown(given: Input) -> str:
 
 
 def _inside(path: str, given: Input) -> str:
-    """A file by its name within the folder that was given; whole where it was found otherwise."""
+    """A file's name within the folder that was given; the whole name of any other file."""
     folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
     return path.removeprefix(folder)
 
 
 def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
-    """A note on files without transcripts, where transcripts were asked for.
+    """A note on files without transcripts, where transcripts were wanted.
 
     >>> _silent_note([["hello"], [None], [None, None]])
     '2 of 3 files hold no transcripts'

@@ -122,11 +122,11 @@ Entry = Ticket | CallIntent | Refused | LostAnswer | AcceptedCall | Answer | Fin
 
 
 CallEntry = CallIntent | Refused | LostAnswer | AcceptedCall | Answer
-"""What is said of one call."""
+"""An entry about one call."""
 
 
 def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
-    """What is said of calls, in parts that have at most one entry for each call.
+    """The entries about calls, in parts that have at most one entry for each call.
 
     A statement of SQL changes a row once; an intent and its withdrawal need two statements.
 

@@ -72,7 +72,7 @@ class Redactor:
     def clean_reply(self, text: str) -> str:
         """JSON text from a model or tool, without secrets.
 
-        A model that writes a mark itself must not be handed the value for it by `restore`.
+        A model that writes a mark itself must not get the value for it from `restore`.
         """
         return self.clean_json(text.replace(NAMED, DISARMED) if self._restorable else text)
 
