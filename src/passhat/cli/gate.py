@@ -71,8 +71,8 @@ from passhat.journeys.gating import MARGIN
     help="The exit code of UNDECIDED.",
 )
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
-@errors_option()
-@seed_option()
+@errors_option
+@seed_option
 @forge_options
 @output_options("verdicts")
 @reading_options()

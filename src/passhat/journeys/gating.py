@@ -126,7 +126,7 @@ class JudgedResults:
         return judge(
             trials,
             gates,
-            bars=_bars(loaded) if bars is None else bars,
+            bars=loaded.bars or None if bars is None and loaded is not None else bars,
             baseline=_left_out(gates, everybody, trials)
             | self._named_baselines(gates, everybody.systems),
             errors=errors,
@@ -144,6 +144,15 @@ class JudgedResults:
         if name not in self._baselines:
             self._baselines[name] = self._read_baseline(name, argument)
         return self._baselines[name]
+
+    def days(self, given: str | Path | Trials, errors: ErrorPolicy) -> Days | None:
+        """How far runs lie apart, where the baseline is a run of the history."""
+        own, name = self._results, str(given)
+        if own is None or not isinstance(given, str | Path):
+            return None
+        if is_there(name) or not store_is_there(own.store) or not own.names_a_run(name):
+            return None
+        return stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
 
     def _read_baseline(self, name: str, argument: str) -> Trials:
         own = self._results
@@ -174,19 +183,11 @@ class JudgedResults:
     def _days(
         self, gates: Sequence[Gate], systems: Sequence[str], errors: ErrorPolicy
     ) -> dict[str, Days]:
-        """How far runs lie apart, for every baseline that is a run of the history."""
-        own = self._results
-        if own is None:
-            return {}
         if self.against is not None:
-            named = {"": str(self.against)} if isinstance(self.against, str | Path) else {}
+            named = {"": self.days(self.against, errors)}
         else:
-            named = {name: name for name in _baselines_of(gates) - {*systems}}
-        return {
-            key: stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
-            for key, name in named.items()
-            if not is_there(name) and store_is_there(own.store) and own.names_a_run(name)
-        }
+            named = {name: self.days(name, errors) for name in _baselines_of(gates) - {*systems}}
+        return {name: days for name, days in named.items() if days is not None}
 
     def _replayed(self, suite: Suite, gates: Sequence[Gate]) -> Verdicts | None:
         """The verdicts of a stored run that its gates ended: from its journal, in its own order.
@@ -285,12 +286,6 @@ def _with_terms(demand: GateLike, terms: Mapping[str, Any]) -> GateLike:
     if "task worse" in demand:
         terms = {n: v for n, v in terms.items() if n not in ("evidence", "scope")}
     return {"require": demand, **terms}
-
-
-def _bars(suite: Suite | None) -> dict[str, float] | None:
-    if suite is None:
-        return None
-    return {task.name: task.bar for task in suite.tasks if task.bar is not None} or None
 
 
 def _left_out(gates: Sequence[Gate], everybody: Trials, trials: Trials) -> dict[str, Trials]:

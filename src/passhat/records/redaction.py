@@ -127,8 +127,10 @@ class Redactor:
         return text
 
 
-def suite_redactor(suite: Suite, environment: Mapping[str, str]) -> Redactor:
+def suite_redactor(suite: Suite | None, environment: Mapping[str, str]) -> Redactor:
     """The redactor of one suite: what it refers to, and keys in the environment."""
+    if suite is None:
+        return environment_redactor(environment)
     names = known_secrets(suite, environment)
     prompts = list(_prompts(suite)) if names else []
     return Redactor(names, restorable=[v for v in names if any(v in text for text in prompts)])
