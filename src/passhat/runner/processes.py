@@ -187,3 +187,28 @@ class Tail:
     @property
     def text(self) -> str:
         return self._bytes.decode("utf-8", "replace").strip()
+
+
+async def talk(
+    process: asyncio.subprocess.Process, stdin: bytes, stdout: Tail, stderr: Tail
+) -> int:
+    """Give a program its input, follow its output, and return its exit code.
+
+    This does not wait for the pipes to close: a child that it left behind may hold them open.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    following = asyncio.gather(stdout.follow(process.stdout), stderr.follow(process.stderr))
+    try:
+        process.stdin.write(stdin)
+        process.stdin.close()
+        while process.returncode is None:
+            await asyncio.wait([following], timeout=POLL if following.done() else 10 * POLL)
+            if following.done():
+                await asyncio.sleep(0.001)
+        await asyncio.wait([following], timeout=0.2)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    return process.returncode
