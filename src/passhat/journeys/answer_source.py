@@ -124,7 +124,7 @@ def _models(suite: Suite) -> list[Model]:
 def _why_not_live(model: Model, directory: Path) -> str | None:
     """Why a model cannot be asked here, in few words; None where it can."""
     from passhat.records.providers import LOCAL
-    from passhat.runner.models.unreachable import why_unreachable
+    from passhat.runner.models.catalog import why_unreachable
 
     reason = why_unreachable(model, directory)
     if reason is None or model.name.startswith(f"{LOCAL}/"):

@@ -229,9 +229,7 @@ def _is_judged(expectation: Expectation) -> bool:
 
 def _expectations(suite: Suite) -> Iterator[Expectation]:
     for task in suite.tasks:
-        yield from task.expect
-        for step in task.steps:
-            yield from step.expect
+        yield from task.expectations()
 
 
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from passhat.records import (
     Amount,
     Answer,
     CommandSystem,
-    Expectation,
     Fault,
     HttpSystem,
     Model,
@@ -31,7 +30,6 @@ from passhat.records import (
     Server,
     Suite,
     System,
-    Task,
 )
 from passhat.records.providers import LOCAL
 from passhat.records.redaction import suite_redactor
@@ -376,15 +374,9 @@ def _calls_python(suite: Suite) -> bool:
     """Whether functions of users run in this process: agents or graders."""
     return any(
         (isinstance(p.system, PythonSystem) and not p.system.workers)
-        or any(e.matcher == "python" for e in _expectations(p.task))
+        or any(e.matcher == "python" for e in p.task.expectations())
         for p in suite.pairings
     )
-
-
-def _expectations(task: Task) -> Iterator[Expectation]:
-    yield from task.expect
-    for step in task.steps:
-        yield from step.expect
 
 
 def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from passhat.errors import SuiteError
 from passhat.records import SCRIPTED, Model, TokenUsage
-from passhat.records.providers import LOCAL
 from passhat.runner.local_model import LocalServer, find_weights
-from passhat.runner.models.catalog import DIALECTS, locate
+from passhat.runner.models.catalog import DIALECTS, is_local, locate
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
-from passhat.runner.models.endpoint import CallLog, Endpoint, http_client
+from passhat.runner.models.endpoint import CallLog, Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.prices import Pricing, pricing
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ModelSupply:
-    """Hands out models by their settings; all endpoints share one HTTP client.
+    """Gives out models by their settings; all endpoints share one HTTP client.
 
     `run` is the key of the run, under which providers store answers if the suite asks for it; `log`
     is notified of each call that is sent.
@@ -61,7 +60,7 @@ class ModelSupply:
         """The model that these settings mean."""
         # By identity: settings hold mappings, which have no hash. The pair keeps the key alive.
         if id(model) not in self._made:
-            made = await self._make_local(model) if _is_local(model) else self._make(model)
+            made = await self._make_local(model) if is_local(model) else self._make(model)
             if model.parameters.tool_choice == CONSTRAINED:
                 made = Constrained(made)
             self._made[id(model)] = (model, made)
@@ -80,7 +79,7 @@ class ModelSupply:
         return model.name != SCRIPTED
 
     def price(self, model: Model) -> Pricing | None:
-        """What a model's tokens cost; None where that is nothing. Ask for the model first."""
+        """What a model's tokens cost; None where they cost nothing."""
         if id(model) not in self._prices:
             self._prices[id(model)] = self._find_price(model)
         return self._prices[id(model)]
@@ -92,7 +91,7 @@ class ModelSupply:
             await server.stop()
 
     def _find_price(self, model: Model) -> Pricing | None:
-        if model.prices is None and (model.name == SCRIPTED or _is_local(model)):
+        if model.prices is None and (model.name == SCRIPTED or is_local(model)):
             return None
         if model.name == SCRIPTED:
             return pricing(SCRIPTED, provider=None, prices=model.prices)
@@ -104,10 +103,9 @@ class ModelSupply:
         async with self._starting:
             if weights not in self._local:
                 self._local[weights] = await LocalServer(weights).start()
+        dialect, url = DIALECTS[model.wire or OPENAI_CHAT.name], f"{self._local[weights].url}/v1"
         return Endpoint(
-            DIALECTS[model.wire or OPENAI_CHAT.name],
-            model=weights.stem,
-            base_url=f"{self._local[weights].url}/v1",
+            ModelAddress(model=weights.stem, dialect=dialect, base_url=url),
             client=self.client,
             stream=bool(model.parameters.extra.get("stream")),
             price=lambda usage: 0.0,
@@ -115,32 +113,20 @@ class ModelSupply:
         )
 
     def _make(self, model: Model) -> ChatModel:
+        price = self.price(model)
         if model.name == SCRIPTED:
-            price = pricing(SCRIPTED, provider=None, prices=model.prices)
-            return Scripted(model.script, price=price if model.prices else None)
-        at, client = locate(model, self._environment), self.client
-        price = pricing(at.model, provider=at.prices, prices=model.prices)
-        if self._must_price and price(TokenUsage(tokens_in=1)) is None:
+            return Scripted(model.script, price=price)
+        if self._must_price and price is not None and price(TokenUsage(tokens_in=1)) is None:
             raise SuiteError(
                 f'max_cost needs the price of "{model.name}", which no table has: give the model '
                 "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
             )
         return Endpoint(
-            at.dialect,
-            model=at.model,
-            base_url=at.base_url,
-            client=client,
-            key=at.key,
+            locate(model, self._environment),
+            client=self.client,
             headers={name: secret.reveal() for name, secret in model.headers.items()},
             stream=bool(model.parameters.extra.get("stream")),
             price=price,
-            key_variable=at.key_variable,
-            renamed=at.renamed,
-            sign=at.sign,
             run=self._run,
             log=self._log,
         )
-
-
-def _is_local(model: Model) -> bool:
-    return model.name.startswith(f"{LOCAL}/")
