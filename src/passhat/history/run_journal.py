@@ -149,8 +149,8 @@ class RunJournal:
             (self.run.id,),
         )
         return [
-            Answer(system=system, task=task, trial=trial, step=step, request=request, reply=reply)
-            for system, task, trial, step, request, reply in rows
+            Answer(call=CallKey(*call), request=request, reply=reply)
+            for *call, request, reply in rows
         ]
 
     def finished(self) -> Sequence[Finished]:
@@ -228,7 +228,7 @@ class RunJournal:
             "WHERE a.run = ? AND a.reply IS NULL AND a.remote IS NOT NULL",
             (self.run.id,),
         )
-        return {(system, task, trial, step): remote for system, task, trial, step, remote in rows}
+        return {CallKey(*call): remote for *call, remote in rows}
 
     def _account(self) -> tuple[int, ...]:
         row = self.history.database.execute(
@@ -288,8 +288,8 @@ class RunJournal:
             self.history.database.executemany(_FORGET_INTENT, map(self._key, entries))
 
     def _key(self, entry: CallEntry) -> tuple[int, int, int, int, int]:
-        name_id = self.history.name_id
-        return self.run.id, name_id(entry.system), name_id(entry.task), entry.trial, entry.step
+        name_id, call = self.history.name_id, entry.call
+        return self.run.id, name_id(call.system), name_id(call.task), call.trial, call.step
 
     def _rest(self, entry: CallIntent | Answer) -> tuple[object, ...]:
         """Request, reply, reserved cost and tokens, whether it has a price, and the session."""

@@ -20,6 +20,7 @@ from passhat.history.runs import Run
 from passhat.history.sent_marks import SentMarks
 from passhat.history.store import History
 from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row
+from passhat.records import Trial
 from passhat.records.ledger import (
     AcceptedCall,
     Answer,
@@ -266,7 +267,7 @@ class WorkerSession:
                 "intents": as_json([self._intent(i, e) for i, e in enumerate(asked)]),
                 "replies": as_json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
                 "bodies": [e.reply for e in answers],
-                "refusals": as_json([self._key(e) for e in entries if isinstance(e, Refused)]),
+                "refusals": as_json([self._key(e.call) for e in entries if isinstance(e, Refused)]),
                 "finished": as_json(map(self._row, finished)),
                 "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(said, 1)]),
                 "transcripts": [pack(e.transcript or "") for e in said],
@@ -282,7 +283,7 @@ class WorkerSession:
         if isinstance(entry, Finished):
             return entry.trial.system in self._agents
         if isinstance(entry, CallIntent) and entry.request.startswith("agent:"):
-            self._agents.add(entry.system)
+            self._agents.add(entry.call.system)
         return isinstance(entry, CallIntent | Answer | Refused)
 
     def _write_rare(self, entries: Sequence[Entry]) -> None:
@@ -299,7 +300,7 @@ class WorkerSession:
             self._database.execute(_ADD, {"me": self.number, "run": self.run.id, **amounts})
         for entry in entries:
             if isinstance(entry, AcceptedCall):
-                key = self._key(entry).values()
+                key = self._key(entry.call).values()
                 self._database.execute(_ACCEPTED, (entry.remote, self.run.id, *key, self.number))
 
     def mark_sent(self, call: CallKey) -> None:
@@ -356,39 +357,35 @@ class WorkerSession:
             rows = self._database.execute(
                 "SELECT step, request, reply, remote FROM answers WHERE run = ? AND system = ? "
                 "AND task = ? AND trial = ? AND (reply IS NOT NULL OR remote IS NOT NULL)",
-                (self.run.id, *list(self._key(ticket).values())),
+                (self.run.id, *self._key(ticket).values()),
             ).fetchall()
         return Claim(
             ticket=ticket,
             answers={
-                step: Answer(
-                    system=ticket.system, task=ticket.task, trial=ticket.trial,
-                    step=step, request=request, reply=reply,
-                )
-                for step, request, reply, _ in rows if reply is not None
+                step: Answer(call=CallKey(*ticket.key, step), request=request, reply=reply)
+                for step, request, reply, _ in rows
+                if reply is not None
             },
             remotes={step: remote for step, _, reply, remote in rows if reply is None},
             cut_short=tries > 1,
-        )  # fmt: skip
+        )
 
-    def _key(self, entry: Any) -> dict[str, Any]:
-        key = {
-            "system": self._name_ids[entry.system],
-            "task": self._name_ids[entry.task],
-            "trial": entry.trial,
-        }
-        return {**key, "step": entry.step} if hasattr(entry, "step") else key
+    def _key(self, named: Ticket | Trial | CallKey) -> dict[str, Any]:
+        """A trial, or a call of it, by the numbers of its names."""
+        ids = self._name_ids
+        key = {"system": ids[named.system], "task": ids[named.task], "trial": named.trial}
+        return {**key, "step": named.step} if isinstance(named, CallKey) else key
 
     def _intent(self, place: int, entry: CallIntent) -> dict[str, Any]:
         most = entry.most
         amounts = {"cost": micro(most.cost), "tokens": most.tokens}
         priced = int(most.cost is not None)
         rest = {"n": place, "request": entry.request, "priced": priced}
-        return {**self._key(entry), **amounts, **rest}
+        return {**self._key(entry.call), **amounts, **rest}
 
     def _reply(self, place: int, entry: Answer) -> dict[str, Any]:
         amounts = {"cost": micro(entry.spent.cost), "tokens": entry.spent.tokens}
-        return {**self._key(entry), **amounts, "n": place, "request": entry.request}
+        return {**self._key(entry.call), **amounts, "n": place, "request": entry.request}
 
     def _row(self, entry: Finished) -> dict[str, Any]:
         values = zip(TRIAL_COLUMNS, trial_row(entry.trial, entry.ticket.number), strict=True)

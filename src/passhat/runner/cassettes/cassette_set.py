@@ -14,6 +14,7 @@ import msgspec
 from passhat.errors import CassetteError, RunError
 from passhat.messages import plural
 from passhat.records import Pairing, Suite, Trial
+from passhat.records.ledger import CallKey, TrialKey
 from passhat.records.redaction import Redactor, suite_redactor
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.cassettes.cassette_file import (
@@ -29,7 +30,7 @@ from passhat.runner.cassettes.cassette_file import (
 )
 from passhat.runner.cassettes.drift import changes, cleaned, plain, setup_of, tool_changes
 from passhat.runner.memory import JUDGE_STEP, Cassettes, Kind, Memory
-from passhat.runner.models.exchange import Place, ToolSpec
+from passhat.runner.models.exchange import ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
 
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
@@ -87,7 +88,7 @@ class CassetteSet(Cassettes):
         self._setups = {
             (p.system.name, p.task.name): self._clean(setup_of(p, suite)) for p in suite.pairings
         }
-        self._pending: dict[tuple[str, str, int], dict[int, Line]] = {}
+        self._pending: dict[TrialKey, dict[int, Line]] = {}
         self._refused = ""
         self._paths = {
             name: cassette_path(_directory(suite), name, compressed=compressed)
@@ -138,7 +139,7 @@ class CassetteSet(Cassettes):
             ending["error"] = self.redactor.clean(trial.error)
         if stop_reason == "timeout":
             ending["stop_reason"] = stop_reason
-        exchanges = self._pending.pop((place.system, place.task, place.trial), {})
+        exchanges = self._pending.pop(place[:3], {})
         recorded = Recorded(exchanges=exchanges, ending=plain(ending))
         text = msgspec.json.encode(recorded).decode()
         if (leak := next(self.redactor.leaks(text), None)) is not None:
@@ -152,11 +153,10 @@ class CassetteSet(Cassettes):
         cassette.trials[place.task, place.trial] = recorded
         append_trial(cassette, place.task, place.trial, self._paths[place.system])
 
-    def keep(self, place: Place, line: Line) -> None:
+    def keep(self, place: CallKey, line: Line) -> None:
         """Hold an exchange until its trial is over."""
-        key = (place.system, place.task, place.trial)
         text = self.redactor.clean_reply(msgspec.json.encode(line).decode())
-        self._pending.setdefault(key, {})[place.step] = msgspec.json.decode(text)
+        self._pending.setdefault(place[:3], {})[place.step] = msgspec.json.decode(text)
 
     def close(self) -> None:
         """Write what was recorded."""
@@ -175,7 +175,7 @@ class CassetteSet(Cassettes):
     def _clean(self, value: Any) -> Any:
         return cleaned(value, self.redactor)
 
-    def _recorded(self, place: Place) -> Recorded | None:
+    def _recorded(self, place: CallKey) -> Recorded | None:
         return self._cassettes[place.system].trials.get((place.task, place.trial))
 
     def _open(self, system: str, mode: Mode) -> Cassette:
@@ -228,7 +228,7 @@ class CassetteSet(Cassettes):
         recorded = f"{there} {'is' if there == 1 else 'are'} recorded"
         return [f"{system}, {task!r}: {asked} asked for, {recorded}"]
 
-    def _missing(self, place: Place) -> str:
+    def _missing(self, place: CallKey) -> str:
         there = self._cassettes[place.system].runs(place.task)
         number = place.trial + 1
         return (
@@ -246,7 +246,7 @@ class _Playing:
         self._restore = redactor.restore
         self.clean = redactor.clean_reply
 
-    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
+    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         line = self._recorded.exchanges.get(place.step)
         if line is not None and line["kind"] == kind:
             # A judge must have answered this very question: its rubric may have changed.
@@ -266,7 +266,7 @@ class _Playing:
             "servers, or record again with `passhat run --record=all`"
         )
 
-    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
+    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
         """Nothing new is kept of a trial that is recorded."""
 
     def _end_as_then(self) -> None:
@@ -285,10 +285,10 @@ class _Recording:
         self._cassettes = cassettes
         self.clean = cassettes.redactor.clean_reply
 
-    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
+    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         return None
 
-    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
+    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
         said = {key: value for key, value in msgspec.json.decode(reply).items() if _telling(value)}
         self._cassettes.keep(place, {"kind": kind, "request": fingerprint, "reply": said})
 

@@ -13,7 +13,6 @@ from passhat.runner.events import (
     BudgetHit,
     Ending,
     OnEvent,
-    RunFinished,
     RunStarted,
     StopRequested,
     TrialFinished,
@@ -197,7 +196,7 @@ class _Driver:
             return
         ticket = self._tickets.pop(number)
         self._evidence.add(ticket, trial)
-        self._spending.take(*spent_by(trial))
+        self._spending.take(spent_by(trial))
         if announce:
             row = self._rows[ticket.system, ticket.task].row(ticket.trial)
             self._on_event(TrialStarted(ticket=ticket, row=row))
@@ -236,9 +235,5 @@ class _Driver:
             limit=self._limit,
             signal=self._signal,
         )
-        self._on_event(
-            RunFinished(
-                ending=result.ending, done=len(result.trials), undone=result.undone, seconds=seconds
-            )
-        )
+        self._on_event(result.as_event())
         return result

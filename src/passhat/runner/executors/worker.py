@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from passhat.errors import LostRun
 from passhat.records import Answer, Budget, Suite, Ticket
-from passhat.records.ledger import CallKey, Entry
+from passhat.records.ledger import CallKey, Entry, TrialKey
 from passhat.runner.attempt import Attempts
 from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to
@@ -131,7 +131,7 @@ class _Worker:
         self._concurrency = concurrency
         self._idle_seconds = idle_seconds
         self._tasks: set[asyncio.Task[None]] = set()
-        self._cut_short: dict[tuple[str, str, int], Mapping[int, str]] = {}
+        self._cut_short: dict[TrialKey, Mapping[int, str]] = {}
         self._changed = asyncio.Event()
         self._done = 0
         self._stopping = False
@@ -203,7 +203,7 @@ class _Worker:
     async def _run(self, claim: Claimed) -> None:
         ticket = claim.ticket
         if claim.cut_short:
-            self._cut_short[ticket.system, ticket.task, ticket.trial] = claim.remotes
+            self._cut_short[ticket.key] = claim.remotes
         try:
             finished = await self._attempts.run(ticket, claim.answers)
         except Exhausted:

@@ -176,7 +176,7 @@ class Endpoint:
         if not remote:
             return content
         if self._log is not None:
-            await self._log.accept(request.place.key, remote)
+            await self._log.accept(request.place, remote)
         return await self._poll(remote)
 
     async def _poll(self, remote: str) -> bytes:
@@ -310,7 +310,7 @@ class _Outgoing:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         self.sent = True
         if self._log is not None:
-            self._log.mark_sent(self._request.place.key)
+            self._log.mark_sent(self._request.place)
         yield self._body
 
 

@@ -113,17 +113,17 @@ class ModelSupply:
         )
 
     def _make(self, model: Model) -> ChatModel:
-        price = self.price(model)
         if model.name == SCRIPTED:
-            return Scripted(model.script, price=price)
+            return Scripted(model.script, price=self.price(model))
+        at, client, price = locate(model, self._environment), self.client, self.price(model)
         if self._must_price and price is not None and price(TokenUsage(tokens_in=1)) is None:
             raise SuiteError(
                 f'max_cost needs the price of "{model.name}", which no table has: give the model '
                 "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
             )
         return Endpoint(
-            locate(model, self._environment),
-            client=self.client,
+            at,
+            client=client,
             headers={name: secret.reveal() for name, secret in model.headers.items()},
             stream=bool(model.parameters.extra.get("stream")),
             price=price,
