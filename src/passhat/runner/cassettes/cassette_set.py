@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -36,6 +35,8 @@ from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
 """`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
 `drifted`: what has drifted again; `replay`: make no calls; `replay-or-live`: ask for the rest."""
+
+RECORD_THE_REST = ". Record the rest with `passhat run --append`, or ask for fewer with `runs`"
 
 
 @contextmanager
@@ -90,9 +91,9 @@ class CassetteSet(Cassettes):
         }
         self._pending: dict[TrialKey, dict[int, Line]] = {}
         self._refused = ""
+        directory = suite.directory / suite.cassette.directory
         self._paths = {
-            name: cassette_path(_directory(suite), name, compressed=compressed)
-            for name in suite.systems
+            name: cassette_path(directory, name, compressed=compressed) for name in suite.systems
         }
         self._cassettes = {name: self._open(name, mode) for name in suite.systems}
         self._check(mode)
@@ -209,7 +210,7 @@ class CassetteSet(Cassettes):
         if drift and not self._allow_drift:
             raise CassetteError(_drifted(drift))
         if short:
-            raise CassetteError("; ".join(short) + _way_out())
+            raise CassetteError("; ".join(short) + RECORD_THE_REST)
 
     def _drift(self, pairing: Pairing) -> list[str]:
         system, task = pairing.system.name, pairing.task.name
@@ -233,7 +234,7 @@ class CassetteSet(Cassettes):
         number = place.trial + 1
         return (
             f"{place.system}, {place.task!r}: run {number} is asked for, {there} are recorded"
-            + _way_out()
+            f"{RECORD_THE_REST}"
         )
 
 
@@ -249,18 +250,16 @@ class _Playing:
     def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         line = self._recorded.exchanges.get(place.step)
         if line is not None and line["kind"] == kind:
-            # A judge must have answered this very question: its rubric may have changed.
+            # A judge must have answered the same question: its rubric may have changed.
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
                 return self._restore(msgspec.json.encode(line["reply"]).decode()).encode()
         else:
             self._end_as_then()
         if not self._strict:
             return None
-        what = (
-            "the judge was asked something else"
-            if place.step >= JUDGE_STEP
-            else (f"nothing is recorded at step {place.step}")
-        )
+        judged = place.step >= JUDGE_STEP
+        what = f"nothing is recorded at step {place.step}"
+        what = "the judge was asked something else" if judged else what
         raise CassetteError(
             f"{place.system}, {place.task!r}, trial {place.trial}: {what}; replay with recorded "
             "servers, or record again with `passhat run --record=all`"
@@ -294,7 +293,7 @@ class _Recording:
 
 
 class _RecordedTools:
-    """Tools that only their recording can answer for."""
+    """The tools of a recording; calls that it does not hold are calls of unknown tools."""
 
     def __init__(self, specs: tuple[ToolSpec, ...]) -> None:
         self.specs = specs
@@ -303,12 +302,8 @@ class _RecordedTools:
         return unknown_tool(request.name, self.specs)
 
 
-def _directory(suite: Suite) -> Path:
-    return suite.directory / suite.cassette.directory
-
-
 def _telling(value: object) -> bool:
-    """Whether a field says anything: what is empty need not be written."""
+    """Whether a field has to be written: empty ones need not."""
     return value is not None and value is not False and value not in ("", [], {})
 
 
@@ -319,7 +314,3 @@ def _drifted(found: list[str]) -> str:
         "Record again with `passhat run --record=drifted`, or replay anyway with "
         "`allow_drift=True`"
     )
-
-
-def _way_out() -> str:
-    return ". Record the rest with `passhat run --append`, or ask for fewer with `runs`"
