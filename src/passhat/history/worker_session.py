@@ -7,15 +7,14 @@ freezes never blocks the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from passhat.errors import LostRun
 from passhat.history.database import Database, Row
 from passhat.history.dead_workers import CALL_KEY, WORKER, as_json, reap
-from passhat.history.leases import LEASE_SECONDS, open_session, this_process
-from passhat.history.run_journal import MICRO, micro
+from passhat.history.leases import LEASE_SECONDS, open_session, renew_session, this_process
+from passhat.history.run_journal import ACCEPTED, MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.sent_marks import SentMarks
 from passhat.history.store import History
@@ -26,6 +25,7 @@ from passhat.records.ledger import (
     Answer,
     CallIntent,
     CallKey,
+    Claim,
     Entry,
     Finished,
     LostAnswer,
@@ -167,10 +167,7 @@ UPDATE accounts SET given_up_calls = given_up_calls + :calls, given_up_cost = gi
 WHERE run = :run AND EXISTS (SELECT 1 FROM sessions WHERE id = :me AND alive = 1)
 """
 
-_ACCEPTED = """
-UPDATE answers SET remote = ? WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?
-  AND reply IS NULL AND session = ?
-"""
+_ACCEPTED = f"{ACCEPTED} AND session = ?"
 
 # A bucket is one instant that moves on with every draw (GCRA): what is drawn now may start at the
 # instant before it. An instant further back than a minute is a bucket that is full.
@@ -179,20 +176,6 @@ INSERT INTO buckets (name, at) VALUES (:name, {clock} - 60 + :taken)
 ON CONFLICT (name) DO UPDATE SET at = greatest(buckets.at, {clock} - 60) + :taken
 RETURNING at - :taken - {clock}
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A ticket that is this worker's, and what earlier workers left for it.
-
-    `cut_short` says that one had it before; `remotes` are the provider's names of answers to the
-    calls that it lost, by step.
-    """
-
-    ticket: Ticket
-    answers: Mapping[int, Answer]
-    remotes: Mapping[int, str]
-    cut_short: bool
 
 
 class WorkerSession:
@@ -236,7 +219,7 @@ class WorkerSession:
     def write(self, entries: Sequence[Entry], /) -> Collection[int]:
         """Write everything; returns the places of intents that the budget refuses.
 
-        It is one statement, but where two things are said of one call.
+        It is one statement, unless there are two entries about one call.
         """
         if any(isinstance(entry, CallIntent) for entry in entries):
             self._marks.open()
@@ -287,7 +270,7 @@ class WorkerSession:
         return isinstance(entry, CallIntent | Answer | Refused)
 
     def _write_rare(self, entries: Sequence[Entry]) -> None:
-        """Write what few calls have: lost and found answers, and those to be fetched later."""
+        """Write what few calls have: lost and found answers, and names to fetch answers by."""
         lost = [e.most.cost for e in entries if isinstance(e, LostAnswer)]
         found = sum(isinstance(e, Answer) and e.found for e in entries)
         if lost or found:
@@ -304,11 +287,11 @@ class WorkerSession:
                 self._database.execute(_ACCEPTED, (entry.remote, self.run.id, *key, self.number))
 
     def mark_sent(self, call: CallKey) -> None:
-        """Note that a call is about to be sent: the note outlives this process."""
+        """Mark a call that is about to be sent; the mark outlives this process."""
         self._marks.add(call)
 
     def unmark_sent(self, call: CallKey) -> None:
-        """Take the note back: the provider refused the call, which costs nothing."""
+        """Remove the mark: the provider refused the call, which costs nothing."""
         self._marks.remove(call)
 
     def give_back(self, ticket: Ticket) -> None:
@@ -321,11 +304,7 @@ class WorkerSession:
 
     def renew(self) -> None:
         """Extend the lease while there is nothing to write."""
-        done = self._database.execute(
-            f"UPDATE sessions SET lease = {self._database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
-            (LEASE_SECONDS, self.number),
-        )
-        if not done.rowcount:
+        if not renew_session(self._database, self.number):
             raise self._lost()
 
     def draw(self, name: str, per_minute: float, amount: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from passhat.fast_dataclass import dataclass
@@ -122,6 +122,34 @@ class Finished:
     ticket: Ticket
     trial: Trial
     transcript: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A ticket that a worker has claimed, and what earlier workers left for it.
+
+    `cut_short` says that one had it before and did not finish; `remotes` are the provider's names
+    for answers to the calls that it lost, by step.
+    """
+
+    ticket: Ticket
+    answers: Mapping[int, Answer]
+    remotes: Mapping[int, str]
+    cut_short: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardState:
+    """How many tickets are ready and under way, and how many trials living workers run at once.
+
+    `stopped` says why nothing new starts, where something prevents it.
+    """
+
+    ready: int
+    leased: int
+    workers: int
+    hands: int
+    stopped: str | None
 
 
 Entry = Ticket | CallIntent | Refused | LostAnswer | AcceptedCall | Answer | Finished

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from passhat.errors import LostRun
-from passhat.records import Answer, Budget, Suite, Ticket
-from passhat.records.ledger import CallKey, Entry, TrialKey
+from passhat.records import Budget, Suite, Ticket
+from passhat.records.ledger import CallKey, Claim, Entry, TrialKey
 from passhat.runner.attempt import Attempts
 from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to
@@ -36,26 +36,6 @@ wait for one another as calls of one process do. The default of most providers' 
 Answered = TypeVar("Answered")
 
 
-class Claimed(Protocol):
-    """A ticket that is this worker's, and the answers an earlier worker left for it."""
-
-    @property
-    def ticket(self) -> Ticket: ...
-
-    @property
-    def answers(self) -> Mapping[int, Answer]: ...
-
-    @property
-    def remotes(self) -> Mapping[int, str]:
-        """The provider's names for answers to calls that were lost, by step."""
-        ...
-
-    @property
-    def cut_short(self) -> bool:
-        """Whether an earlier worker had it and did not finish."""
-        ...
-
-
 class LeasedSession(Protocol):
     """A worker's session in the store; every call raises LostRun once others have closed it."""
 
@@ -69,7 +49,7 @@ class LeasedSession(Protocol):
         """How often the lease is renewed while trials are silent."""
         ...
 
-    def claim(self, count: int) -> Sequence[Claimed]: ...
+    def claim(self, count: int) -> Sequence[Claim]: ...
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int]: ...
 
@@ -188,7 +168,7 @@ class _Worker:
             if len(claims) < free or not free:
                 await self._pause(free)
 
-    def _start(self, claim: Claimed) -> None:
+    def _start(self, claim: Claim) -> None:
         task = asyncio.create_task(self._run(claim))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -200,7 +180,7 @@ class _Worker:
             self._stopping = True
         self._changed.set()
 
-    async def _run(self, claim: Claimed) -> None:
+    async def _run(self, claim: Claim) -> None:
         ticket = claim.ticket
         if claim.cut_short:
             self._cut_short[ticket.key] = claim.remotes
