@@ -43,7 +43,7 @@ class PasshatTools:
     def __init__(
         self,
         *,
-        store: str = STORE,
+        store: str | Path = STORE,
         folder: Path | None = None,
         may_run: bool = False,
         max_cost: float = 1.0,

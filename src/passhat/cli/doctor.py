@@ -6,14 +6,15 @@ import asyncio
 import importlib.util
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import PasshatError, SuiteError
+from passhat.errors import MissingExtra, PasshatError, SuiteError
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
 from passhat.messages import plural
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
 
 EXTRAS = {
-    "run": ("pydantic", "httpx2", "mcp"),
+    "run": ("httpx2", "mcp"),
     "local": ("xllamacpp",),
     "web": ("starlette", "uvicorn"),
     "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
@@ -97,8 +98,7 @@ def _tell(finding: Finding) -> None:
 async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
     from passhat.suite import find_suite, load_suite
 
-    for finding in _installation():
-        yield finding
+    yield _installation()
     try:
         name = path or find_suite(Path())
         suite = load_suite(name)
@@ -121,7 +121,7 @@ async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Par
             yield finding, "system"
     for model in _models(suite):
         yield await _model(model, suite.directory, ask=ask), "model"
-    for server in _used_servers(suite):
+    for server in suite.used_servers:
         yield await _server(server, suite.directory), "server"
 
 
@@ -139,18 +139,21 @@ def _noted(finding: Finding) -> Finding:
     )
 
 
-def _installation() -> Iterator[Finding]:
+def _installation() -> Finding:
     from passhat._version import __version__
 
     installed = [name for name, modules in EXTRAS.items() if all(map(_importable, modules))]
-    yield Finding(what="passhat", text=f"{__version__}, extras: {', '.join(installed) or 'none'}")
-    if "run" not in installed:
-        text = "running a suite needs an extra: pip install 'passhat[run]'"
-        yield Finding(what="extras", text=text, problem=True)
+    return Finding(what="passhat", text=f"{__version__}, extras: {', '.join(installed) or 'none'}")
 
 
 def _importable(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
+
+
+def _lacks_http() -> str | None:
+    """Why nothing can be called over HTTP from here."""
+    missing = MissingExtra("calling a model or an agent over HTTP", "run")
+    return None if _importable("httpx2") else str(missing)
 
 
 def _system(system: System, directory: Path) -> Iterator[Finding]:
@@ -168,7 +171,7 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
 
         yield _looked_up(what, lacks_function(system), f"{system.function} can be imported")
     elif isinstance(system, HttpSystem):
-        yield Finding(what=what, text=f"posts to {system.url} (not asked)")
+        yield _looked_up(what, _lacks_http(), f"posts to {system.url} (not asked)")
 
 
 def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
@@ -179,11 +182,8 @@ def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
 
 
 def _models(suite: Suite) -> list[Model]:
-    """Every model once, those of judges too."""
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings]
-    found = [system.model for system in systems if isinstance(system, ModelSystem)]
+    """Every model once, the judge's too."""
+    found = [system.model for system in suite.model_systems]
     if suite.judge is not None:
         found.append(suite.judge.model)
     return list({(model.name, model.base_url): model for model in found}.values())
@@ -202,16 +202,18 @@ async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
 
 def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
-    from passhat.records.providers import LOCAL
+    from passhat.records.providers import is_local
     from passhat.runner.local_model import why_not_here
     from passhat.runner.models.catalog import locate
 
     if model.name == SCRIPTED:
         return "acts out its script: no key, no network"
-    if model.name.startswith(f"{LOCAL}/"):
+    if is_local(model.name):
         if reason := why_not_here(model.name, directory):
             raise SuiteError(reason)
         return "runs on this machine: no key, no network"
+    if reason := _lacks_http():
+        raise SuiteError(reason)
     at = locate(model)
     key = f"key from {at.key_variable}" if at.key else "no key"
     return f"{at.dialect.name} at {at.base_url}, {key}"
@@ -234,14 +236,6 @@ async def _ask(model: Model, directory: Path) -> str:
     finally:
         await supply.close()
     return f"answered {reply.text[:40]!r} in {time.perf_counter() - started:.1f} s"
-
-
-def _used_servers(suite: Suite) -> list[Server]:
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
-    names = dict.fromkeys(name for system in systems for name in system.servers)
-    return [suite.servers[name] for name in names]
 
 
 async def _server(server: Server, directory: Path) -> Finding:

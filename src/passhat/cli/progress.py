@@ -6,12 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 
 if TYPE_CHECKING:
@@ -281,6 +281,8 @@ class _Notebook:
         return safe_text(" · ".join(text for text in parts if text))
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         run = self._run
         bar = f'<progress style="width:24em" max="{max(1, run.planned)}" value="{run.done}">'
         return f"<div>{bar}</progress><br>{escape(repr(self))}</div>"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from passhat.drawing.figure import WIDTH, Datum, Figure, element, label, number, rounded
 from passhat.drawing.scale import Kind, Scale, spread
+from passhat.fast_dataclass import dataclass
 
 HEIGHT = 290
 LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44

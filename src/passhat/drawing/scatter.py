@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number, rounded
 from passhat.drawing.scale import Kind, Scale, spread
+from passhat.fast_dataclass import dataclass
 
 HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from passhat.fast_dataclass import dataclass
 from passhat.history.database import ALL, Row
 from passhat.history.trial_rows import TRIAL_COLUMNS, split_texts, trial_of_row
 from passhat.records.trial import Trial

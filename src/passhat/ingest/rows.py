@@ -69,6 +69,11 @@ class Sheet:
         cells = _decoded(self.columns.get(first, [None] * len(self)))
         return [_inside(cell, rest) for cell in cells]
 
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """The cells of each row in these columns, by column; each column is decoded once."""
+        for cells in zip(*map(self.cells, columns), strict=True):
+            yield dict(zip(columns, cells, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Undecoded:
@@ -234,15 +239,20 @@ def lists_runs(document: Document) -> str | None:
     """The key under which each row lists the runs of its task, by the first row."""
     if document.kind not in ("json", "lines", "array"):
         return None
-    found = _inner_list(document) if document.kind == "json" else None
-    first = document.first if document.kind != "json" else found[1] if found else {}
-    return list_of_runs(first)
+    return list_of_runs(_first_entry(document))
 
 
-def _first_row(document: Document) -> Mapping[str, Any]:
-    """The first row of JSON; empty where it is one object."""
-    found = _inner_list(document) if document.kind == "json" else None
-    row = document.first if document.kind != "json" else found[1] if found else {}
+def _first_entry(document: Document) -> RawRow:
+    """The first entry of the list of rows; empty where JSON is one object."""
+    if document.kind != "json":
+        return document.first
+    found = _inner_list(document)
+    return found[1] if found else {}
+
+
+def _first_row(document: Document) -> RawRow:
+    """The first row: the first run, where the entries list runs."""
+    row = _first_entry(document)
     key = list_of_runs(row)
     return row if key is None else next(rows_of_runs(row, key))
 
@@ -372,12 +382,7 @@ def _inner_list(document: Document) -> tuple[str, RawRow] | None:
 
 def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     """Whether an object is one run itself, and its list is about something within that run."""
-    own = [
-        name
-        for name, raw in document.first.items()
-        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
-    ]
-    outer, inner = find_columns(own, USUAL), find_columns(entry, USUAL)
+    outer, inner = find_columns(_shared(document), USUAL), find_columns(entry, USUAL)
     if "task" not in outer or outer.keys().isdisjoint(_VERDICTS):
         return False
     if inner.keys().isdisjoint(_VERDICTS) or usual_name(key) in _CHECKS:

@@ -17,6 +17,7 @@ from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.sources import Part
+from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
 from passhat.records.labels import Labels
 
@@ -119,10 +120,14 @@ def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
 
 def _alone(piece: Piece, mapping: ColumnMap) -> Part:
     trials = assemble(piece, piece.reader, piece.table, mapping)
+    return _part(piece, mapping, trials, trials.sources[0])
+
+
+def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Source) -> Part:
     return Part(
         trials=trials,
-        source=trials.sources[0],
-        size=len(trials),
+        source=source,
+        size=len(piece.table),
         given=piece.given,
         numbered=piece.numbered and "trial" not in mapping.left_out(),
         said=piece.said,
@@ -146,17 +151,10 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     if mapping.name is not None:
         codes = np.zeros(len(trials), dtype=np.int32)
         trials = replace(trials, system=Labels((mapping.name,), codes))
+    sources = (source_of(piece, piece.reader, piece.table, mapping) for piece in pieces)
     return [
-        Part(
-            trials=None if place else trials,
-            source=source_of(piece, piece.reader, piece.table, mapping),
-            size=len(piece.table),
-            given=piece.given,
-            numbered=piece.numbered and "trial" not in mapping.left_out(),
-            said=piece.said,
-            submission=piece.table.submission,
-        )
-        for place, piece in enumerate(pieces)
+        _part(piece, mapping, trials if piece is first else None, source)
+        for piece, source in zip(pieces, sources, strict=True)
     ]
 
 

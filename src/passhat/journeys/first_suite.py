@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, InputError, RunError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural, short_value
 from passhat.runner.run import run_coroutine
 from passhat.suite.first_suite import (

@@ -153,6 +153,16 @@ def number(cell: object) -> float:
     raise ValueError(f"{short_value(cell)} is not a number")
 
 
+def score_of(cell: object) -> float:
+    """A cell as a score: one of Inspect's letters, else as `number` reads it.
+
+    >>> score_of("P"), score_of("0.7")
+    (0.5, 0.7)
+    """
+    grade = LETTER_GRADES.get(cell.strip().lower()) if isinstance(cell, str) else None
+    return number(cell) if grade is None else grade
+
+
 def seen(cells: Iterable[object], most: int = 8) -> str:
     """The distinct values of a column, for a message."""
     shown = ("nothing" if is_missing(cell) else repr(cell)[:40] for cell in cells)

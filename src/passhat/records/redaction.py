@@ -14,15 +14,8 @@ import msgspec
 from passhat.fast_dataclass import dataclass
 from passhat.records.key_shapes import MARK, shapes_near
 from passhat.records.secret import Secret
-from passhat.records.suite import Suite
-from passhat.records.system import (
-    CommandSystem,
-    HttpServer,
-    HttpSystem,
-    Model,
-    ModelSystem,
-    StdioServer,
-)
+from passhat.records.suite import Judge, Suite
+from passhat.records.system import ModelSystem
 
 NAMED = "[redacted:"
 """The beginning of the mark for a value that is known by the name of its variable."""
@@ -144,8 +137,10 @@ class Redactor:
         return list(map(self._cleaned, value)) if isinstance(value, list) else value
 
 
-def suite_redactor(suite: Suite, environment: Mapping[str, str]) -> Redactor:
+def suite_redactor(suite: Suite | None, environment: Mapping[str, str]) -> Redactor:
     """The redactor of one suite: what it refers to, and keys in the environment."""
+    if suite is None:
+        return environment_redactor(environment)
     names = known_secrets(suite, environment)
     prompts = list(_prompts(suite)) if names else []
     return Redactor(names, restorable=[v for v in names if any(v in text for text in prompts)])
@@ -181,27 +176,14 @@ def looks_random(text: str) -> bool:
 
 def _referred(suite: Suite) -> Iterator[tuple[str, str, bool]]:
     """Name and value of each secret of the suite, and whether it surely is one."""
-    for server in suite.servers.values():
-        match server:
-            case StdioServer(env=env):
-                yield from _values(env, certain=False)
-            case HttpServer(headers=headers):
-                yield from _values(headers, certain=True)
-    for system in {id(p.system): p.system for p in suite.pairings}.values():
-        match system:
-            case ModelSystem(model=model):
-                yield from _model_values(model)
-            case CommandSystem(env=env):
-                yield from _values(env, certain=False)
-            case HttpSystem(headers=headers):
-                yield from _values(headers, certain=True)
-    if suite.judge is not None:
-        yield from _model_values(suite.judge.model)
-
-
-def _model_values(model: Model) -> Iterator[tuple[str, str, bool]]:
-    secrets = dict(model.headers) | ({} if model.api_key is None else {"api_key": model.api_key})
-    yield from _values(secrets, certain=True)
+    systems = {id(p.system): p.system for p in suite.pairings}.values()
+    judges = [suite.judge] if suite.judge else []
+    models = [one.model for one in (*systems, *judges) if isinstance(one, ModelSystem | Judge)]
+    for holder in (*suite.servers.values(), *systems, *models):
+        yield from _values(getattr(holder, "env", {}), certain=False)
+        yield from _values(getattr(holder, "headers", {}), certain=True)
+        key = getattr(holder, "api_key", None)
+        yield from _values({} if key is None else {"api_key": key}, certain=True)
 
 
 def _values(secrets: Mapping[str, Secret], *, certain: bool) -> Iterator[tuple[str, str, bool]]:

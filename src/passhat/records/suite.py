@@ -12,7 +12,7 @@ from typing import Any, Literal
 from passhat.fast_dataclass import dataclass
 from passhat.messages import quoted, short_repr
 from passhat.records.budget import Budget, RateLimit, Resources
-from passhat.records.system import Model, Server, System
+from passhat.records.system import Model, ModelSystem, Server, System
 from passhat.records.task import Task
 
 CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
@@ -121,6 +121,23 @@ class Suite:
     def tasks(self) -> tuple[Task, ...]:
         """The tasks, each once, in the order of the file."""
         return tuple({p.task.name: p.task for p in self.pairings}.values())
+
+    @property
+    def model_systems(self) -> tuple[ModelSystem, ...]:
+        """The systems that passhat runs by calling a model, each once."""
+        found = {p.system.name: p.system for p in self.pairings}
+        return tuple(system for system in found.values() if isinstance(system, ModelSystem))
+
+    @property
+    def used_servers(self) -> tuple[Server, ...]:
+        """The servers whose tools a system is given."""
+        names = dict.fromkeys(name for system in self.model_systems for name in system.servers)
+        return tuple(self.servers[name] for name in names)
+
+    @property
+    def bars(self) -> dict[str, float]:
+        """The bar of each task that has one."""
+        return {task.name: task.bar for task in self.tasks if task.bar is not None}
 
     @property
     def trials(self) -> int:

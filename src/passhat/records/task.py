@@ -12,28 +12,14 @@ from passhat.records.budget import Budget
 
 Level = Literal["function", "task", "system"]
 
-TARGETS = {
-    "answer": "answer",
-    "tool_calls": "tool_calls",
-    "tool_names": "tool_names",
-    "tokens": "tokens",
-    "cost": "cost",
-    "seconds": "seconds",
-    "turns": "turns",
-    "stop_reason": "stop_reason",
-    "exit_code": "exit_code",
-    "stderr": "stderr",
-    "files": "files",
-    "reported": "reported",
-    "score": "score",
-    # What other tools call the same.
-    "duration_ms": "duration_ms",
-    "final_answer": "answer",
-    "final_text": "answer",
-    "output": "answer",
-    "response": "answer",
-    "text": "answer",
-}
+_OWN_TARGETS = (
+    *("answer", "tool_calls", "tool_names", "tokens", "cost", "seconds", "turns", "stop_reason"),
+    *("exit_code", "stderr", "files", "reported", "score", "duration_ms"),
+)
+_NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
+"""What other tools call the answer."""
+
+TARGETS = {name: name for name in _OWN_TARGETS} | dict.fromkeys(_NAMES_OF_ANSWERS, "answer")
 """The first words of the paths an expectation may check, and what each means."""
 
 

@@ -16,11 +16,9 @@ from passhat.records.table_meanings import (
     aggregate_column,
     find_conflict,
     find_meanings,
-    judged_outcomes,
     letter_scores,
     name_cells,
-    stated_outcomes,
-    with_errors,
+    row_outcomes,
 )
 
 Columns = Mapping[str, Sequence[Any]]
@@ -138,12 +136,7 @@ def _outcomes(
             one, two = conflict.columns
             rule = f"must not say both: {one} and {two} disagree in row {conflict.row}; name one"
             raise ArgumentError("passed", rule, conflict.cells)
-    if tests:
-        stated = judged_outcomes(tests, found, given.__getitem__)
-    else:
-        stated = stated_outcomes(found, given.__getitem__, scores)
-    errors = map(error_text, given[found["error"]]) if "error" in found else [None] * len(stated)
-    outcomes = with_errors(stated, errors)
+    outcomes = row_outcomes(tests, found, given.__getitem__, scores)
     if None in outcomes:
         raise _no_outcome(given, found, mapping, outcomes.index(None))
     return outcomes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from passhat.fast_dataclass import dataclass
 from passhat.reporters.blocks import (
     Bar,
     Block,

@@ -10,11 +10,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from passhat.errors import InputError
+from passhat.fast_dataclass import dataclass
 from passhat.records.redaction import Redactor
 
 if sys.version_info >= (3, 14):

@@ -7,11 +7,12 @@ import itertools
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from passhat.errors import ServerError, ServerNeverStarted
+from passhat.fast_dataclass import dataclass
 from passhat.records import Server
 from passhat.runner.mcp_servers import RunningServer
 from passhat.runner.models.exchange import ToolSpec

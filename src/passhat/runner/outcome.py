@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
 
 from passhat.errors import RunError
+from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CheckResult,
     CommandSystem,
@@ -23,9 +24,9 @@ from passhat.records import (
     ToolCall,
     Trial,
 )
-from passhat.runner.agents.command import exit_sentence
 from passhat.runner.agents.conversation import Conversation, transcript
 from passhat.runner.faults import reaction
+from passhat.runner.processes import exit_sentence
 
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
 """Grades an observation by the expectations of a task."""

@@ -17,6 +17,9 @@ from passhat.runner import orphan_processes
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
 
+LONGEST_QUOTE = 160
+"""Characters of the last line on stderr that a reason quotes."""
+
 TERM_GRACE = 0.3
 POLL = 0.005
 
@@ -171,6 +174,18 @@ async def _gone(pid: int, patience: float) -> None:
     until = loop.time() + patience
     while signal_group(pid, 0) and loop.time() < until:
         await asyncio.sleep(POLL)
+
+
+def exit_sentence(code: int, stderr: str) -> str:
+    r"""How a program ended, with its last line on stderr.
+
+    >>> exit_sentence(7, "loading\nkaboom\n")
+    'exit code 7: kaboom'
+    """
+    last = stderr.strip().rpartition("\n")[2].strip()
+    if len(last) > LONGEST_QUOTE:
+        last = f"{last[:LONGEST_QUOTE]}…"
+    return f"exit code {code}" + (f": {last}" if last else "")
 
 
 class Tail:

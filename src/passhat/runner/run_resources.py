@@ -37,7 +37,6 @@ from passhat.runner.events import OnEvent, Retry
 from passhat.runner.faults import FaultyModel, FaultyTools
 from passhat.runner.graders.judging import GRADE_TOOL
 from passhat.runner.journal import Scribe
-from passhat.runner.mcp_pool import ServerPool
 from passhat.runner.memory import (
     JUDGE_STEP,
     Cassettes,
@@ -47,7 +46,6 @@ from passhat.runner.memory import (
     RememberingModel,
     RememberingTools,
 )
-from passhat.runner.models.catalog import provider_of
 from passhat.runner.models.exchange import ChatModel, Message, Request
 from passhat.runner.models.rate_limits import Draw, Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
@@ -58,6 +56,7 @@ from passhat.runner.tools import NoTools, Tools
 
 if TYPE_CHECKING:
     from passhat.runner.graders.judging import Ask
+    from passhat.runner.mcp_pool import ServerPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class RunResources:
             run=run,
             log=scribe,
         )
-        self._pool = ServerPool(directory=suite.directory)
+        self._pool: ServerPool | None = None
         self._draw = draw
         self._count_free = count_free
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
@@ -133,7 +132,8 @@ class RunResources:
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await self._pool.close()
+            if self._pool is not None:
+                await self._pool.close()
             await self._supply.close()
             for agent in self._agents.values():
                 if (close := getattr(agent, "close", None)) is not None:
@@ -195,6 +195,10 @@ class RunResources:
             self.tools_offered.update(spec.name for spec in recorded.specs)
             yield RememberingTools(recorded, memories.cassette)
             return
+        if self._pool is None:
+            from passhat.runner.mcp_pool import ServerPool
+
+            self._pool = ServerPool(directory=self._suite.directory)
         servers = [self._suite.servers[name] for name in system.servers]
         async with self._pool.tools(servers, workdir=request.make_workdir()) as live:
             self._cassettes.note_tools(system.name, live.specs)
@@ -288,6 +292,8 @@ class RunResources:
         )
 
     def _patient(self, live: ChatModel, model: Model) -> ChatModel:
+        from passhat.runner.models.catalog import provider_of
+
         provider = provider_of(model, self._environment)
         if provider not in self._throttles:
             # A local model does one thing at a time; waiting for it is no trial's fault.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import field
 
 import msgspec
 
@@ -39,7 +39,7 @@ class Exhausted(Exception):
     """The suite may spend no more: the trial under way is given up, and can be resumed."""
 
 
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class RunSpending:
     """Money, tokens and calls so far, and what calls under way may still take.
 
@@ -69,7 +69,7 @@ class RunSpending:
     _unbounded: int = 0
     _reserved_cost: float = 0.0
     _reserved_tokens: int = 0
-    _seen: dict[str, Amount] = dataclasses.field(default_factory=dict)
+    _seen: dict[str, Amount] = field(default_factory=dict)
     _changed: asyncio.Event | None = None
 
     def take(self, spent: Amount) -> None:

@@ -11,7 +11,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.mean_intervals import SuiteSize, wilson_suite_bounds
+from passhat.stats.mean_intervals import wilson_suite_bounds
 from passhat.stats.population_mean import population_bounds
 from passhat.stats.power import SuitePlan, plan_suite, round_up
 
@@ -221,9 +221,8 @@ def expected_half_widths(
     """
     mean, luck = np.array(expected.rate), expected.variance * (1 - expected.icc) / runs
     between = np.array(expected.variance * expected.icc + luck)
-    size = SuiteSize(tasks=np.array(float(tasks)), runs=np.array(float(tasks * runs)))
     suite = wilson_suite_bounds(
-        mean, np.array(luck / tasks), size=size, model=mean, k=1, confidence=confidence
+        mean, np.array(luck / tasks), tasks=tasks, runs=tasks * runs, confidence=confidence
     )
     likes = population_bounds(
         _typical_values(expected.rate, float(between)),

@@ -8,13 +8,13 @@ have few values (Fisher's exact test); scores are permuted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Literal
 
 import numpy as np
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.hypergeometric import log_probability
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import (
     Counts,
     Floats,

@@ -36,6 +36,7 @@ from passhat.suite.build_systems import (
 )
 from passhat.suite.datasets import fill_task, read_rows
 from passhat.suite.expect_schema import ExpectModel, MatcherModel
+from passhat.suite.fields import Part
 from passhat.suite.problems import Path as TreePath
 from passhat.suite.schema import SuiteBudgetModel, SuiteModel
 from passhat.suite.task_schema import BudgetModel, PromptModel, TaskFields
@@ -87,15 +88,15 @@ def build_suite(
             build_budget(model.budget.per_trial), model.budget.per_test_usd_cents
         ),
         concurrency=model.concurrency or DEFAULT_CONCURRENCY,
-        resources=Resources(**model.resources.model_dump()),
-        rate_limits={name: RateLimit(**r.model_dump()) for name, r in model.rate_limits.items()},
+        resources=Resources(**model.resources.values()),
+        rate_limits={name: RateLimit(**r.values()) for name, r in model.rate_limits.items()},
         retries=DEFAULT_RETRIES if model.retries is None else model.retries,
         cassette=CassetteSettings(
             mode=model.cassette.mode,
             directory=around.directory / model.cassette.directory,
             servers=model.cassette.servers,
         ),
-        quarantine=tuple(Quarantine(**q.model_dump()) for q in model.quarantine),
+        quarantine=tuple(Quarantine(**q.values()) for q in model.quarantine),
         judge=_judge(model, around),
         ks=tuple(model.k),
         confidence=model.confidence,
@@ -234,7 +235,7 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         name=entry.name,
         prompt=(asked and asked.text) or "",
         server_prompt=_server_prompt(asked),
-        resources=tuple(ServerResource(**one.model_dump()) for one in entry.resources),
+        resources=tuple(ServerResource(**one.values()) for one in entry.resources),
         expect=_expectations(expect, judge_for),
         steps=tuple(
             Step(name=s.name, prompt=s.prompt, expect=_expectations(s.expect, judge_for))
@@ -250,7 +251,7 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         max_turns=entry.max_turns,
         system_prompt=getattr(entry, "system_prompt", None),
         expected_tool=entry.expected_tool,
-        tool_selection=ToolSelection(**floor.model_dump()) if floor is not None else None,
+        tool_selection=ToolSelection(**floor.values()) if floor is not None else None,
         budget=build_budget(entry.budget),
         images=tuple(_existing(around.directory / name) for name in entry.images),
     )
@@ -274,7 +275,7 @@ def _expectations(models: Iterable[ExpectModel], judge_for: JudgeFor) -> tuple[E
 
 def _expectation(model: ExpectModel, judge_for: JudgeFor) -> Expectation:
     matcher, negate = _unwrap(model.matcher or model)
-    ((name, written),) = matcher.written().items()
+    ((name, written),) = matcher.matchers().items()
     value, options = _parts(name, written)
     if name == "judge":
         options["model"], options["repeats"] = judge_for(options["model"], options["repeats"])
@@ -299,9 +300,9 @@ def _unwrap(matcher: MatcherModel) -> tuple[MatcherModel, bool]:
 
 def _parts(name: str, written: Any) -> tuple[Any, dict[str, Any]]:
     """The value of a matcher and its options."""
-    if not hasattr(written, "model_dump"):
+    if not isinstance(written, Part):
         return written, {}
-    options = written.model_dump()
+    options = written.values()
     return options.pop(MAIN_KEY[name], None) if name in MAIN_KEY else None, options
 
 

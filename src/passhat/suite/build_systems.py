@@ -27,7 +27,7 @@ from passhat.records import (
     System,
 )
 from passhat.records.system import DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT
-from passhat.suite.fields import Strict
+from passhat.suite.fields import Part
 from passhat.suite.references import secret
 from passhat.suite.schema import AgentModel, DefaultsModel
 from passhat.suite.system_schema import (
@@ -47,9 +47,9 @@ class Surroundings:
     env: Mapping[str, str]
     defaults: DefaultsModel
 
-    def choose(self, entry: Strict, name: str) -> Any:
+    def choose(self, entry: Part, name: str) -> Any:
         """What the entry says, or else what the defaults say."""
-        return getattr(entry if name in entry.model_fields_set else self.defaults, name)
+        return getattr(entry if name in entry.written else self.defaults, name)
 
 
 def build_server(name: str, model: ServerModel, around: Surroundings) -> Server:
@@ -99,7 +99,7 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
         )
     if entry.http is not None:
         headers = build_secrets(entry.headers, around)
-        response = {} if entry.response is None else entry.response.model_dump()
+        response = {} if entry.response is None else entry.response.values()
         return HttpSystem(
             name=entry.name,
             url=entry.http,
@@ -119,7 +119,7 @@ def build_agents(entry: AgentModel, around: Surroundings) -> list[System]:
 
 def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
     """A model by name, with the entry's settings over the defaults."""
-    settings = {field: around.choose(entry, field) for field in ModelFields.model_fields}
+    settings = {field: around.choose(entry, field) for field in ModelFields.field_types()}
     prices, key = settings["prices"], settings["api_key"]
     return Model(
         name=name,
@@ -131,11 +131,11 @@ def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
         base_url=settings["base_url"],
         api_key=_secret(key, around) if key is not None else None,
         headers=build_secrets(settings["headers"], around),
-        prices=Prices(**prices.model_dump()) if prices is not None else None,
+        prices=Prices(**prices.values()) if prices is not None else None,
         script=tuple(
             Behaviour(
-                **item.model_dump(exclude={"calls"}),
-                calls=tuple(ScriptedCall(**call.model_dump()) for call in item.calls),
+                **item.values()
+                | {"calls": tuple(ScriptedCall(**call.values()) for call in item.calls)}
             )
             for item in settings["script"]
         ),
@@ -174,7 +174,7 @@ def _shared_fields(model: ServerModel) -> dict[str, Any]:
 
 
 def _faults(models: Iterable[FaultModel]) -> tuple[Fault, ...]:
-    return tuple(Fault(**model.model_dump()) for model in models)
+    return tuple(Fault(**model.values()) for model in models)
 
 
 def _environment(

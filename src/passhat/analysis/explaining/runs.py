@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.explaining.normal_calls import NormalCall, normal_calls
+from passhat.fast_dataclass import dataclass
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import Check, Transcript, TranscriptKey, Transcripts
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from passhat.analysis.explaining.divergence import differing_arguments, nearest_passing
@@ -11,8 +11,8 @@ from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
 from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
-from passhat.fast_dataclass import short_dataclass
-from passhat.messages import closest, listed
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.messages import listed, one_of_rule
 from passhat.records import Trials
 from passhat.records.task_names import first_number, run_number
 from passhat.records.transcript import Transcripts
@@ -132,10 +132,7 @@ def _runs_of(
     trials: Trials, transcripts: Transcripts, task: str, system: str | None
 ) -> tuple[ExplainedRun, ...]:
     if task not in trials.tasks:
-        near = closest(task, trials.tasks)
-        guess = f" (did you mean {near}?)" if near else ""
-        known = listed(trials.tasks, 5)
-        raise ArgumentError("task", f"must be one of {known}{guess}", task)
+        raise ArgumentError("task", one_of_rule(task, trials.tasks, 5), task)
     here = trials.where(task=task)
     systems = tuple(dict.fromkeys(name or "" for name in here.system.texts()))
     if system is None and len(systems) > 1:
@@ -154,8 +151,10 @@ def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> Explained
     return found[number]
 
 
-def _first_failing(runs: Iterable[ExplainedRun], task: str) -> ExplainedRun:
+def _first_failing(runs: Sequence[ExplainedRun], task: str) -> ExplainedRun:
     failing = [run for run in runs if not run.passed and run.transcript is not None]
+    if not failing and any(not run.passed for run in runs):
+        raise InputError(f"no failed run of task {task} has a transcript to compare")
     if not failing:
         raise InputError(f"no run of task {task} failed: name the two runs to compare")
     return min(failing, key=lambda run: run.trial)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from passhat.analysis.reports.evidence import Evidence
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.estimate import Unavailable
 from passhat.stats.foreseen import (
     ASSURANCE,

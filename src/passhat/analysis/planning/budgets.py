@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
 
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.records import Tally, Trials
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.lazy_value import Later
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally

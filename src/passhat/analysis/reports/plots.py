@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from passhat.analysis.reports import figure_words as words
@@ -33,6 +33,7 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Unavailable

@@ -10,7 +10,7 @@ import msgspec
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -114,8 +114,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for system, task in report.tasks
         for number, letter in enumerate(task.sequence or "")
     ]
-    return TrialTable(
-        columns=columns_of(rows),
+    return TrialTable.of_rows(
+        rows,
         entry="run",
         notes=saved_notes(report),
         read_as={"outcome": "P, F or E in sequence"},

@@ -44,21 +44,15 @@ from passhat.records.column_names import (
     name_parts,
     transcript_column,
 )
-from passhat.records.outcome_words import (
-    error_text,
-    is_missing,
-    parse_pass_if,
-)
+from passhat.records.outcome_words import is_missing, parse_pass_if
 from passhat.records.table_meanings import (
     find_conflict,
     find_meanings,
-    judged_outcomes,
     letter_scores,
     may_aggregate,
     model_of,
     name_cells,
-    stated_outcomes,
-    with_errors,
+    row_outcomes,
 )
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
@@ -178,12 +172,7 @@ def _outcomes(
         conflict = find_conflict(sheet.columns, found, sheet.cells)
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
-    if tests:
-        stated = judged_outcomes(tests, found, sheet.cells)
-    else:
-        stated = stated_outcomes(found, sheet.cells, scores)
-    cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
-    outcomes = with_errors(stated, map(error_text, cells))
+    outcomes = row_outcomes(tests, found, sheet.cells, scores)
     if None in outcomes:
         row = outcomes.index(None)
         raise no_outcome(name, table.where(row), row, found, sheet, tests)

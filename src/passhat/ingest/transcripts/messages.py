@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.transcript import Call, Transcript, Turn, safe_picture
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")

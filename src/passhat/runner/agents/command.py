@@ -25,9 +25,6 @@ LONGEST_VARIABLE = 100_000
 """Bytes of the prompt in the environment; Linux starts no program with a variable above 131,072.
 The file that PASSHAT_TASK_FILE names always has the whole prompt."""
 
-LONGEST_QUOTE = 160
-"""Characters of the last line on stderr that a reason quotes."""
-
 
 class CommandAgent:
     """Runs the command of a system and reads its outcome."""
@@ -84,18 +81,6 @@ class CommandAgent:
         if (report := read_coding_tool(stdout)) is not None:
             return report
         return None if self._system.outcome == "expect" else last_report(stdout)
-
-
-def exit_sentence(code: int, stderr: str) -> str:
-    r"""How a program ended, with its last line on stderr.
-
-    >>> exit_sentence(7, "loading\nkaboom\n")
-    'exit code 7: kaboom'
-    """
-    said = stderr.strip().rpartition("\n")[2].strip()
-    if len(said) > LONGEST_QUOTE:
-        said = f"{said[:LONGEST_QUOTE]}…"
-    return f"exit code {code}" + (f": {said}" if said else "")
 
 
 def last_report(stdout: str) -> dict[str, object] | None:

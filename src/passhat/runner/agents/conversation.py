@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ServerError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import (
     ModelParameters,

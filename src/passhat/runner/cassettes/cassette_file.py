@@ -6,13 +6,14 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from passhat.errors import CassetteError
+from passhat.fast_dataclass import dataclass
 
 if sys.version_info >= (3, 14):
     from compression import zstd

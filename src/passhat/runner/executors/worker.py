@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from passhat.errors import LostRun
+from passhat.fast_dataclass import dataclass
 from passhat.records import Budget, Suite, Ticket
 from passhat.records.ledger import CallKey, Claim, Entry, TrialKey
 from passhat.runner.attempt import Attempts

@@ -1,16 +1,15 @@
-"""From the name of a model to the address where it answers, or the reason why it cannot."""
+"""From the name of a model to the address where it answers."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from passhat.errors import PasshatError, SuiteError
-from passhat.records import SCRIPTED, Model, ModelSystem, Suite
-from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
+from passhat.errors import SuiteError
+from passhat.records import SCRIPTED, Model
+from passhat.records.providers import Provider, find_provider, is_local, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
 from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
 from passhat.runner.models.dialect import Dialect
@@ -61,47 +60,9 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
 
 def provider_of(model: Model, environment: Mapping[str, str] | None = None) -> str:
     """The name under which a model's rate limits and retries are counted."""
-    if model.name == SCRIPTED or is_local(model):
+    if model.name == SCRIPTED or is_local(model.name):
         return model.name.partition("/")[0]
     return _provider(model, os.environ if environment is None else environment)[0].name
-
-
-def is_local(model: Model) -> bool:
-    """Whether a model runs on this machine, in a process of ours."""
-    return model.name.startswith(f"{LOCAL}/")
-
-
-def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
-    """Raise if models of these systems, or of their judges, can only fail; the error names all."""
-    models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
-    reasons = (why_unreachable(model, suite.directory) for model in models.values())
-    if found := list(dict.fromkeys(filter(None, reasons))):
-        raise SuiteError("\n".join(found))
-
-
-def why_unreachable(model: Model, directory: Path) -> str | None:
-    """Why a model cannot be asked here, and what to do; None where it can."""
-    if is_local(model):
-        from passhat.runner.local_model import why_not_here
-
-        return why_not_here(model.name, directory)
-    try:
-        if model.name != SCRIPTED:
-            locate(model)
-    except PasshatError as error:
-        return str(error)
-    return None
-
-
-def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
-    for pairing in suite.pairings:
-        if pairing.system.name not in systems:
-            continue
-        if isinstance(pairing.system, ModelSystem):
-            yield pairing.system.model
-        for expectation in pairing.task.expectations():
-            if expectation.matcher == "judge":
-                yield expectation.options["model"]
 
 
 def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str]:
