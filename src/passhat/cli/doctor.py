@@ -55,7 +55,7 @@ class Finding:
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--ask", is_flag=True, help="Ask every model one short question, which costs a little."
+    "--ask", is_flag=True, help="Ask every model one short question; this costs a little."
 )
 @click.pass_context
 def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:

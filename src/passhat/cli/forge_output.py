@@ -1,4 +1,4 @@
-"""Where reviewers read: the summary, annotations, comment and check of a pull request."""
+"""What reviewers see: the summary, annotations, comment and check of a pull request."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def base_branch() -> str | None:
 def announce_run(
     answer: RunAnswer, output: Output, *, store: Path | str | None, informational: bool
 ) -> bool:
-    """Tell reviewers of a run, and say whether it is shown to be worse than its base branch."""
+    """Post a run for reviewers; returns whether it is shown to be worse than its base branch."""
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.errors import InputError

@@ -256,7 +256,7 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
         about=(
             f"{plural(len(tasks), 'task')} of a log, to run again.   passhat run",
             "",
-            "What is expected of answers is a guess from the runs that passed: read each `expect:`.",
+            "What is expected is a guess from answers of runs that passed: read each `expect:`.",
         ),
     )
     kept, name = shlex.quote(log), shlex.quote(suite.name)
