@@ -27,7 +27,6 @@ from passhat.records.ledger import (
     Finished,
     LostAnswer,
     Refused,
-    call_key,
 )
 
 MARK_BYTES = 16
@@ -88,7 +87,7 @@ class SentMarks:
                 steps = self._places.pop((trial.system, trial.task, trial.trial), {})
                 self._clear(steps.values())
             elif isinstance(entry, Answer | Refused | LostAnswer):
-                self.remove(call_key(entry))
+                self.remove(entry.call)
 
     def close(self) -> None:
         """Remove the file, unless a call is still marked: the next start wants to know."""

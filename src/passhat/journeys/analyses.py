@@ -94,7 +94,7 @@ def compare_results(
     sides, held = _sides(read, only)
     if len(sides) > 2:
         return rank_results(
-            [side.tally() for side in sides],
+            Trials.concat(sides, duplicates=None),
             by=usual_metric(ks),
             confidence=confidence,
             errors=errors,

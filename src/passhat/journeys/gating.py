@@ -145,6 +145,15 @@ class JudgedResults:
             self._baselines[name] = self._read_baseline(name, argument)
         return self._baselines[name]
 
+    def days(self, given: str | Path | Trials, errors: ErrorPolicy) -> Days | None:
+        """How far runs lie apart, where the baseline is a run of the history."""
+        own, name = self._results, str(given)
+        if own is None or not isinstance(given, str | Path):
+            return None
+        if is_there(name) or not store_is_there(own.store) or not own.names_a_run(name):
+            return None
+        return stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
+
     def _read_baseline(self, name: str, argument: str) -> Trials:
         own = self._results
         reading = Results(paths=(name,)) if own is None else replace(own, paths=(name,), names=())
@@ -174,19 +183,11 @@ class JudgedResults:
     def _days(
         self, gates: Sequence[Gate], systems: Sequence[str], errors: ErrorPolicy
     ) -> dict[str, Days]:
-        """How far runs lie apart, for every baseline that is a run of the history."""
-        own = self._results
-        if own is None:
-            return {}
         if self.against is not None:
-            named = {"": str(self.against)} if isinstance(self.against, str | Path) else {}
+            named = {"": self.days(self.against, errors)}
         else:
-            named = {name: name for name in _baselines_of(gates) - {*systems}}
-        return {
-            key: stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
-            for key, name in named.items()
-            if not is_there(name) and store_is_there(own.store) and own.names_a_run(name)
-        }
+            named = {name: self.days(name, errors) for name in _baselines_of(gates) - {*systems}}
+        return {name: days for name, days in named.items() if days is not None}
 
     def _replayed(self, suite: Suite, gates: Sequence[Gate]) -> Verdicts | None:
         """The verdicts of a stored run that its gates ended: from its journal, in its own order.

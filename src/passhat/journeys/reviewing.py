@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.judge import GateLike
-    from passhat.records import ErrorPolicy, Suite, Tally, Transcripts, Trials
+    from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
 
 FALSE_ALARMS = 0.001
 """How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
@@ -75,11 +76,10 @@ def review_change(
             confidence=gate_confidence, **terms,
         )  # fmt: skip
     options: _Options = {"confidence": confidence, "errors": errors, "seed": seed}
-    old = None if against is None else judged.baseline(against, "against")
     return ChangeReview(
         report=measure(trials, ks=ks, **options),
         verdicts=verdicts,
-        comparisons={} if old is None else _comparisons(trials, old, options),
+        comparisons={} if against is None else _comparisons(trials, judged, against, options),
         baseline=None if against is None else str(against),
         explanation=_explanation(trials, said, confidence, seed),
         informational=informational,
@@ -115,25 +115,22 @@ def _demands(
     return [*demands, *review_demands(baseline_name(against), margin, systems=systems)]
 
 
-def _comparisons(trials: Trials, old: Trials, options: _Options) -> dict[str, Comparison]:
+def _comparisons(
+    trials: Trials, judged: JudgedResults, against: str | Path, options: _Options
+) -> dict[str, Comparison]:
     """Each system against the one of its name; a single one against a single one of any name."""
-    single = len(trials.systems) == len(old.systems) == 1
-    pairs = [(name, old.systems[0] if single else name) for name in trials.systems]
-    found = {
-        new: _compared(trials.tally(new), old.where(system=before).tally(), options)
-        for new, before in pairs
-        if before in old.systems
-    }
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def _compared(new: Tally, old: Tally, options: _Options) -> Comparison | None:
     from passhat.analysis.comparing.comparison import compare
 
-    try:
-        return compare(new, old, **options)
-    except InputError:  # no task in common: the gate says so
-        return None
+    old, days = judged.baseline(against, "against"), judged.days(against, options["errors"])
+    single = len(trials.systems) == len(old.systems) == 1
+    found = {}
+    for name in trials.systems:
+        before = old.systems[0] if single else name
+        if before in old.systems:
+            sides = trials.where(system=name), old.where(system=before)
+            with suppress(InputError):  # no task in common: the gate says so
+                found[name] = compare(*sides, days=days, **options)
+    return found
 
 
 def _explanation(

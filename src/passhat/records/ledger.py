@@ -46,58 +46,55 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallIntent:
+class _CallEntry:
+    """An entry on one call: which call it is about."""
+
+    system: str
+    task: str
+    trial: int
+    step: int
+
+    @property
+    def call(self) -> CallKey:
+        return self.system, self.task, self.trial, self.step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallIntent(_CallEntry):
     """The intent to make a paid call, written before the call is sent.
 
     If the call is sent and no answer follows, the process died or gave up while the call was on
     the wire: perhaps it was paid, and cost at most `most`.
     """
 
-    system: str
-    task: str
-    trial: int
-    step: int
     request: str
     most: Amount = Amount()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(_CallEntry):
     """A call that costs nothing: it brought an error instead of an answer, or was never sent."""
-
-    system: str
-    task: str
-    trial: int
-    step: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostAnswer:
+class LostAnswer(_CallEntry):
     """A call that was sent, and whose answer was lost on its way: perhaps paid, at most `most`.
 
     Its intent stays open, because the call is made again.
     """
 
-    system: str
-    task: str
-    trial: int
-    step: int
     most: Amount = Amount()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedCall:
+class AcceptedCall(_CallEntry):
     """A call that the provider works on in the background, and the name of its answer there."""
 
-    system: str
-    task: str
-    trial: int
-    step: int
     remote: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(_CallEntry):
     """One paid-for exchange of a trial: of a model, a tool, or a whole agent.
 
     `step` counts the exchanges of a trial from 0; `request` is the hash of what was asked;
@@ -105,10 +102,6 @@ class Answer:
     lost in a crash and the provider still had its answer.
     """
 
-    system: str
-    task: str
-    trial: int
-    step: int
     request: str
     reply: bytes
     spent: Amount = Amount(cost=0.0)
@@ -129,16 +122,11 @@ Entry = Ticket | CallIntent | Refused | LostAnswer | AcceptedCall | Answer | Fin
 
 
 CallEntry = CallIntent | Refused | LostAnswer | AcceptedCall | Answer
-"""What is said of one call."""
-
-
-def call_key(entry: CallEntry) -> CallKey:
-    """Which call an entry is about."""
-    return entry.system, entry.task, entry.trial, entry.step
+"""An entry about one call."""
 
 
 def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
-    """What is said of calls, in parts that have at most one entry for each call.
+    """The entries about calls, in parts that have at most one entry for each call.
 
     A statement of SQL changes a row once; an intent and its withdrawal need two statements.
 
@@ -152,12 +140,11 @@ def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
     for entry in entries:
         if isinstance(entry, Ticket | Finished):
             continue
-        key = call_key(entry)
-        if not parts or key in seen:
+        if not parts or entry.call in seen:
             parts.append([])
             seen = set()
         parts[-1].append(entry)
-        seen.add(key)
+        seen.add(entry.call)
     return parts
 
 

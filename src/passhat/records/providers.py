@@ -26,7 +26,7 @@ _NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where a family of models lives: its address, the variables people set, its price list.
+    """Where a family of models is served: its address, the variables people set, its price list.
 
     `places` are the parts of `base_url` in braces, each with the variables it is read from;
     `renamed` has the parameters that the provider calls something else.

@@ -20,7 +20,6 @@ from passhat.records.ledger import (
     Refused,
     Ticket,
     UnansweredCalls,
-    call_key,
 )
 
 MOST_AT_ONCE = 4096
@@ -116,17 +115,17 @@ class MemoryJournal:
                 case Ticket():
                     self._tickets[entry.number] = entry
                 case CallIntent():
-                    self._open[call_key(entry)] = entry
+                    self._open[entry.call] = entry
                 case Refused():
-                    self._open.pop(call_key(entry), None)
+                    self._open.pop(entry.call, None)
                 case LostAnswer():
                     self._given_up += _one_call(entry.most)
                 case AcceptedCall():
-                    self._remotes[call_key(entry)] = entry.remote
+                    self._remotes[entry.call] = entry.remote
                 case Answer():
-                    self._open.pop(call_key(entry), None)
-                    self._remotes.pop(call_key(entry), None)
-                    self._answers[call_key(entry)] = entry
+                    self._open.pop(entry.call, None)
+                    self._remotes.pop(entry.call, None)
+                    self._answers[entry.call] = entry
                     self._found += entry.found
                 case Finished():
                     self._finished[entry.ticket.number] = entry
@@ -223,7 +222,7 @@ class Scribe:
 
     async def intend(self, intent: CallIntent) -> None:
         """Write the intent of a call, which may be sent after this."""
-        self._sent[call_key(intent)] = False
+        self._sent[intent.call] = False
         await self.keep(intent)
 
     def mark_sent(self, call: CallKey) -> None:

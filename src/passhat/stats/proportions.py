@@ -36,8 +36,7 @@ def proportion_interval(
     Interval(low=0.62469..., high=0.97530...)
     """
     runs, passes = whole_number("n", n, least=0), whole_number("c", c, least=0)
-    low, high = proportion_bounds(passes, runs, method=method, confidence=confidence)
-    return Interval(float(low), float(high))
+    return interval_at(proportion_bounds(passes, runs, method=method, confidence=confidence))
 
 
 def proportion_bounds(
@@ -75,6 +74,15 @@ def upper_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = CONFIDENCE) -
     """
     runs, passes = trial_counts(n, c)
     return np.asarray(1 - _exact_lower(runs - passes, runs, 1 - confidence_level(confidence)))
+
+
+def interval_at(bounds: Bounds, place: int | tuple[()] = ()) -> Interval:
+    """One pair of bounds as an interval: the only one, or that at a place.
+
+    >>> interval_at((np.array([0.2, 0.3]), np.array([0.4, 0.6])), 1)
+    Interval(low=0.3, high=0.6)
+    """
+    return Interval(float(bounds[0][place]), float(bounds[1][place]))
 
 
 def wilson_bounds(share: Floats, n: Floats, quantile: Floats | float) -> Bounds:

@@ -135,18 +135,11 @@ def _including_groups(
     metrics = measure_metrics(
         subject.evidence, (k,), confidence=confidence, groupings=subject.groupings
     )
-    wider = metrics[_metric_name(target)].within(gate.scope)
+    wider = metrics[target.name].within(gate.scope)
     if isinstance(wider, Unavailable) or found.interval is None or wider.interval is None:
         return found
     interval = hull(found.interval, wider.interval)
     return replace(found, interval=interval, method=wider.method, notes=wider.notes)
-
-
-def _metric_name(target: Target) -> str:
-    if target.attempts is None:
-        return "mean_score"
-    metric, k = target.attempts
-    return metric.replace("k", str(k))
 
 
 def _one_task(
