@@ -61,7 +61,7 @@ def plan_run(
 ) -> RunPlan:
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     path, loaded = load(suite)
-    return plan_of(prepare(loaded, RunRequest(suite=path, **terms), store=store))
+    return plan_of(prepare(loaded, RunRequest.of(path, terms, None), store=store))
 
 
 def plan_lines(plan: RunPlan) -> Iterator[str]:
