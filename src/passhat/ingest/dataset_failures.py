@@ -28,7 +28,7 @@ WHERE outcome <> 'passed' AND {ROW_COLUMN} IS NOT NULL GROUP BY system, task ORD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SomeFailures:
-    """What was said in some failures, and the number of a first trial: 0, or 1."""
+    """Transcripts of some failures, and the number of a first trial: 0 or 1."""
 
     said: Transcripts
     first_trial: int

@@ -22,19 +22,19 @@ from passhat.records.transcript import Transcript
 Number = TypeVar("Number", int, float)
 
 RUN_WORDS = "run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
-"""What files and folders of runs are called before their number: a part of a pattern."""
+"""Words before the number in the names of files and folders of runs: a part of a pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What in a format becomes which part of a trial, in a few words each; empty where nothing.
+    """Which field of a format becomes which part of a trial, in a few words; empty where none does.
 
-    `format` is what users call it, `versions` which releases of the tool write it; the
-    documentation's table of formats is made of these.
+    `format` is what users call it, `versions` names the releases of the tool that write it; the
+    documentation's table of formats is made from these.
     `companions` are names of files in the same folders that belong to its results and hold none;
     `snapshots` are names of files that repeat the latest of the other results.
-    Where it `covers_subfolders`, nothing below a file is looked at: below all of them, or below
-    those that have the key that is given.
+    `covers_subfolders`: folders below a file of this format are not searched; a key restricts this
+    to files that have the key.
     Files of a `derived` format were made from other results: they are left out of folders, and
     are not pooled with files that hold the same system.
     """
@@ -109,7 +109,7 @@ class TrialTable:
         return len(next(iter(self.columns.values()), ()))
 
     def where(self, row: int) -> str:
-        """How the file's owner would find this row."""
+        """Where in the file this row is, for messages: "line 7"."""
         return f"{self.entry} {row if self.numbers is None else self.numbers[row]}"
 
 
@@ -118,7 +118,7 @@ class Reader:
     """A format: the kinds of document it comes in, how to recognise it, and how to read it.
 
     All but the name and the kinds come from its module in `ingest.formats`. `transcripts` gives
-    what was said in each row that `read` gives, in the same order, None where nothing was.
+    the transcript of each row that `read` gives, in the same order; None where there is none.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Reader:
         return document.kind in self.kinds and self.has_marks(document)
 
 
-# Asked for with every file.
+# Needed for every file.
 @lru_cache(maxsize=64)
 def _usual_words(reading: Reading) -> dict[str, str]:
     values = {one.name: getattr(reading, one.name) for one in fields(reading)}

@@ -29,7 +29,7 @@ _LOWER_IS_BETTER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRow:
-    """One run: what it was about, what each scorer said of it, and what else a trial has."""
+    """One run: its task, the score from each scorer, and what else a trial has."""
 
     task: Any
     scores: Mapping[str, Any]
@@ -54,8 +54,8 @@ def scored_table(
     """One trial a row, by the first scorer unless another is chosen; 1 or a word of success passes.
 
     `default` chooses among the scorers where the first is not the one that decides. A score of
-    which 1 may be the worst is not taken without `pass_if`: `unclear` says what the format knows
-    of its own scorers.
+    which 1 may be the worst is not taken without `pass_if`: `unclear` names such scores of the
+    format, with the reason.
     """
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
@@ -112,7 +112,7 @@ def _others(chosen: str, scorers: Sequence[str]) -> str:
 
 
 def _doubt(scorer: str) -> str:
-    return "is better the lower it is, as a rule" if _LOWER_IS_BETTER.search(scorer) else ""
+    return "is usually better the lower it is" if _LOWER_IS_BETTER.search(scorer) else ""
 
 
 def _chosen(

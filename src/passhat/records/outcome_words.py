@@ -80,7 +80,7 @@ class ColumnCondition:
 
 
 def parse_pass_if(text: str) -> tuple[ColumnCondition, ...]:
-    """The comparisons of `--pass-if`, all of which must hold; nothing in it is executed.
+    """The comparisons of `pass_if`, all of which must hold; nothing in it is executed.
 
     >>> parse_pass_if("score>=0.8 and status==done")[1]
     ColumnCondition(column='status', symbol='==', value='done')

@@ -6,13 +6,11 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from passhat.fast_dataclass import dataclass
-from passhat.records.key_shapes import MARK, shapes_near
+from passhat.records.clean_texts import clean_strings, clean_text
+from passhat.records.key_shapes import shapes_near
 from passhat.records.secret import Secret
 from passhat.records.suite import Judge, Suite
 from passhat.records.system import ModelSystem
@@ -74,7 +72,7 @@ class Redactor:
     def clean_reply(self, text: str) -> str:
         """JSON text from a model or tool, without secrets.
 
-        A model that writes a mark itself must not be handed the value for it by `restore`.
+        A model that writes a mark itself must not get the value for it from `restore`.
         """
         return self.clean_json(text.replace(NAMED, DISARMED) if self._restorable else text)
 
@@ -87,15 +85,14 @@ class Redactor:
         near = shapes_near(text) or "..." in text or "…" in text
         if not near and not (self._forms and any(form in text for form, _ in self._forms)):
             return text
-        return msgspec.json.encode(self._cleaned(msgspec.json.decode(text))).decode()
+        return clean_strings(text, self.clean)
 
     def clean(self, text: str) -> str:
         """The text without secrets."""
         for form, name in self._forms:
             if form in text:
                 text = text.replace(form, _mark(name))
-        for shape in shapes_near(text):
-            text = shape.pattern.sub(MARK, text)
+        text = clean_text(text)
         return self._without_cut_values(text) if "..." in text or "…" in text else text
 
     def restore(self, text: str) -> str:
@@ -128,13 +125,6 @@ class Redactor:
                         text = text.replace(part, _mark(name) + end)
                         break
         return text
-
-    def _cleaned(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.clean(value)
-        if isinstance(value, dict):
-            return {self.clean(key): self._cleaned(inner) for key, inner in value.items()}
-        return list(map(self._cleaned, value)) if isinstance(value, list) else value
 
 
 def suite_redactor(suite: Suite | None, environment: Mapping[str, str]) -> Redactor:

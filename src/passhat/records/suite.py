@@ -24,7 +24,7 @@ DEFAULT_RETRIES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """One system on one task, so many times. No two pairings share both names.
+    """One system on one task, `runs` times. No two pairings share both names.
 
     `only` names single runs, counted from 0; None means all of them.
 
@@ -65,7 +65,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CassetteSettings:
-    """Where recorded runs live and how they are used; `mode` None lets the run decide."""
+    """Where recorded runs are kept and how they are used; `mode` None lets the run decide."""
 
     mode: CassetteMode | None = None
     directory: Path = Path("cassettes")
@@ -151,7 +151,7 @@ class Suite:
         return ", ".join(f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts)
 
     def recorded_seed(self, trial: int) -> int:
-        """The seed written with a trial: that of the re-run of the suite it belongs to.
+        """The seed written with a trial: the seed of the re-run of the suite that it belongs to.
 
         The same for every task, so that the spread between re-runs can be measured. The seeds of
         `seeds:` take turns, which keeps an early stop fair.

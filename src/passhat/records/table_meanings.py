@@ -36,7 +36,7 @@ Differ = Callable[[str, Sequence[str]], bool]
 
 LONGEST_AGENT = 120
 MOST_WORDS = 6
-"""An agent's name has at most so many characters and words; anything longer is a prompt."""
+"""An agent's name has at most this many characters and fewer words; anything else is a prompt."""
 
 TASK_IDS = frozenset(
     ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
@@ -46,7 +46,7 @@ TASK_IDS = frozenset(
 QUESTIONS = ("question", "question_id", "problem", "problem_id", "query", "instance_id")
 """Columns that tell tasks apart where a column "task" only names their kind.
 
-Other ids ("task_id", "sample_id", "item_id") may as well number the runs of a task.
+Other ids ("task_id", "sample_id", "item_id") may number the runs of a task instead.
 """
 
 MODELS = ("model", "model_name", "model_id", "llm")
@@ -59,7 +59,7 @@ CONFIGURATIONS = (
 """Columns that say what was run: rows that differ in one are no runs of one system."""
 
 COUNTED = ("turns", "tool_calls")
-"""What may be given as a list of them; the number of its entries is read."""
+"""What may be given as a list; the number of its entries is read."""
 
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
@@ -222,7 +222,7 @@ def _unfit_system(
         return None
     return column, (
         f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
-        f"(--system {short(column)} takes it all the same)"
+        f"(`system={short(column)!r}` takes it anyway)"
     )
 
 
@@ -337,7 +337,7 @@ def row_outcomes(
 
 
 def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
-    """The scores that Inspect's letters stand for, in a table without other scores."""
+    """The scores that Inspect's letters mean, in a table without other scores."""
     if "score" in found:
         return letter_grades(cells(found["score"]))
     return letter_grades(cells(found["passed"])) if "passed" in found else None

@@ -1,4 +1,4 @@
-"""Columns as people call them, made into columns of trials: the same rules for files and frames."""
+"""Columns under any usual names, made into columns of trials: one set of rules for all frames."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def read_columns(
 
 
 def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
-    """Cells as what they stand for; numbers are left to be checked with all others."""
+    """Cells as values of their meaning; numbers are checked later, with all others."""
     if meaning == "error":
         return [error_text(cell) for cell in cells]
     if meaning in ("tags", "tools"):

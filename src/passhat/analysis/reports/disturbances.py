@@ -120,7 +120,7 @@ def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
     gone = np.isin(place + 1, list(rounds))
     if not gone.any() or gone.all():
         rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
-        raise ArgumentError("--drop-rounds", rule, listed(sorted(rounds)))
+        raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     named = f"{'round' if len(rounds) == 1 else 'rounds'} {listed(sorted(rounds))}"
     note = f"{_DROPPED}{named}, {int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)

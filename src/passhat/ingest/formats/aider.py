@@ -24,7 +24,7 @@ READING = Reading(
 
 recognises = has_keys("testcase tests_outcomes")
 
-# 2024-12-21-18-41-18--gpt-4o-diff, with or without the number of a repeat behind it.
+# 2024-12-21-18-41-18--gpt-4o-diff, with or without the number of a repeat after it.
 _RUN = re.compile(
     rf"\d{{4}}-?\d\d-?\d\d[-\d]*-(.*?)(?:[-_]?(?:{RUN_WORDS})[-_]?\d+)?", re.IGNORECASE
 )

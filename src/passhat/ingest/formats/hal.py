@@ -118,7 +118,7 @@ def _ending(said: Any) -> Ending | None:
         return {"outcome": Outcome(said)}
     if (score := _number(said)) is not None:
         return {"outcome": Outcome(score >= 1), "score": score}
-    if isinstance(said, str):  # what the agent died of, in place of an evaluation
+    if isinstance(said, str):  # why the agent broke, in place of an evaluation
         return {"outcome": Outcome.FAILED, "error": first_line(said)}
     if not isinstance(said, Mapping):
         return None

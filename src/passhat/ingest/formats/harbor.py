@@ -32,7 +32,7 @@ READING = Reading(
     outcome="a reward of 1 passes",
     score="reward, or that of `scorer`",
     started="started_at",
-    # Below a trial lie what the agent wrote and the verifier's own tests, below a job its trials.
+    # Below a trial are the agent's files and the verifier's own tests, below a job its trials.
     covers_subfolders="agent_info",
     companions=("trajectory.json", "config.json"),
 )

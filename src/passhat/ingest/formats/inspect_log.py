@@ -132,7 +132,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
-    """What was said in each sample: only here are the samples of an archive opened."""
+    """The transcript of each sample: only here are the samples of an archive opened."""
     from passhat.ingest.transcripts.inspect_samples import (
         SpokenSample,
         sample_transcript,

@@ -112,7 +112,7 @@ def _systems(
 
 
 def _repeated(cases: Sequence[JUnitCase], names: Sequence[str]) -> list[str]:
-    """A note where tests of one name in one suite may as well be different tests."""
+    """A note where tests of one name in one suite may be different tests."""
     ran = [pair for pair in zip(cases, names, strict=True) if not pair[0].skipped]
     times = Counter((case.suite, case.hostname, name) for case, name in ran)
     several = [name for (_, _, name), count in times.items() if count > 1]
@@ -144,7 +144,7 @@ def _reruns(
 ) -> list[str]:
     """Give the earlier attempts of rerun tests the failure that the file leaves out."""
     # Only flakefinder repeats a test under its own name (a method of unittest), beside others that
-    # bear its marks.
+    # have its marks.
     by_name = not repeated_by_flakefinder(names, _ran(cases))
     notes = []
     for suite in suites:
@@ -210,13 +210,13 @@ def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
     last: list[int | None] = [None]
     for place, (tag, _) in enumerate(case.verdicts):
         if tag in EXTRA_ATTEMPTS:
-            yield _told(case, [place], said)
+            yield _attempt_transcript(case, [place], said)
         else:
             last.append(place)
-    yield _told(case, last, said)
+    yield _attempt_transcript(case, last, said)
 
 
-def _told(
+def _attempt_transcript(
     case: JUnitCase, places: Sequence[int | None], said: Mapping[int | None, list[Words]]
 ) -> Transcript:
     words = [(one.tag, "".join(one.pieces).strip("\n")) for p in places for one in said.get(p, ())]

@@ -1,4 +1,4 @@
-"""METR's `runs.jsonl`: all runs of the agents behind its time horizons, one a line."""
+"""METR's `runs.jsonl`: all runs from which it computes time horizons, one a line."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def _row(run: _Run) -> dict[str, Any]:
-    # An agent that breaks has failed; what breaks around it has not been the agent.
+    # A run that the agent breaks has failed; one that broke around it says nothing of the agent.
     outside = run.fatal_error_from not in (None, "", "agent")
     broke = run.score_binarized is None or outside
     weight = next((found for name in _WEIGHTS if (found := getattr(run, name)) is not None), None)
