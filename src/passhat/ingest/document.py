@@ -120,6 +120,13 @@ class Document:
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 yield decode(f"{self.name}, entry {place}", entry, shape)
 
+    def each(self, shape: type[Value]) -> Iterator[Value]:
+        """Each entry of an array, each line of JSON Lines, or the one object."""
+        if self.kind == "lines":
+            yield from (value for _, value in self.lines(shape))
+        else:
+            yield from self.decode(list[shape]) if self.kind == "array" else [self.decode(shape)]  # type: ignore[valid-type] # a type at run time
+
     def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
