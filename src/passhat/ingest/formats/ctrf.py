@@ -118,8 +118,7 @@ def _name(test: _Test) -> str:
 
 def _retries(test: _Test) -> int:
     """How often a test was tried before its last attempt."""
-    listed = len(test.retry_attempts or ())
-    return min(max(listed, test.retries or 0), _MOST_RETRIES)
+    return max(len(test.retry_attempts or ()), min(test.retries or 0, _MOST_RETRIES))
 
 
 def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:

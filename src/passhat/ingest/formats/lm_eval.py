@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document, decode, wrong_shape
 from passhat.ingest.reader import Reading, TrialTable, choose_score, has_keys
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
@@ -100,7 +100,7 @@ def _checked(document: Document, number: int, line: dict[str, Any]) -> dict[str,
     try:
         msgspec.convert(line, _Line)
     except msgspec.ValidationError as error:
-        raise ReadError(f"{document.name}, line {number}: {error}") from error
+        raise wrong_shape(f"{document.name}, line {number}", error) from error
     return {name: value for name, value in line.items() if name not in ("doc", "arguments")}
 
 
