@@ -40,7 +40,7 @@ _KINDS = {
     "str": "text",
     "int": "a whole number",
     "float": "a number",
-    "bool": "true or false",
+    "bool": "a boolean",
     "array": "a list",
     "object": "an object",
 }
