@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from passhat.fast_dataclass import dataclass
+from passhat.reporters.numbers import both_intervals
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.differences import Difference
+    from passhat.analysis.reports.parts import Metric
     from passhat.drawing.figure import Figure
     from passhat.stats.estimate import Interval
 
@@ -77,6 +80,12 @@ class Bar:
     value: float | None
     inner: Interval | None = None
     outer: Interval | None = None
+
+    @classmethod
+    def of(cls, found: Metric | Difference | None) -> Bar:
+        """A number with its intervals in both scopes: this suite inside tasks like these."""
+        inner, outer = both_intervals(found)
+        return cls(value=None if found is None else found.value, inner=inner, outer=outer)
 
 
 @dataclass(frozen=True, slots=True)

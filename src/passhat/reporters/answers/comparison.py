@@ -19,6 +19,7 @@ from passhat.reporters.answers.comparison_data import (
     stated,
     verdict,
 )
+from passhat.reporters.baseline_words import ANSWER_CHIPS
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -31,16 +32,16 @@ from passhat.reporters.blocks import (
     paragraphs,
 )
 from passhat.reporters.noise_words import noise_sentence
-from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import LONGEST_NAME, display_width, safe_text, short, shorten
-from passhat.stats.estimate import (
-    TASKS_LIKE_THESE,
-    THIS_SUITE,
-    Estimate,
-    Interval,
-    Scope,
-    Unavailable,
+from passhat.reporters.numbers import (
+    both_intervals,
+    end_cells,
+    points,
+    scope_cells,
+    signed_points,
+    signed_span,
 )
+from passhat.reporters.safe_text import LONGEST_NAME, display_width, safe_text, short, shorten
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Tabl
         rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
         left=(0, 4, 5),
         scale=(-reach, reach),
-        ends=(f"-{100 * reach:.0f}", f"+{100 * reach:.0f}"),
+        ends=(signed_points(-reach), signed_points(reach)),
     )
 
 
@@ -149,15 +150,13 @@ def _partial_note(comparison: Comparison) -> str | None:
 
 
 def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
-    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
     return (
         one.name.replace("_", " ") + " *" * starred,
-        "-" if one.first is None else points(one.first, digits=1),
-        "-" if one.second is None else points(one.second, digits=1),
-        "-" if one.value is None else f"{100 * one.value:+.1f}",
-        signed_span(here) or "-",
-        signed_span(there) or "-",
-        Bar(value=one.value, inner=here, outer=there),
+        points(one.first, digits=1),
+        points(one.second, digits=1),
+        signed_points(one.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(one)),
+        Bar.of(one),
     )
 
 
@@ -200,13 +199,8 @@ def _distinct(comparison: Comparison) -> list[Difference]:
     return [one for one in found.values() if not (same and one.name == "mean_score")]
 
 
-def _interval(number: object) -> Interval | None:
-    return getattr(number, "interval", None)
-
-
 def _ends(one: Difference) -> list[float]:
-    bounds = [_interval(one.this_suite), _interval(one.tasks_like_these)]
-    return [end for interval in bounds if interval for end in (interval.low, interval.high)]
+    return [end for bounds in both_intervals(one) if bounds for end in (bounds.low, bounds.high)]
 
 
 def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
@@ -286,17 +280,13 @@ def comparison_rows(comparison: Comparison) -> Records:
 
 
 def _suite_record(one: Difference) -> dict[str, object]:
-    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
     return {
         "task": "",
         "number": one.name,
         "first": one.first,
         "second": one.second,
         "difference": one.value,
-        "this_suite_low": here and here.low,
-        "this_suite_high": here and here.high,
-        "tasks_like_these_low": there and there.low,
-        "tasks_like_these_high": there and there.high,
+        **scope_cells(one),
         "answer": one.answer(THIS_SUITE),
         "p_holm": None,
         "flip": "",
@@ -310,10 +300,8 @@ def _task_record(task: TaskDifference) -> dict[str, object]:
         "first": task.first[0] / task.first[1],
         "second": task.second[0] / task.second[1],
         "difference": task.difference,
-        "this_suite_low": task.interval.low,
-        "this_suite_high": task.interval.high,
-        "tasks_like_these_low": None,
-        "tasks_like_these_high": None,
+        **end_cells("this_suite", task.interval),
+        **end_cells("tasks_like_these", None),
         "answer": task.answer,
         "p_holm": task.p_holm,
         "flip": task.flip or "",
@@ -344,19 +332,16 @@ def _facts(comparison: Comparison) -> Facts:
     facts = []
     if lead.value is not None:
         name = "mean score" if lead.name == "mean_score" else lead.name
-        here = None if isinstance(lead.this_suite, Unavailable) else lead.this_suite.interval
-        bounds = "" if here is None else f", this suite {signed_span(here)}"
-        facts.append((f"{100 * lead.value:+.1f} points", f"difference in {name}{bounds}"))
+        here = signed_span(both_intervals(lead)[0])
+        bounds = here and f", this suite {here}"
+        size = f"{signed_points(lead.value, digits=1)} points"
+        facts.append((size, f"difference in {name}{bounds}"))
     facts.append((f"{flips.count('lost')}", "tasks flipped to mostly failing"))
     facts.append((f"{flips.count('gained')}", "tasks flipped to mostly passing"))
     return facts
 
 
-_CHIPS = {
-    "better": Chip("Better", "good"),
-    "worse": Chip("Worse", "bad"),
-    "equivalent": Chip("Equivalent", "good"),
-}
+_CHIPS = {**ANSWER_CHIPS, "equivalent": Chip("Equivalent", "good")}
 
 KIND = AnswerKind(
     name="comparison",

@@ -64,9 +64,9 @@ def _likeness(ways: Trajectories) -> Table:
         rows=tuple(
             (
                 words,
-                "-" if (value := value_of(number)) is None else points(value),
+                points(value_of(number)),
                 span(interval_of(number), digits=0),
-                Bar(value=value, inner=interval_of(number)),
+                Bar(value=value_of(number), inner=interval_of(number)),
             )
             for words, number in numbers.items()
         ),

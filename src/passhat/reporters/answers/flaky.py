@@ -9,7 +9,7 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.data import plain, shaped
-from passhat.reporters.numbers import percent, span
+from passhat.reporters.numbers import end_cells, percent, span
 from passhat.reporters.safe_text import safe_text
 
 SCHEMA: Literal["passhat.flaky/1"] = "passhat.flaky/1"
@@ -79,8 +79,7 @@ def _rows(found: FlakyTasks) -> Records:
     return [
         {
             **{name: value for name, value in plain(one).items() if name != "interval"},
-            "low": one.interval.low,
-            "high": one.interval.high,
+            **end_cells("", one.interval),
         }
         for one in found.tasks
     ]

@@ -13,7 +13,7 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Table
 from passhat.reporters.data import plain
-from passhat.reporters.numbers import amount, percent
+from passhat.reporters.numbers import amount, decimals, percent
 from passhat.stats.estimate import Interval, Unavailable
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _assumed(plan: Plan) -> str:
     base = plan.assumptions
     bounds = base.icc_interval
     open_ = bounds is None or bounds.low == bounds.high or bounds == _ANY
-    known = "" if open_ or bounds is None else f" [{bounds.low:.2f}, {bounds.high:.2f}]"
+    known = "" if open_ else decimals(bounds)
     share = f"{percent(base.icc)} of the spread between tasks (ICC {base.icc:.2f}{known})"
     level = f"Intervals at {percent(plan.confidence)} confidence."
     return f"A mean of {percent(base.rate)}, with {share}: {_origin(base)}. {level}"

@@ -10,7 +10,7 @@ from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
 from passhat.analysis.gates.demands import NumberDemand
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
+from passhat.analysis.gates.verdict import Word
 from passhat.messages import plural
 from passhat.records import Trial
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
@@ -35,7 +35,15 @@ from passhat.reporters.blocks import (
 from passhat.reporters.data import IntervalObject, plain, shaped
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
-from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
+from passhat.reporters.numbers import (
+    amount,
+    interval_of,
+    percent,
+    percent_range,
+    points,
+    span,
+    value_of,
+)
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
@@ -176,7 +184,7 @@ def _run_row(answer: RunAnswer, trial: Trial, *, several: bool) -> tuple[str, ..
         *([trial.system] * several),
         trial.outcome.name.lower(),
         f"{tokens:,.0f}" if tokens else "-",
-        "-" if trial.seconds is None else amount(trial.seconds),
+        amount(trial.seconds),
         why[:LONGEST_REASON],
     )
 
@@ -252,24 +260,6 @@ def _title(answer: RunAnswer) -> str:
     return f"{word} {verdict_title(answer.report)}".strip()
 
 
-def _each(verdicts: Verdicts | None) -> tuple[Verdict, ...]:
-    return () if verdicts is None else verdicts.each
-
-
-KIND = AnswerKind(
-    name="run",
-    blocks=run_blocks,
-    data=run_object,
-    rows=lambda answer: report_rows(answer.report),
-    figures=lambda answer: report_figures(answer.report),
-    cases=_cases,
-    page=_page,
-    methods=lambda answer: report.KIND.methods and report.KIND.methods(answer.report),
-    provenance=lambda answer: answer.report.provenance,
-    title=_title,
-)
-
-
 _TOLD_K = 5
 """Successes in a row that the sentence speaks of: more are rarely known well enough."""
 
@@ -290,7 +280,7 @@ def _sentence(recovery: Recovery) -> str:
     struck = f"faults struck {recovery.struck:,} of {plural(recovery.trials, 'trial')}"
     if not isinstance(level.score, Estimate):
         return f"How {recovery.system} recovers is not known: {level.score.reason}; {struck}."
-    kept = f"{points(level.score.value)} % of its pass^{level.k}"
+    kept = f"{percent(level.score.value)} of its pass^{level.k}"
     bounds = f" ({percent_range(level.score.interval)})" if level.score.interval else ""
     return f"Under faults {recovery.system} keeps {kept}{bounds}; {struck}."
 
@@ -341,5 +331,18 @@ def _reactions(recovery: Recovery) -> Table:
 
 
 def _cells(number: Number) -> tuple[str, str]:
-    value = value_of(number)
-    return ("-" if value is None else points(value), span(interval_of(number), digits=0))
+    return points(value_of(number)), span(interval_of(number), digits=0)
+
+
+KIND = AnswerKind(
+    name="run",
+    blocks=run_blocks,
+    data=run_object,
+    rows=lambda answer: report_rows(answer.report),
+    figures=lambda answer: report_figures(answer.report),
+    cases=_cases,
+    page=_page,
+    methods=lambda answer: report.KIND.methods and report.KIND.methods(answer.report),
+    provenance=lambda answer: answer.report.provenance,
+    title=_title,
+)

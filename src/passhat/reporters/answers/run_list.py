@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, NextStep, Steps, Table
-from passhat.reporters.numbers import points
+from passhat.reporters.numbers import percent
 from passhat.reporters.safe_text import display_width, safe_text, shorten
 
 HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "pass^1", "status")
@@ -97,9 +97,8 @@ def _width_of(rows: Sequence[tuple[str, ...]], column: int) -> int:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
-    if len(row["pass_rates"]) > 1:
-        rate = ""  # the rows of its systems follow
+    several = len(row["pass_rates"]) > 1  # their rows follow
+    rate = "" if several else percent(row["pass_rate"], digits=1)
     commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
     started = str(row["started"])[:16].replace("T", " ")
@@ -113,7 +112,7 @@ def _system_cells(row: Row) -> list[tuple[str, ...]]:
     if len(rates) < 2:
         return []
     shown = [
-        ("", "", f"  {safe_text(name)}", "", "", f"{points(rate, digits=1)} %", "")
+        ("", "", f"  {safe_text(name)}", "", "", percent(rate, digits=1), "")
         for name, rate in rates[:MOST_SYSTEMS]
     ]
     more = len(rates) - len(shown)

@@ -12,7 +12,7 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Chip, Headline, Judged, Paragraph, Picture, Table, Tone
 from passhat.reporters.data import NumberObject, shaped
-from passhat.reporters.numbers import interval_of, value_of
+from passhat.reporters.numbers import end_cells, interval_of, value_of
 
 if TYPE_CHECKING:
     from passhat.drawing import Figure
@@ -135,23 +135,20 @@ def _tasks_table(verdict: Verdict) -> Table:
 
 
 def _rows(verdicts: Verdicts) -> Records:
-    return [_record(verdict) for verdict in verdicts]
-
-
-def _record(verdict: Verdict) -> dict[str, object]:
-    bounds = interval_of(verdict.estimate)
-    return {
-        "gate": verdict.gate.require,
-        "system": verdict.system,
-        "verdict": verdict.word,
-        "value": value_of(verdict.estimate),
-        "low": bounds and bounds.low,
-        "high": bounds and bounds.high,
-        "wrong_pass_at_most": verdict.alpha,
-        "wrong_fail_at_most": verdict.beta,
-        "runs": verdict.runs,
-        "sentence": verdict.sentence,
-    }
+    return [
+        {
+            "gate": verdict.gate.require,
+            "system": verdict.system,
+            "verdict": verdict.word,
+            "value": value_of(verdict.estimate),
+            **end_cells("", interval_of(verdict.estimate)),
+            "wrong_pass_at_most": verdict.alpha,
+            "wrong_fail_at_most": verdict.beta,
+            "runs": verdict.runs,
+            "sentence": verdict.sentence,
+        }
+        for verdict in verdicts
+    ]
 
 
 def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
