@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 
@@ -13,16 +13,18 @@ from passhat.messages import quoted, short_repr
 # Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre
 # between; each has 4.5 : 1 on its ground. Colour is never alone: series differ in dash, outcomes in
 # shape. `band` is the interval of this suite, outlined in the colour of its series.
-LIGHT = (
-    "--ink:#14181f;--soft:#535c69;--rule:#d9dee4;"
-    "--a:#0b5cad;--b:#ad3a06;--c:#007a5a;--d:#8f4a7d;--e:#7d5600;--band:#9cc3ea;"
-    "--l0:#eef1f4;--l1:#c3d9ef;--l2:#8db8e3;--l3:#4585c8;--l4:#0a4a8f"
-)
-DARK = (
-    "--ink:#e9ecf0;--soft:#a4aebb;--rule:#2d343e;"
-    "--a:#72b5ff;--b:#ff9560;--c:#2fc79a;--d:#d99ac5;--e:#e4b84e;--band:#2c5f95;"
-    "--l0:#1b2027;--l1:#26476a;--l2:#30659f;--l3:#5596da;--l4:#abd5ff"
-)
+LIGHT = {
+    "ink": "#14181f", "soft": "#535c69", "rule": "#d9dee4",
+    "a": "#0b5cad", "b": "#ad3a06", "c": "#007a5a", "d": "#8f4a7d", "e": "#7d5600",
+    "band": "#9cc3ea",
+    "l0": "#eef1f4", "l1": "#c3d9ef", "l2": "#8db8e3", "l3": "#4585c8", "l4": "#0a4a8f",
+}  # fmt: skip
+DARK = {
+    "ink": "#e9ecf0", "soft": "#a4aebb", "rule": "#2d343e",
+    "a": "#72b5ff", "b": "#ff9560", "c": "#2fc79a", "d": "#d99ac5", "e": "#e4b84e",
+    "band": "#2c5f95",
+    "l0": "#1b2027", "l1": "#26476a", "l2": "#30659f", "l3": "#5596da", "l4": "#abd5ff",
+}  # fmt: skip
 
 RULES = """\
 svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -46,7 +48,16 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 
-STYLE = f".ph{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{.ph{{{DARK}}}}}\n{RULES}"
+
+def variables(colours: Mapping[str, str]) -> str:
+    """Colours as variables of a style sheet."""
+    return ";".join(f"--{name}:{colour}" for name, colour in colours.items())
+
+
+STYLE = (
+    f".ph{{{variables(LIGHT)}}}\n"
+    f"@media (prefers-color-scheme:dark){{.ph{{{variables(DARK)}}}}}\n{RULES}"
+)
 
 WIDTH = 480
 """Most pictures are drawn this wide: shrunk to a telephone's width, their letters are legible."""

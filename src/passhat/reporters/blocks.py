@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from passhat.fast_dataclass import dataclass
 from passhat.reporters.numbers import both_intervals
+from passhat.reporters.text_bars import run_marks
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.differences import Difference
@@ -24,6 +25,9 @@ class Headline:
 
 Tone = Literal["good", "bad", "open", "none"]
 """What a verdict means for the reader: good news, bad news, undecided, or nothing of these."""
+
+WORD_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
+"""What the word of a verdict means for the reader."""
 
 _SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": "?"}
 
@@ -90,9 +94,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The runs of a task in order, as P, F and E."""
+    """The runs of a task in order, as P, F and E; as text, a mark each."""
 
     sequence: str
+
+    def __str__(self) -> str:
+        return run_marks(self.sequence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,6 @@ RunLinks = Mapping[tuple[str, str], Sequence[RunLink]]
 
 _MOST_ROWS_AT_K = 24  # systems times k: a row of a picture and a table takes a kilobyte
 _MOST_TAGS = 8  # more columns do not fit beside a picture
-_MARKS = str.maketrans("PFE", "●○×")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,9 +247,9 @@ def _mean_rate(rows: Mapping[str, TaskRow]) -> float:
 
 
 def _runs(row: TaskRow | None) -> str:
-    """The marks of up to ten runs; the count of more, or where their order is not known."""
+    """Up to ten runs in order; the count of more, or where their order is not known."""
     if row is None:
         return "-"
     if row.sequence and len(row.sequence) <= 10:
-        return row.sequence.translate(_MARKS)
+        return row.sequence
     return f"{row.passed}/{row.runs}"

@@ -10,7 +10,16 @@ from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Chip, Headline, Judged, Paragraph, Picture, Table, Tone
+from passhat.reporters.blocks import (
+    WORD_TONES,
+    Block,
+    Chip,
+    Headline,
+    Judged,
+    Paragraph,
+    Picture,
+    Table,
+)
 from passhat.reporters.data import NumberObject, shaped
 from passhat.reporters.numbers import end_cells, interval_of, value_of
 
@@ -202,7 +211,6 @@ _ONE = {
     "UNDECIDED": "The gate is undecided",
 }
 _MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
-_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 
 
 _SCHEMA: Literal["passhat.verdicts/1"] = "passhat.verdicts/1"
@@ -311,5 +319,5 @@ KIND = AnswerKind(
     page=_page,
     template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
-    chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
+    chip=lambda verdicts: Chip(verdicts.word, WORD_TONES[verdicts.word]),
 )

@@ -6,11 +6,12 @@ import json
 from html import escape
 from typing import Any
 
+from passhat.drawing.figure import LIGHT
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.test_cases import TestSuite
 
-_GOOD, _FAIR, _POOR = "#0b5cad", "#7d5600", "#ad3a06"
+_GOOD, _FAIR, _POOR = LIGHT["a"], LIGHT["e"], LIGHT["b"]
 _LETTER = 6.6  # pixels of an average letter of 11 px Verdana or DejaVu Sans
 _WIDEST = 40
 
