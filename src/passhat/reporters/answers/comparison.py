@@ -21,6 +21,7 @@ from passhat.reporters.answers.comparison_data import (
 )
 from passhat.reporters.baseline_words import ANSWER_CHIPS
 from passhat.reporters.blocks import (
+    SHORTEST_HEADING,
     Bar,
     Block,
     Chip,
@@ -40,7 +41,7 @@ from passhat.reporters.numbers import (
     signed_points,
     signed_span,
 )
-from passhat.reporters.safe_text import LONGEST_NAME, display_width, safe_text, short, shorten
+from passhat.reporters.safe_text import short
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference
 
@@ -52,14 +53,8 @@ SENSIBLE_RUNS = 1_000
 
 
 def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[Block]:
-    """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
-
-    On a terminal the names of the two are cut above their columns.
-    """
-    width = None if options.ink is None else options.ink.width
-    room = LONGEST_NAME if width is None else _heading_width(comparison, width)
-    headings = _headings(comparison, room)
-    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
+    """The verdict, the differences in both scopes, the tasks that differ, what would settle it."""
+    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
     blocks += paragraphs("Starred", _partial_note(comparison))
     blocks += paragraphs("Shown", _shown(comparison))
     if isinstance(comparison.seeded, Estimate):
@@ -68,10 +63,7 @@ def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[B
         blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
     blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
     if rows := differing_tasks(comparison)[:MOST_TASKS]:
-        # On a terminal the names of tasks need the room.
-        blocks.append(
-            differing_table(rows, headings if width is None else _headings(comparison, 9))
-        )
+        blocks.append(differing_table(comparison, rows))
         blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
     alone = (comparison.only_first, comparison.only_second)
     for owner, names in zip(called(comparison), alone, strict=True):
@@ -83,48 +75,17 @@ def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[B
     return blocks
 
 
-def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Table:
+def _difference_table(comparison: Comparison) -> Table:
     found = _distinct(comparison)
     reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
     return Table(
-        header=("in %", *headings, "diff.", "this suite", "tasks like these", ""),
+        header=("in %", *called(comparison), "diff.", "this suite", "tasks like these", ""),
         rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
         left=(0, 4, 5),
+        cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
         scale=(-reach, reach),
         ends=(signed_points(-reach), signed_points(reach)),
     )
-
-
-def _heading_width(comparison: Comparison, width: int) -> int:
-    """The columns of a name above its numbers.
-
-    The two make up for what a narrow terminal lacks, and share with the bars what a wide one has.
-    At 80 columns, twelve leave room for the widest intervals beside "pass^8", ten beside "mean
-    score", which would be cut otherwise.
-    """
-    usual = 10 if any(one.name == "mean_score" for one in _distinct(comparison)) else 12
-    return max(6, usual + (width - 80) // (4 if width > 80 else 2))
-
-
-def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
-    """The two names, cut where they must be and never so that they look alike."""
-    names = comparison.first, comparison.second
-    # Names that differ behind the cut alone are told apart by their ends: "…(new)".
-    alike = names[0][: width // 2] == names[1][: width // 2]
-    for cut in (_ending, shorten) if alike else (shorten, _ending):
-        first, second = (cut(name, width) for name in names)
-        if first != second:
-            return first, second
-    return "first", "second"
-
-
-def _ending(name: str, width: int) -> str:
-    text = safe_text(name)
-    if display_width(text) <= width:
-        return text
-    while display_width(text) > width - 1:
-        text = text[1:]
-    return f"…{text}"
 
 
 def _is_partial(comparison: Comparison, one: Difference) -> bool:

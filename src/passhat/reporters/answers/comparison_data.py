@@ -8,7 +8,7 @@ from typing import Literal, NotRequired, TypedDict, cast
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.records.task_names import NaturalKey, natural_key
-from passhat.reporters.blocks import Table
+from passhat.reporters.blocks import SHORTEST_HEADING, Bar, Table
 from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
 from passhat.reporters.headline import not_for_others
 from passhat.reporters.noise_words import NoiseObject, noise_object
@@ -172,10 +172,10 @@ def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
     return sorted(found, key=_most_telling)
 
 
-def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -> Table:
+def differing_table(comparison: Comparison, rows: Sequence[TaskDifference]) -> Table:
     """A row a task: both sides, their difference, and what the tests say."""
     return Table(
-        header=("task", *headings, "diff.", "", "p (Holm)", "p (BH)"),
+        header=("task", *called(comparison), "diff.", "", "", "p (Holm)", "p (BH)"),
         rows=tuple(
             (
                 task.name,
@@ -183,12 +183,16 @@ def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -
                 f"{task.second[0]}/{task.second[1]}",
                 signed_points(task.difference),
                 signed_span(task.interval, digits=0),
+                Bar(value=task.difference, inner=task.interval),
                 *_p_values(task),
             )
             for task in rows
         ),
         left=(0, 4),
-        spare=(6,),
+        spare=(7,),
+        cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
+        scale=(-1, 1),
+        ends=("-100", "+100"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Paragraph, Table
+from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
 from passhat.reporters.data import plain, shaped
 from passhat.reporters.numbers import end_cells, percent, span
 from passhat.reporters.safe_text import safe_text
@@ -41,6 +41,7 @@ def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
         "passed",
         "rate",
         "interval",
+        "",
         "runs",
     )
     rows = tuple(_cells(one, several=several) for one in found.tasks)
@@ -58,7 +59,7 @@ def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
 _LEFT = ("task", "agent", "label", "runs")
 
 
-def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
+def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
     agent = (safe_text(one.system),) if several else ()
     return (
         safe_text(one.task),
@@ -67,6 +68,7 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
         f"{one.passed:,}/{one.trials:,}",
         percent(one.rate),
         span(one.interval, digits=0),
+        Bar(value=one.rate, inner=one.interval),
         one.marks[-MOST_MARKS:],
     )
 

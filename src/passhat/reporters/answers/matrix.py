@@ -8,7 +8,7 @@ from passhat.analysis.reports.tasks import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Table
+from passhat.reporters.blocks import SHORTEST_HEADING, Block, Headline, Table
 
 SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
 
@@ -44,7 +44,11 @@ def matrix_blocks(matrix: TaskMatrix, options: DisplayOptions) -> list[Block]:
     )
     return [
         Headline(f"Passed runs of each task with each system: {size}."),
-        Table(header=("task", *matrix.systems), rows=rows),
+        Table(
+            header=("task", *matrix.systems),
+            rows=rows,
+            cut=tuple((i, SHORTEST_HEADING) for i, _ in enumerate(matrix.systems, 1)),
+        ),
     ]
 
 

@@ -233,18 +233,19 @@ def task_table(rows: Sequence[TaskRow]) -> Table:
     """A row a task: its label, how often it passed, and its runs in order."""
     marked = any(row.sequence for row in rows)
     return Table(
-        header=("task", "label", "passed", "rate in %", *(["runs"] if marked else [])),
+        header=("task", "label", "passed", "rate in %", "", *(["runs"] if marked else [])),
         rows=tuple(
             (
                 row.name,
                 row.label,
                 f"{row.passed}/{row.runs}",
                 span(row.rate.interval, digits=0),
+                Bar(value=row.rate.value, inner=row.rate.interval),
                 *([Marks(row.sequence or "")] if marked else []),
             )
             for row in rows
         ),
-        left=(0, 1, 2, 3, 4),
+        left=(0, 1, 2, 3, 5),
     )
 
 
@@ -259,11 +260,12 @@ def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
 def _effort_blocks(system: SystemReport) -> list[Block]:
     if not system.features:
         return []
-    header = ("per trial", "mean", "when passed", "when failed", wording.CORRELATION)
+    term = "correlation with passing"
+    header = ("per trial", "mean", "when passed", "when failed", term)
     rows = tuple(_effort_row(feature) for feature in system.features.values())
     return [
         Table(header=header, rows=rows, left=(0, 4)),
-        *paragraphs("Effort", wording.across_tasks(system)),
+        *paragraphs("Effort", meaning(term), wording.across_tasks(system)),
         *paragraphs("Cost", wording.cost(system)),
     ]
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _RULES = ("Labels", "Verdict")
-_EXPLAINED = ("luck", "ICC")
+_EXPLAINED = ("luck", "ICC", "correlation with passing")
 
 
 def page_of(
@@ -184,15 +184,16 @@ def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragra
     found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
     if not among:
         return found
-    return [_without_meanings(one) for one in found if one.label not in _RULES]
+    kept = [_without_meanings(one) for one in found if one.label not in _RULES]
+    return [one for one in kept if one.text]
 
 
 def _without_meanings(one: Paragraph) -> Paragraph:
     """A sentence without the meaning of its terms, which the page has in its list of words."""
     text = one.text
     for term in _EXPLAINED:
-        text = text.replace(f" {meaning(term)}", "")
-    return replace(one, text=text)
+        text = text.replace(meaning(term), "")
+    return replace(one, text=" ".join(text.split()))
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:

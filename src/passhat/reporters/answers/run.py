@@ -167,7 +167,8 @@ def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     rows = tuple(_run_row(answer, trial, several=several) for trial in trials[:MOST_ROWS])
     header = ("run", *(["system"] * several), "outcome", "tokens", "seconds", "why")
     left = tuple(i for i, name in enumerate(header) if name not in ("tokens", "seconds"))
-    blocks: list[Block] = [Table(header=header, rows=rows, left=left)]
+    cut = tuple((i, 12) for i, name in enumerate(header) if name in ("system", "why"))
+    blocks: list[Block] = [Table(header=header, rows=rows, left=left, cut=cut)]
     if len(trials) > MOST_ROWS:
         more = f"{len(trials) - MOST_ROWS:,} more runs: --rows runs -o runs.xml lists them all."
         blocks.append(Paragraph("", more))

@@ -124,7 +124,7 @@ def _steps_table(verdict: Verdict) -> Table:
         gap = ("...", f"{left_out:,} more (--json has all)", "", "", "", "", "")
         rows = [*rows[:_FIRST], gap, *rows[-_LAST:]]
     header = ("draw", "task", "runs", "for PASS", "needs", "for FAIL", "needs")
-    return Table(header=header, rows=tuple(rows), left=(1, 2))
+    return Table(header=header, rows=tuple(rows), left=(1, 2), cut=((1, 12),))
 
 
 def _tasks_table(verdict: Verdict) -> Table:
@@ -140,7 +140,7 @@ def _tasks_table(verdict: Verdict) -> Table:
         for task in verdict.tasks
     ]
     header = ("task", "runs", "passed", "errored", "value", "")
-    return Table(header=header, rows=tuple(rows), left=(0, 5))
+    return Table(header=header, rows=tuple(rows), left=(0, 5), cut=((5, 12),))
 
 
 def _rows(verdicts: Verdicts) -> Records:
