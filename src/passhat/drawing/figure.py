@@ -224,6 +224,20 @@ def element(tag: str, content: str = "", **attributes: str | float | None) -> st
     return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
 
 
+def across(left: float, right: float, y: float, kind: str) -> str:
+    """A level line.
+
+    >>> across(1, 5, 2.5, "rule")
+    '<path d="M1 2.5H5" class="rule"/>'
+    """
+    return element("path", d=f"M{number(left)} {number(y)}H{number(right)}", class_=kind)
+
+
+def down(x: float, top: float, bottom: float, kind: str) -> str:
+    """An upright line."""
+    return element("path", d=f"M{number(x)} {number(top)}V{number(bottom)}", class_=kind)
+
+
 def label(text: str, x: float, y: float, kind: str = "", *, most: int = 0) -> str:
     """A line of text; cut to `most` characters, whole in its tooltip."""
     shown = shorten(text, most) if most else text

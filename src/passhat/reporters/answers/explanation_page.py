@@ -15,9 +15,8 @@ from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.answers.diff_page import (
     RunView,
     Stretch,
+    pair_values,
     parting_words,
-    run_views,
-    stretches,
 )
 from passhat.reporters.answers.explanation_blocks import (
     MOST_CATEGORIES,
@@ -124,16 +123,11 @@ def _pair_view(found: SideBySide | None, where: str) -> PairView | None:
     said = (found.left.transcript, found.right.transcript)
     if sum(one.size() for one in said if one is not None) > LONGEST_PAIR:
         return None
-    views = run_views(found)
-    by_trial = {view.trial: view for view in views}
     if not where and found.parting is not None:
         where = f": {parting_words(found.pairs[found.parting])}"
     numbers = (run_number(run.trial, found.first_trial) for run in (found.left, found.right))
     return PairView(
         title=f"Read {short(found.left.task)} {' beside '.join(numbers)}, which passed{where}",
         task=found.left.task,
-        views=views,
-        left=by_trial[found.left.trial],
-        right=by_trial[found.right.trial],
-        stretches=stretches(found),
+        **pair_values(found),
     )
