@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passhat.drawing.figure import WIDTH, Figure, across, element, label, number
+from passhat.drawing.figure import WIDTH, Figure, across, element, label
 
 HEIGHT, LEFT, TOP, BOTTOM = 170, 8, 28, 40
 _GAP = 8
@@ -36,8 +36,8 @@ def column_chart(columns: Sequence[Column], *, title: str, finding: str, x_label
         left, tall = LEFT + step * i, (floor - TOP) * column.count / most
         middle = left + step / 2
         if column.count:
-            box = f"M{number(left + _GAP / 2)} {floor}v{number(-tall)}h{number(step - _GAP)}"
-            area = element("path", d=f"{box}v{number(tall)}z", class_="area")
+            x, wide = left + _GAP / 2, step - _GAP
+            area = element("rect", x=x, y=floor - tall, width=wide, height=tall, class_="area")
             parts.append(element("g", area, class_=column.colour))
         parts.append(label(f"{column.count:,}", middle, floor - tall - 6, "strong mid"))
         parts.append(label(column.name, middle, floor + 15, "soft mid"))

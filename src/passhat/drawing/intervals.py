@@ -26,7 +26,7 @@ from passhat.drawing.scale import Kind, Scale
 TOP, ROW, TALL_ROW = 42, 22, 30
 TEXT_WIDTH = 30
 _TIE = 10  # the distance between the lines of two tie groups
-_NOTE_LETTERS, _NOTE_LETTER, _FEWEST_NOTE = 15, 7.5, 6
+_NOTE_LETTERS, _NOTE_LETTER, _CAPITAL, _FEWEST_NOTE = 15, 7.5, 10, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,9 @@ def interval_rows(
 
 def _note_room(rows: Sequence[IntervalRow]) -> float:
     """What the longest note beside a row takes, with a margin on both sides."""
-    letters = max((len(row.note) for row in rows), default=0)
-    return 20 + _NOTE_LETTER * max(_FEWEST_NOTE, min(letters, _NOTE_LETTERS))
+    notes = [row.note[:_NOTE_LETTERS] for row in rows]
+    widths = [sum(_CAPITAL if c.isupper() else _NOTE_LETTER for c in note) for note in notes]
+    return 20 + max([_NOTE_LETTER * _FEWEST_NOTE, *widths])
 
 
 def _data(rows: Sequence[IntervalRow]) -> tuple[tuple[Datum, ...], ...]:

@@ -297,8 +297,8 @@ def _facts(comparison: Comparison) -> Facts:
         bounds = here and f", this suite {here}"
         size = f"{signed_points(lead.value, digits=1)} points"
         facts.append((size, f"difference in {name}{bounds}"))
-    facts.append((f"{flips.count('lost')}", "tasks flipped to mostly failing"))
-    facts.append((f"{flips.count('gained')}", "tasks flipped to mostly passing"))
+    facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
+    facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
     return facts
 
 

@@ -14,9 +14,9 @@ from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Unavailable
 
 NEXT_COMMANDS = (
-    "passhat report YOUR_RESULTS",
-    "passhat compare NEW_RESULTS OLD_RESULTS",
-    "passhat plan --tasks 24 --half-width 0.05",
+    NextStep("Report on your own results", "passhat report YOUR_RESULTS"),
+    NextStep("Compare two agents", "passhat compare NEW_RESULTS OLD_RESULTS"),
+    NextStep("Plan how much to run", "passhat plan --tasks 24 --half-width 0.05"),
 )
 
 
@@ -32,7 +32,7 @@ def demo_blocks(found: Demonstration, options: DisplayOptions) -> list[Block]:
         ),
         _table(found),
         Steps("Three surprises", tuple(map(NextStep, surprises))),
-        Steps("Next", tuple(map(NextStep, NEXT_COMMANDS))),
+        Steps("Next", NEXT_COMMANDS),
     ]
 
 

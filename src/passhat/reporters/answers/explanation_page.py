@@ -9,6 +9,7 @@ from typing import Any
 from passhat.analysis.explaining.causes import Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.messages import plural
 from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions, Facts
@@ -101,11 +102,13 @@ def facts(explanation: Explanation) -> Facts:
     counts = explanation.counts
     said = "have transcripts of passing and failing runs"
     both = said if counts.without_transcript else "both pass and fail"
-    return [
+    found = [
         (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
         (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
-        (f"{counts.never_passed_tasks:,}", "tasks never pass: nothing to compare with"),
     ]
+    if never := counts.never_passed_tasks:
+        found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
+    return found
 
 
 def _keys(example: Example) -> tuple[TranscriptKey, TranscriptKey]:

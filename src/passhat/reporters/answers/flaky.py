@@ -52,11 +52,11 @@ def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
             rows=rows,
             left=tuple(i for i, name in enumerate(header) if name in _LEFT),
         ),
-        Paragraph("Runs", "oldest first: P all passed, F all failed, ~ some of each, . not run."),
+        Paragraph("Runs", "Oldest first: P all passed, F all failed, ~ some of each, . not run."),
     ]
 
 
-_LEFT = ("task", "agent", "label", "runs")
+_LEFT = ("task", "agent", "label", "interval", "runs")
 
 
 def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:

@@ -139,7 +139,7 @@ def _facts(plans: Sequence[GatePlan]) -> Facts:
     plan = plans[0]
     low = min(row.expected_runs for row in plan.rows)
     found = [
-        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, over all truths below"),
+        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, depending on the true rate"),
         (f"{plan.max_runs:,}", "runs at most"),
     ]
     if plan.fixed_runs is not None:

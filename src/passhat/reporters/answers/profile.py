@@ -48,8 +48,12 @@ def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  #
     blocks.append(
         Paragraph(
             "Read",
-            "The field: its median and its middle half, the line in the picture. Above: the "
-            "share of the field that the agent, the point, is above, with its interval.",
+            "The field is all reference agents: its median, and in brackets its middle half, the "
+            "line in the picture. The point is this agent; above is the share of the field that "
+            "it is above. The other brackets are intervals. A ratio such as pass^4/pass^1 says how "
+            "much of one attempt's rate is left after so many in a row; icc is the share of the "
+            "variation that comes from the task; flaky share is that of tasks that passed only "
+            "sometimes.",
         )
     )
     lacking: dict[tuple[str, ...], list[str]] = {}
@@ -77,7 +81,7 @@ def verdict(profile: Profile) -> str:
     if not known:
         return f"{name} cannot be placed among {field}."
     parts = [f"{_above(norm)} at {norm.name}" for norm in (known[0], known[-1])]
-    return f"{name} is above {' and '.join(dict.fromkeys(parts))} of {field}."
+    return f"Of {field}, {name} is above {' and '.join(dict.fromkeys(parts))}."
 
 
 def _above(norm: Norm) -> str:

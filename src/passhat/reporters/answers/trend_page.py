@@ -89,7 +89,7 @@ def facts(trends: Sequence[SystemTrend]) -> Facts:
     ]
     if (change := trend.newest_change) is not None:
         size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
-        found.append((f"{size} points", f"the change of {safe_text(trend.name)}"))
+        found.append((f"{size} points", f"change of {name}, {safe_text(trend.name)}"))
         far = sum(abs(one.moved) >= _FAR for one in trend.moved)
         found.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
     return found

@@ -196,7 +196,7 @@ def headline(verdicts: Verdicts) -> str:
     words = [verdict.word for verdict in verdicts]
     count = words.count(verdicts.word)
     which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
-    return f"{which} gates are {_MANY[verdicts.word]}."
+    return f"{which} gates {'is' if count == 1 else 'are'} {_MANY[verdicts.word]}."
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:

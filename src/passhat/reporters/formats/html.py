@@ -41,6 +41,7 @@ _MARK_TAGS = {"P": "b", "F": "i", "E": "u"}
 _MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
+_OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
@@ -116,6 +117,7 @@ def templates() -> Environment:
         "partial_note": wording.partial_note,
         "percent": percent,
         "points": lambda value: points(value, digits=1),
+        "prose": _prose,
         "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
@@ -181,6 +183,20 @@ def _lead(sentence: str) -> Markup:
     return Markup("").join(
         Markup('<span class="{}">{}</span>').format(kind, text) if kind else escape(text)
         for kind, text in headline_parts(sentence)
+    )
+
+
+def _prose(text: str) -> Markup:
+    """A sentence, escaped, in which no line ends inside an option or before a per cent sign.
+
+    >>> str(_prose("--json lists <all>"))
+    '<span class="whole-name">--json</span> lists &lt;all&gt;'
+    """
+    from markupsafe import Markup, escape
+
+    return Markup("").join(
+        Markup('<span class="whole-name">{}</span>').format(part) if i % 2 else escape(part)
+        for i, part in enumerate(_OPTIONS.split(whole_units(safe_text(text))))
     )
 
 
