@@ -52,8 +52,7 @@ def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  #
             "line in the picture. The point is this agent; above is the share of the field that "
             "it is above. The other brackets are intervals. A ratio such as pass^4/pass^1 says how "
             "much of one attempt's rate is left after so many in a row; icc is the share of the "
-            "variation that comes from the task; flaky share is that of tasks that passed only "
-            "sometimes.",
+            "variation that comes from the task; flaky share is the share of tasks labelled flaky.",
         )
     )
     lacking: dict[tuple[str, ...], list[str]] = {}
