@@ -278,7 +278,7 @@ def test_runs_are_filtered_by_suite_branch_status_and_tag(mixed, query, kept):
     site, keys = mixed
     text = site.get(f"/runs?{query}")[2]
     assert [i for i, key in enumerate(keys) if f'href="/run/{key}"' in text] == kept
-    assert ("No run is like that" in text) is (not kept)
+    assert ("No run matches" in text) is (not kept)
 
 
 def test_the_overview_names_the_suites_that_need_attention_first(tmp_path, serve_site):
