@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 from passhat.errors import ArgumentError
-from passhat.messages import quoted, short_repr
+from passhat.messages import quoted, safe_text, short_repr
 
 # Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre
 # between; each has 4.5 : 1 on its ground. Colour is never alone: series differ in dash, outcomes in
@@ -74,9 +74,6 @@ _NAME_SEAMS = " _/.:-"
 Datum = str | float | None
 """A cell of the table behind a picture."""
 
-# Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
-_JOINERS = "\u200c\u200d"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
@@ -103,8 +100,8 @@ class Figure:
 
             return plain_svg(
                 self.body,
-                title=visible(self.title),
-                finding=visible(self.finding),
+                title=safe_text(self.title),
+                finding=safe_text(self.finding),
                 width=self.width,
                 height=self.height,
             )
@@ -257,20 +254,9 @@ def shorten(text: str, most: int) -> str:
     return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
-def visible(text: str) -> str:
-    r"""Text in which characters that steer or reorder what is shown are written out.
-
-    >>> visible("invoice\u202efdp.exe")
-    'invoice\\u202efdp.exe'
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else _written(text, i) for i, one in enumerate(text))
-
-
 def escape(text: str) -> str:
     """Text as XML 1.0 can hold it, safe as content and inside double quotes."""
-    clean = visible(text)
+    clean = safe_text(text)
     for raw, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         clean = clean.replace(raw, safe)
     return clean.replace("'", "&#39;")
@@ -292,15 +278,6 @@ def number(value: float) -> str:
     ('12.3', '7')
     """
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _written(text: str, place: int) -> str:
-    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
-    if text[place] in _JOINERS and len(around) == 2 and not any(map(str.isascii, around)):
-        return text[place]
-    if text[place].isspace() and text[place] not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029":
-        return " "
-    return text[place].encode("unicode_escape").decode("ascii")
 
 
 def _attribute_name(name: str) -> str:
