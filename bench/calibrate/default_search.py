@@ -16,7 +16,7 @@ from passhat.stats.mean_intervals import (
     mean_and_variance,
     student_quantile,
 )
-from passhat.stats.passk_noise import value_variance
+from passhat.stats.passk_noise import beta_moments, run_covariances
 from passhat.stats.proportions import Bounds, wilson_bounds
 
 Variance = Callable[[Floats, Floats], Floats]
@@ -34,10 +34,9 @@ def _candidate(
 ) -> Bounds:
     """Wilson with t on n_eff = mean (1 - mean) T / variance (T - 3) / (T - 1), at most the runs."""
     del scope
-    a, b = prior
     mean, variance = mean_and_variance(cells, k)
     tasks = cells.task_count
-    square = used(variance, value_variance(cells, (k,), (a, b))[..., 0])
+    square = used(variance, _value_variance(cells, k, *prior))
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = mean * (1 - mean) * tasks / square * (tasks - 3) / (tasks - 1)
     constant = variance <= 1e-15
@@ -46,6 +45,15 @@ def _candidate(
     low, high = ends(mean, effective, student_quantile(tasks - 1, confidence))
     seen = ((1 - confidence) / 2) ** (1 / tasks)
     return np.where(constant, seen * mean, low), np.where(constant, seen * mean + 1 - seen, high)
+
+
+def _value_variance(cells: Cells, k: int, a: Floats, b: Floats) -> Floats:
+    """The variance of a task's pass^k, over tasks drawn from Beta(a, b) and over their runs."""
+    moments = beta_moments(a, a + b, 2 * k)
+    between = np.maximum(moments[2 * k] - moments[k] ** 2, 0.0)
+    each = np.repeat(moments[..., None], cells.lengths.size, axis=-1)
+    noise = run_covariances(cells.lengths, [(k, k)], each)[0] * cells.tasks_by_length
+    return np.asarray(between + noise.sum(axis=-1) / cells.task_count)
 
 
 CANDIDATES = {

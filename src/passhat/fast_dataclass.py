@@ -1,16 +1,17 @@
-"""`dataclass` for frozen values, at a quarter of what the standard library takes to make a class.
+"""`dataclass` for classes with slots, at a fifth of what the standard library takes to make one.
 
-`dataclasses` writes and compiles six methods for every class as it is imported. A command imports
-some two hundred and makes instances of half of them, and compares hardly any. Here a class gets
-`__init__` when it is first called, and methods that need no compiling for the rest. What comes out
-is a dataclass in every other way: `fields`, `replace`, `asdict`, copies and pickles work.
+`dataclasses` writes and compiles up to six methods for every class as it is imported. A command
+imports some two hundred and makes instances of half of them, and compares hardly any. Here a class
+gets `__init__` when it is first called, and methods that need no compiling for the rest. What comes
+out is a dataclass in every other way: `fields`, `replace`, `asdict`, copies and pickles work.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from copy import copy
+from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -25,16 +26,15 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as short_dataclass
 else:
 
-    def dataclass(*, kw_only=False, eq=True, repr=True, **options):  # noqa: A002
-        """A frozen dataclass with slots; whatever else is asked for, the standard library makes."""
+    def dataclass(cls=None, /, *, slots=False, **options):
+        """A dataclass with slots; the standard library makes the others."""
 
         def decorate(cls):
-            plain = options == {"frozen": True, "slots": True} and cls.__base__ is object
-            if not plain or _is_special(cls):
-                return dataclasses.dataclass(kw_only=kw_only, eq=eq, repr=repr, **options)(cls)
-            return _frozen(cls, kw_only=kw_only, eq=eq, repr_=repr)
+            if not slots or not options.keys() <= _KNOWN or _is_special(cls, **options):
+                return dataclasses.dataclass(slots=slots, **options)(cls)
+            return _with_slots(cls, **options)
 
-        return decorate
+        return decorate if cls is None else decorate(cls)
 
     def short_dataclass(**options):
         """The same for results, which show the fields that matter on one line of bounded length."""
@@ -44,6 +44,16 @@ else:
             return dataclass(**options)(cls)
 
         return decorate
+
+
+_KNOWN = {"frozen", "kw_only", "eq", "repr"}
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class _Sample:
+    """Made by the standard library: what it keeps in a class that it made is copied from here."""
+
+    only: int
 
 
 Value = TypeVar("Value")
@@ -68,32 +78,89 @@ def _arguments(cls: Any) -> tuple[list[str], Callable[[object], tuple[Any, ...]]
     return names, _values(names)
 
 
-def _is_special(cls: type) -> bool:
-    """Whether a class sets attributes itself or has arguments that are no fields."""
-    asked = getattr(cls, "__annotations__", {}).values()
-    return "__setattr__" in cls.__dict__ or any("InitVar" in str(one) for one in asked)
-
-
-def _frozen(cls: type, *, kw_only: bool, eq: bool, repr_: bool) -> Any:
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses writes the signature there
-    own = {name for name in ("__eq__", "__hash__", "__repr__") if name in cls.__dict__}
-    make = dataclasses.dataclass(
-        init=False, repr=False, eq=False, frozen=False, slots=True, kw_only=kw_only
+def _is_special(cls: type, *, frozen: bool = False, **_: bool) -> bool:
+    """Whether a class sets attributes itself, or has fields or a base of another kind."""
+    kinds = " ".join(map(str, cls.__annotations__.values()))
+    params = getattr(cls, "__dataclass_params__", None)
+    return (
+        any(marker in kinds for marker in ("ClassVar", "InitVar", "KW_ONLY"))
+        or "__setattr__" in cls.__dict__
+        or (params is not None and params.frozen != frozen)
     )
-    made: Any = make(cls)
-    params = made.__dataclass_params__
-    params.init, params.repr, params.eq, params.frozen = True, repr_, eq, True
+
+
+def _with_slots(
+    cls: type,
+    *,
+    frozen: bool = False,
+    kw_only: bool = False,
+    eq: bool = True,
+    repr: bool = True,  # noqa: A002
+) -> Any:
+    inherited: dict[str, Any] = {}
+    for base in cls.__mro__[:0:-1]:
+        inherited |= getattr(base, "__dataclass_fields__", {})
+    own = {
+        name: _field(name, kind, cls.__dict__.get(name, MISSING), kw_only=kw_only)
+        for name, kind in cls.__annotations__.items()
+    }
+    every = inherited | own
+    left_out = {*own, "__dict__", "__weakref__"}
+    body = {name: value for name, value in cls.__dict__.items() if name not in left_out}
+    methods = _methods(list(every.values()), frozen=frozen, eq=eq, repr_=repr)
+    made: Any = type(cls)(
+        cls.__name__,
+        cls.__bases__,
+        methods
+        | body
+        | {
+            "__slots__": tuple(name for name in own if name not in inherited),
+            "__match_args__": tuple(n for n, one in every.items() if one.init and not one.kw_only),
+            "__dataclass_fields__": every,
+            "__dataclass_params__": _parameters(frozen=frozen, eq=eq, repr_=repr),
+            "__doc__": cls.__doc__ or cls.__name__,
+            "__qualname__": cls.__qualname__,
+            "__signature__": _Signature(),
+        },
+    )
     made.__init__ = _first_call(made)
-    made.__signature__ = _Signature()
-    made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
-    made.__getstate__, made.__setstate__ = _state, _set_state
-    if repr_ and "__repr__" not in own:
-        made.__repr__ = _repr
-    if eq and "__eq__" not in own:
-        made.__eq__ = _equality(made)
-    if eq and "__hash__" not in own:
-        made.__hash__ = _hash(made)
     return made
+
+
+def _field(name: str, kind: object, default: Any, *, kw_only: bool) -> Any:
+    one: Any = default if isinstance(default, Field) else field(default=default)
+    if one.default.__class__.__hash__ is None:  # as the standard library has it: likely a list
+        raise ValueError(f"mutable default for field {name}: use default_factory")
+    one.name, one.type = name, kind
+    one._field_type = _FIELD_MARK  # noqa: SLF001  # what `fields` knows a field by
+    one.kw_only = kw_only if one.kw_only is MISSING else one.kw_only
+    return one
+
+
+_FIELD_MARK: Any = getattr(fields(_Sample)[0], "_field_type")  # noqa: B009
+
+
+def _methods(
+    every: list[Field[Any]], *, frozen: bool, eq: bool, repr_: bool
+) -> dict[str, Callable[..., Any] | None]:
+    """The methods that a class gets unless it has its own."""
+    found: dict[str, Callable[..., Any] | None] = {}
+    if repr_:
+        found["__repr__"] = _repr
+    if eq:
+        found["__eq__"] = _equality(every)
+        found["__hash__"] = _hash(every) if frozen else None
+    if frozen:
+        found |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+        found |= {"__getstate__": _state, "__setstate__": _set_state}
+    return found
+
+
+@cache
+def _parameters(*, frozen: bool, eq: bool, repr_: bool) -> Any:
+    params: Any = copy(getattr(_Sample, "__dataclass_params__"))  # noqa: B009
+    params.init, params.frozen, params.eq, params.repr = True, frozen, eq, repr_
+    return params
 
 
 def _first_call(cls: Any) -> Callable[..., None]:
@@ -112,7 +179,8 @@ def _with_init(cls: Any) -> Any:
     named = [_parameter(one) for one in taken if one.kw_only]
     head = ["self", *(_parameter(one) for one in taken if not one.kw_only)]
     head += ["*", *named] if named else []
-    lines = [f"_set(self, {one.name!r}, {value})" for one in every if (value := _assigned(one))]
+    put = "_set(self, {!r}, {})" if cls.__dataclass_params__.frozen else "self.{} = {}"
+    lines = [put.format(one.name, value) for one in every if (value := _assigned(one))]
     lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
     namespace: dict[str, Any] = {"_set": object.__setattr__, "_unset": _UNSET}
     namespace |= {f"_default_{one.name}": one.default for one in every}
@@ -193,8 +261,8 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({shown})"
 
 
-def _equality(cls: Any) -> Callable[[object, object], Any]:
-    values = _values([one.name for one in fields(cls) if one.compare])
+def _equality(every: list[Field[Any]]) -> Callable[[object, object], Any]:
+    values = _values([one.name for one in every if one.compare])
 
     def equal(self: object, other: object) -> Any:
         alike = other.__class__ is self.__class__
@@ -203,10 +271,8 @@ def _equality(cls: Any) -> Callable[[object, object], Any]:
     return equal
 
 
-def _hash(cls: Any) -> Callable[[object], int]:
-    values = _values(
-        [one.name for one in fields(cls) if (one.compare if one.hash is None else one.hash)]
-    )
+def _hash(every: list[Field[Any]]) -> Callable[[object], int]:
+    values = _values([one.name for one in every if (one.compare if one.hash is None else one.hash)])
     return lambda self: hash(values(self))
 
 

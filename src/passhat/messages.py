@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 Named = TypeVar("Named")
@@ -145,6 +145,16 @@ def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     """
     found = close_words(word, known, most=1, cutoff=cutoff)
     return found[0] if found else None
+
+
+def one_of_rule(word: str, known: Sequence[str], most: int = 12) -> str:
+    """What a name must be, and which one was probably meant.
+
+    >>> one_of_rule("trails", ["runs", "trials"])
+    'must be one of runs, trials (did you mean trials?)'
+    """
+    near = closest(word, known)
+    return f"must be one of {listed(known, most)}" + (f" (did you mean {near}?)" if near else "")
 
 
 def close_words(word: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:

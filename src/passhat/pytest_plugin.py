@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -21,6 +21,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from passhat.errors import ArgumentError, InputError
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.verdict import Verdict, Verdicts

@@ -8,7 +8,6 @@ from passhat.stats.cells import count_cells
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
 from passhat.stats.mean_intervals import (
     SuiteCurve,
-    SuiteSize,
     bounds_both_ways,
     bounds_side_by_side,
     default_bounds,
@@ -61,11 +60,9 @@ def test_a_guarded_wilson_of_one_coin_covers_everywhere():
 
 
 def test_noiseless_suites_keep_the_exact_bound_of_runs_not_seen():
-    size = SuiteSize(tasks=np.array(4.0), runs=np.array(40.0))
-    low, high = wilson_suite_bounds(
-        np.array(0.5), np.array(0.0), size=size, model=np.array(0.5), k=2, confidence=0.95
-    )
-    assert float(low) == pytest.approx(0.5 * 0.025 ** (2 / 40))
+    half, none = np.array(0.5), np.array(0.0)
+    low, high = wilson_suite_bounds(half, none, tasks=4, runs=40, confidence=0.95)
+    assert float(low) == pytest.approx(0.5 * 0.025 ** (1 / 40))
     assert float(high) == pytest.approx(1 - 0.5 * 0.025 ** (1 / 40))
 
 
@@ -73,11 +70,10 @@ def test_as_many_runs_know_their_noise_the_worse_the_more_tasks_share_them():
     """Only repeats of a task show its noise: 40 runs hold 36 of them in 4 tasks, 22 in 18."""
 
     def bounds(tasks):
-        size = SuiteSize(tasks=np.array(tasks), runs=np.array(40.0))
         mean, noise = np.array(0.6), np.array(0.004)
-        return wilson_suite_bounds(mean, noise, size=size, model=mean, k=1, confidence=0.95)
+        return wilson_suite_bounds(mean, noise, tasks=tasks, runs=40, confidence=0.95)
 
-    lows, highs = zip(*(bounds(tasks) for tasks in (4.0, 10.0, 18.0)), strict=True)
+    lows, highs = zip(*(bounds(tasks) for tasks in (4, 10, 18)), strict=True)
     assert lows[0] > lows[1] > lows[2]
     assert highs[0] < highs[1] < highs[2]
 

@@ -11,10 +11,9 @@ from passhat.stats.passk_noise import (
     _sharing_chances,
     beta_moments,
     cell_moments,
-    expected_noise_and_mean,
+    expected_totals,
     observed_noise_and_values,
     run_covariances,
-    value_variance,
 )
 
 
@@ -43,12 +42,13 @@ def test_run_variance_is_the_mean_over_the_beta_of_the_variance_over_outcomes(a,
     assert found == pytest.approx(expected, rel=2e-3, abs=1e-6)
 
 
-def test_value_variance_is_the_variance_over_the_beta_binomial():
+def test_the_variance_over_the_beta_binomial_is_that_of_rates_and_that_of_runs():
     n, k, a, b = 6, 3, 2.5, 0.8
     c = np.arange(n + 1)
     chance, values = stats.betabinom.pmf(c, n, a, b), pass_hat_k(n, c, k)
-    cells = count_cells([n], [0])
-    found = float(value_variance(cells, (k,), (np.array(a), np.array(b)))[0])
+    moments = beta_moments(np.array([a]), np.array([a + b]), 2 * k)
+    between = moments[2 * k] - moments[k] ** 2
+    found = float((between + run_covariances(np.array([float(n)]), [(k, k)], moments)[0])[0])
     assert found == pytest.approx(chance @ values**2 - (chance @ values) ** 2, rel=1e-10)
 
 
@@ -74,15 +74,22 @@ def test_observed_noise_with_fewer_runs_errs_upward():
     assert truth < found < 1.6 * truth
 
 
+def expected_noise_and_mean(cells, k, prior):
+    """The variance of the suite's mean pass^k over new runs, and its mean p^k, after its runs."""
+    totals, tasks = expected_totals(cells, 2 * k, prior), float(cells.task_count)
+    noise = run_covariances(cells.lengths, [(k, k)], totals)[0].sum() / tasks**2
+    return float(noise), float(totals[k].sum() / tasks)
+
+
 def test_expected_noise_and_mean_of_a_known_prior_are_right():
     rng = np.random.default_rng(8)
     p = rng.beta(3, 2, 20_000)
     cells = count_cells(np.full(p.size, 8), rng.binomial(8, p))
     a, b = np.array(3.0), np.array(2.0)
     truth = variance_given(p, 8, 3).mean() / p.size
-    noise, mean = expected_noise_and_mean(cells, (3,), (a, b))
-    assert float(noise[0]) == pytest.approx(truth, rel=0.03)
-    assert float(mean[0]) == pytest.approx((p**3).mean(), rel=0.02)
+    noise, mean = expected_noise_and_mean(cells, 3, (a, b))
+    assert noise == pytest.approx(truth, rel=0.03)
+    assert mean == pytest.approx((p**3).mean(), rel=0.02)
 
 
 @given(
@@ -124,15 +131,14 @@ def test_beta_moments_are_those_of_scipy():
 def test_noise_is_that_of_its_tasks_one_by_one_however_few_moments_are_held_at_once(pairs, block):
     n, c = zip(*pairs, strict=True)
     k, prior = 3, (np.array(1.5), np.array(0.7))
-    alone = [expected_noise_and_mean(count_cells([i], [j]), (k,), prior) for i, j in pairs]
-    noise, mean = (np.mean([one[part][0] for one in alone]) for part in (0, 1))
+    alone = [expected_noise_and_mean(count_cells([i], [j]), k, prior) for i, j in pairs]
+    noise, mean = np.mean(alone, axis=0)
     cells = count_cells(n, c)
     whole = observed_noise_and_values(cells, (k,))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passk_noise, "_BLOCK", block)
-        found = expected_noise_and_mean(cells, (k,), prior)
+        found = expected_noise_and_mean(cells, k, prior)
         parts = observed_noise_and_values(cells, (k,))
     for part, all_at_once in zip(parts, whole, strict=True):
         assert part == pytest.approx(all_at_once, rel=1e-12)
-    assert found[0][0] == pytest.approx(noise / len(pairs), rel=1e-10)
-    assert found[1][0] == pytest.approx(mean, rel=1e-10)
+    assert found == pytest.approx((noise / len(pairs), mean), rel=1e-10)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.rank import RankReport
 from passhat.errors import ArgumentError, InputError
+from passhat.fast_dataclass import dataclass
 from passhat.history import History, Run
 from passhat.journeys.analyses import rank_results
 from passhat.journeys.report_cache import ReportCache

@@ -12,13 +12,15 @@ import ipaddress
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from passhat.fast_dataclass import dataclass
 
 ENTRANCE = "/enter"
 PROXY = "x-passhat-proxy"

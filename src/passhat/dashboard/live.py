@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from passhat.analysis.gates.demands import NoWorseDemand, NumberDemand
 from passhat.dashboard.watched_gates import Funnel, demand_of, runs_expected, watched_numbers
 from passhat.drawing.figure import escape
 from passhat.errors import PasshatError
+from passhat.fast_dataclass import dataclass
 from passhat.history import History, Run
 from passhat.history.lookups import (
     EndedTrial,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
+from passhat.fast_dataclass import dataclass
 from passhat.records.task_names import natural_key
 
 ROWS_A_PAGE = 200

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from passhat.analysis.gates.demands import Demand, NumberDemand, parse_gate
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.errors import PasshatError
+from passhat.fast_dataclass import dataclass
 from passhat.history.lookups import EndedTrial
 from passhat.journeys.stored_runs import StoredGate, rate_so_far
 from passhat.records import Outcome

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passhat.drawing.figure import WIDTH, Figure, across, element, label
+from passhat.fast_dataclass import dataclass
 
 HEIGHT, LEFT, TOP, BOTTOM = 170, 8, 28, 40
 _GAP = 8

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passhat.drawing.figure import WIDTH, Figure, Names, element, label, number, shorten
+from passhat.fast_dataclass import dataclass
 
 TOP, CELL, ROW = 34, 14, 16
 MOST_COLUMNS = 60

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from passhat.drawing.figure import (
@@ -22,6 +21,7 @@ from passhat.drawing.figure import (
     shorten,
 )
 from passhat.drawing.scale import Kind, Scale
+from passhat.fast_dataclass import dataclass
 
 TOP, ROW, TALL_ROW = 42, 22, 30
 TEXT_WIDTH = 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from passhat.drawing.figure import (
@@ -19,6 +18,7 @@ from passhat.drawing.figure import (
     rounded,
 )
 from passhat.drawing.scale import Kind, Scale, spread
+from passhat.fast_dataclass import dataclass
 
 HEIGHT = 290
 LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44

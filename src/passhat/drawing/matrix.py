@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from textwrap import wrap
 
@@ -18,6 +17,7 @@ from passhat.drawing.figure import (
     rounded,
     shorten,
 )
+from passhat.fast_dataclass import dataclass
 
 TOP, ROW, GAP = 34, 22, 1
 LEVELS = ("l1", "l2", "l3", "l4")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passhat.drawing.figure import WIDTH, Figure, element, label, number, rounded
+from passhat.fast_dataclass import dataclass
 
 HEIGHT, LEFT = 84, 8
 LETTER, GAP = 8, 12

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from passhat.fast_dataclass import dataclass
 
 Kind = Literal["number", "whole", "percent", "log"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passhat.drawing.figure import (
     WIDTH,
@@ -18,6 +17,7 @@ from passhat.drawing.figure import (
 )
 from passhat.drawing.lines import y_axis
 from passhat.drawing.scale import Kind, Scale, spread
+from passhat.fast_dataclass import dataclass
 
 HEIGHT = 300
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from passhat.errors import ForgeError
+from passhat.fast_dataclass import dataclass
 
 SECONDS = 20.0
 """How long one request may take: a comment must not hold up a pipeline."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from passhat.fast_dataclass import dataclass
 from passhat.forges.api import Api
 from passhat.forges.sticky import Comment, CommentCalls, Posted, post_sticky
 

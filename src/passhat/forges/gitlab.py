@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import quote
 
+from passhat.fast_dataclass import dataclass
 from passhat.forges.api import Api
 from passhat.forges.sticky import Comment, CommentCalls, Posted, post_sticky
 

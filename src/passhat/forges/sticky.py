@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from passhat.errors import ForgeError
+from passhat.fast_dataclass import dataclass
 
 MARKER = "<!-- passhat:{key} -->"
 """Hidden in the comment; `key` distinguishes the comments of several suites."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.history.runs import Run, sources_of
 from passhat.records.trial import FEATURES, Outcome
 

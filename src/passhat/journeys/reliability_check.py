@@ -7,12 +7,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import SEED
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.verdict import Verdict, Verdicts

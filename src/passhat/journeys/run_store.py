@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import HistoryError, InputError, LostRun, RunInterrupted, StoreError
+from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import PasshatError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
 
     Of a run so large that its report is made from counts, that is nothing.
     """
-    from passhat.analysis.reports.grouped_metrics import groupings_by_system
+    from passhat.analysis.reports.subject import groupings_by_system
     from passhat.history.trial_rows import ROUND_COLUMNS
 
     if not 0 < run.trials < COUNTED_IN_STORE:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.transcript import Call, Transcript, Turn
 
 TOOL_ROLES = frozenset({"tool", "function"})

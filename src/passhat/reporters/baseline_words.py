@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from passhat.analysis.comparing.comparison import Comparison
+from passhat.fast_dataclass import dataclass
 from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, signed_points
 from passhat.stats.estimate import THIS_SUITE

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.records import Resources
 
 STORE_VARIABLE = "PASSHAT_STORE"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from passhat.fast_dataclass import dataclass
 from passhat.reporters.blocks import Block, Judged, Picture, Section, Shares, Steps, Table
 from passhat.reporters.safe_text import safe_text
 

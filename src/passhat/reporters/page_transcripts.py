@@ -7,12 +7,13 @@ import json
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.clean_texts import CleanTexts

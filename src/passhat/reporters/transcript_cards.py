@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.answered_calls import TOOL_ROLES, answered_calls
 from passhat.records.transcript import Call, Check, Transcript, Turn, cut_text

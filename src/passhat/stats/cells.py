@@ -1,11 +1,11 @@
-"""Distinct (runs, passes) cells: what every statistic over tasks reads, so cost is flat in T."""
+"""Distinct (runs, passes) cells: statistics over tasks read these, so their cost is flat in T."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, update_wrapper
-from typing import TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,21 +55,7 @@ class Cells:
 
     def both_ways(self) -> Cells:
         """One suite as two over the same cells: as it is, and `mirrored`."""
-        return self.beside(self.mirrored())
-
-    def beside(self, other: Cells) -> Cells:
-        """Two suites over the same cells, those of either: itself and another."""
-        counts, runs = np.concatenate((self.c, other.c)), np.concatenate((self.n, other.n))
-        order = np.lexsort((counts, runs))
-        n, c = runs[order], counts[order]
-        fresh = np.ones(n.size, dtype=bool)
-        fresh[1:] = (n[1:] != n[:-1]) | (c[1:] != c[:-1])
-        place = np.empty(n.size, dtype=np.intp)
-        place[order] = np.cumsum(fresh) - 1
-        tasks = np.zeros((2, int(fresh.sum())))
-        tasks[0, place[: self.n.size]] = self.tasks
-        tasks[1, place[self.n.size :]] = other.tasks
-        return Cells(n=n[fresh], c=c[fresh], tasks=tasks)
+        return together(self, self.mirrored())
 
     def mean(self, values: Floats) -> Floats:
         """The mean over tasks of a value per cell."""
@@ -80,7 +66,7 @@ class Cells:
         return self.by_length(np.ones(self.n.shape))
 
     def by_length(self, values: Floats) -> Floats:
-        """The sum over tasks of a value per cell, apart for each of `lengths` (the last axis)."""
+        """The sum over tasks of a value per cell, one for each of `lengths` (the last axis)."""
         if self._starts.size == 1:
             return np.asarray(np.vecdot(self.tasks, values))[..., None]
         return np.asarray(np.add.reduceat(self.tasks * values, self._starts, axis=-1))
@@ -88,9 +74,8 @@ class Cells:
     def blocks(self, size: int) -> Iterator[tuple[Cells, int]]:
         """At most `size` cells at a time, with the place in `lengths` where they begin."""
         for start in range(0, self.n.size, size):
-            some = slice(start, start + size)
-            cells = Cells(n=self.n[some], c=self.c[some], tasks=self.tasks[..., some])
-            yield cells, int(np.searchsorted(self._starts, start, side="right")) - 1
+            place = int(np.searchsorted(self._starts, start, side="right")) - 1
+            yield self.taken(slice(start, start + size)), place
 
     def place(self, runs: Counts, passes: Counts) -> NDArray[np.intp]:
         """The cell of each task: it turns results per cell into results per task."""
@@ -101,8 +86,10 @@ class Cells:
     def having(self, runs: int) -> Cells:
         """The cells with at least `runs` runs."""
         kept = self.n >= runs
-        if kept.all():
-            return self
+        return self if kept.all() else self.taken(kept)
+
+    def taken(self, kept: NDArray[np.bool_] | slice) -> Cells:
+        """Some of the cells."""
         return Cells(n=self.n[kept], c=self.c[kept], tasks=self.tasks[..., kept])
 
     @cached_property
@@ -113,15 +100,15 @@ class Cells:
 
 
 def remembered(find: Callable[[Cells, *More], Found]) -> Callable[[Cells, *More], Found]:
-    """`find`, keeping its latest answers about one suite or two: a report asks for each many times.
+    """`find`, with a cache for one suite or two: a report asks for the same answers many times.
 
-    What follows the cells must be hashable.
+    The arguments after the cells must be hashable.
     """
 
     @lru_cache(maxsize=64)
     def again(n: bytes, c: bytes, tasks: bytes, *more: *More) -> Found:
-        runs, passes, held = (np.frombuffer(part) for part in (n, c, tasks))
-        suites = held if held.size == runs.size else held.reshape(-1, runs.size)
+        runs, passes, counts = (np.frombuffer(part) for part in (n, c, tasks))
+        suites = counts if counts.size == runs.size else counts.reshape(-1, runs.size)
         return find(Cells(n=runs, c=passes, tasks=suites), *more)
 
     def answer(cells: Cells, *more: *More) -> Found:
@@ -144,7 +131,10 @@ def count_cells(n: object, c: object) -> Cells:
     runs, passes = task_counts(n, c)
     width = int(runs.max(initial=0)) + 1
     if width > _LONGEST_KEY:
-        return tally(runs, passes)
+        order, fresh = _ordered(runs, passes)
+        starts = np.flatnonzero(fresh)
+        counts = runs[order][fresh], passes[order][fresh], np.diff(starts, append=runs.size)
+        return _cells(*counts)
     keys = runs * width + passes
     if width * width <= _KEYS_PER_TASK * runs.size:
         tallies = np.bincount(keys)
@@ -152,19 +142,25 @@ def count_cells(n: object, c: object) -> Cells:
         tallies = tallies[keys]
     else:
         keys, tallies = np.unique(keys, return_counts=True)
-    columns = [part.astype(np.float64) for part in (*np.divmod(keys, width), tallies)]
-    return Cells(n=columns[0], c=columns[1], tasks=columns[2])
+    return _cells(*np.divmod(keys, width), tallies)
 
 
-def tally(runs: Counts | Floats, passes: Counts | Floats) -> Cells:
-    """Cells of pairs that need not be whole, by sorting."""
-    order = np.lexsort((passes, runs))
-    pairs = np.column_stack((runs[order], passes[order])).astype(np.float64)
-    fresh = np.ones(len(pairs), dtype=bool)
-    fresh[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    starts = np.flatnonzero(fresh)
-    tallies = np.diff(starts, append=len(pairs)).astype(np.float64)
-    return Cells(n=pairs[starts, 0], c=pairs[starts, 1], tasks=tallies)
+def together(*suites: Cells) -> Cells:
+    """Several suites, each over the cells of all of them.
+
+    >>> together(count_cells([5], [4]), count_cells([5], [5])).tasks.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    runs, passes, tallies = (
+        np.concatenate(parts)
+        for parts in zip(*((one.n, one.c, one.tasks) for one in suites), strict=True)
+    )
+    order, fresh = _ordered(runs, passes)
+    place = np.empty(runs.size, dtype=np.intp)
+    place[order] = np.cumsum(fresh) - 1
+    tasks = np.zeros((len(suites), int(fresh.sum())))
+    tasks[np.repeat(np.arange(len(suites)), [one.n.size for one in suites]), place] = tallies
+    return Cells(n=runs[order][fresh], c=passes[order][fresh], tasks=tasks)
 
 
 def task_counts(n: object, c: object) -> tuple[Counts, Counts]:
@@ -173,3 +169,19 @@ def task_counts(n: object, c: object) -> tuple[Counts, Counts]:
     if runs.ndim > 1:
         raise ArgumentError("n", "must have one entry per task (one dimension)", runs.shape)
     return np.atleast_1d(runs), np.atleast_1d(passes)
+
+
+def _ordered(
+    runs: NDArray[Any], passes: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The order by runs and then passes, and which places in it differ from the one before."""
+    order = np.lexsort((passes, runs))
+    n, c = runs[order], passes[order]
+    fresh = np.ones(n.size, dtype=bool)
+    fresh[1:] = (n[1:] != n[:-1]) | (c[1:] != c[:-1])
+    return order, fresh
+
+
+def _cells(runs: Counts, passes: Counts, tasks: Counts) -> Cells:
+    n, c, tallies = (part.astype(np.float64) for part in (runs, passes, tasks))
+    return Cells(n=n, c=c, tasks=tallies)

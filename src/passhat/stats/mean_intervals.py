@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells, remembered
+from passhat.stats.cells import Cells, remembered, together
 from passhat.stats.estimate import THIS_SUITE, Scope
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.passk_noise import observed_noise_and_values
@@ -19,30 +17,22 @@ from passhat.stats.population_mean import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
 from passhat.stats.suite_law import shares_of_cells, suite_bounds
 
-# So many coin flips that Wilson's interval is a point: what constant scores amount to.
+# So many coin flips that Wilson's interval is a point: constant scores are worth this many.
 _NO_NOISE = 1e12
-# With so small a tail scipy finds some beta quantiles, all below 1e-12, to be nan.
+# With so small a tail scipy returns nan for some beta quantiles, all of them below 1e-12.
 _NEXT_TO_NOTHING = 1e-12
-# Up to so many cells, of tasks this short, most of the time goes into calls of numpy: there pass@k
-# costs little beside pass^k.
+# Up to so many cells, of tasks with so few runs, most of the time is the overhead of numpy calls:
+# pass@k computed together with pass^k costs little more.
 _FEW_CELLS, _FEW_RUNS = 64, 128
 # Halfway between Clopper-Pearson (0) and Jeffreys (1/2): close to mid-p, and in closed form.
 _BETWEEN = 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SuiteSize:
-    """How many tasks and runs, of each suite."""
-
-    tasks: Floats
-    runs: Floats
-
-
 class SuiteCurve:
     """A suite's mean pass^k for several k, and its default intervals.
 
-    Each part is computed when first asked for and serves every scope and confidence; k run along
-    the last axis. If `mirrored`, all is about failures in the place of passes.
+    Each part is computed when first used and serves every scope and confidence; k runs along the
+    last axis. If `mirrored`, everything is about failures in place of passes.
     """
 
     def __init__(self, cells: Cells, ks: Sequence[int], *, mirrored: bool = False) -> None:
@@ -57,7 +47,8 @@ class SuiteCurve:
     def bounds(self, scope: Scope, confidence: float) -> Bounds:
         """The default intervals for the scope."""
         if len(self.ks) > 1 and _is_small(self._given):
-            # Of one attempt pass@k is pass^k, and reports ask for it once: with it, both ask alike.
+            # pass@1 is pass^1, which a report computes once: with 1 in both lists, pass^k and
+            # pass@k have the same cache key.
             every = tuple(sorted({1, *self.ks}))
             asked = [every.index(k) for k in self.ks]
             low, high = _both_ways(self._given, every, scope, confidence)
@@ -71,40 +62,30 @@ class SuiteCurve:
 
 
 def wilson_suite_bounds(
-    mean: Floats,
-    noise: Floats,
-    *,
-    size: SuiteSize,
-    model: Floats,
-    k: int | NDArray[np.int_],
-    confidence: float,
+    mean: Floats, noise: Floats, *, tasks: float, runs: float, confidence: float
 ) -> Bounds:
     """For "this suite": Wilson on the number of coin flips whose mean would be as noisy.
 
-    `noise` is the variance of the mean when only the runs are drawn again; `model` is what the
-    fitted prior expects the mean to be, used where the mean itself is 0 and says nothing.
+    `noise` is the variance of the mean pass rate when only the `runs` are drawn again.
     """
-    tasks, runs = size.tasks, size.runs
-    level = np.where(mean > 0, mean, model)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = level * (1 - level) / noise
+        effective = mean * (1 - mean) / noise
     effective = np.where(noise > 0, np.clip(effective, tasks, _NO_NOISE), _NO_NOISE)
-    quantile = student_quantile(np.maximum(runs - tasks, tasks - 1), confidence)
+    quantile = student_quantile(np.array(max(runs - tasks, tasks - 1)), confidence)
     low, high = guarded_wilson(mean, effective, quantile)
-    stray_low = few_strays_bound(mean, noise, k / runs, quantile, confidence)
-    stray_high = 1 - few_strays_bound(1 - mean, noise, 1 / runs, quantile, confidence)
+    stray_low = few_strays_bound(mean, noise, runs, quantile, confidence)
+    stray_high = 1 - few_strays_bound(1 - mean, noise, runs, quantile, confidence)
     low, high = np.minimum(low, stray_low), np.maximum(high, stray_high)
-    # Without a failure, or at k = 1 without a pass, the bound is exact.
-    none_failed, none_passed = mean >= 1, (mean <= 0) & (k == 1)
+    # Without a failure, or without a pass, the bound is exact.
     exact = _tail(confidence) ** (1 / runs)
-    return np.where(none_failed, exact**k, low), np.where(none_passed, 1 - exact, high)
+    return np.where(mean >= 1, exact, low), np.where(mean <= 0, 1 - exact, high)
 
 
 def guarded_wilson(share: Floats, n: Floats, quantile: Floats) -> Bounds:
     """Wilson, with the end near 0 or 1 no closer than an exact-like bound allows.
 
-    Near the boundary Wilson's short end is too short (0.84 where 0.95 is promised, Brown, Cai
-    and DasGupta 2001); the long end is fine and is left alone.
+    Near the boundary Wilson's short end is too short (it covers 0.84 where 0.95 is promised:
+    Brown, Cai and DasGupta 2001); the long end is fine and is kept.
     """
     low, high = wilson_bounds(share, n, quantile)
     tail = special.ndtr(-np.asarray(quantile))
@@ -122,14 +103,14 @@ def student_quantile(freedom: Floats, confidence: float) -> Floats:
 
 
 def few_strays_bound(
-    mean: Floats, noise: Floats, shift: Floats, quantile: Floats, confidence: float
+    mean: Floats, noise: Floats, runs: float, quantile: Floats, confidence: float
 ) -> Floats:
     """How low the mean may lie when few stray runs were seen: Poisson-like, on the log scale.
 
-    One more stray run moves the mean by a share `shift`. Without any noise seen this is
-    mean * (a/2)^shift, the exact bound after runs without a failure; with much, mean - t * sd.
+    One more stray run moves the mean by a share 1 / runs. Without any noise seen this is
+    mean * (a/2)^(1/runs), the exact bound after runs without a failure; with much, mean - t * sd.
     """
-    half = -np.log(_tail(confidence)) / 2 * shift
+    half = -np.log(_tail(confidence)) / 2 * (1 / runs)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         reach = half + np.hypot(quantile * np.sqrt(noise) / mean, half)
     return np.where(mean > 0, mean * np.exp(-reach), 0.0)
@@ -153,7 +134,7 @@ def bounds_side_by_side(
     """The intervals of two suites for "this suite", for little more than one of them takes."""
     alike = np.array_equal(first.lengths, second.lengths)
     if alike and _is_small(first) and _is_small(second):
-        low, high = suite_bounds(first.beside(second), ks, confidence)
+        low, high = suite_bounds(together(first, second), ks, confidence)
         return (low[0], high[0]), (low[1], high[1])
     return suite_bounds(first, ks, confidence), suite_bounds(second, ks, confidence)
 

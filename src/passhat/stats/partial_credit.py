@@ -1,27 +1,26 @@
-"""Coherent bounds for the mean score of the very tasks that were run, with partial credit.
+"""Coherent bounds for the mean score of the tasks that were run, with partial credit.
 
 A higher score of any run must never lower a bound. Write a score as 1 minus a loss: every sum of
 losses, and every sum of squared losses, can only fall when a score rises. So the lower end is made
 a function that falls with both, and it is enough to know the two sums of each task:
 
-- the noise of the mean follows from both sums, and gives a bound (Wilson's, or the one for few
-  stray runs). Smaller losses can mean more noise and a worse bound; the worst bound over all
-  smaller losses is taken, which falls with both sums by construction;
-- that bound is kept between two bounds for scores of 0 and 1 (suite_law), which are coherent: as if
-  the losses were failures (no score varies more, Bhatia and Davis 2000), and as if the squared
-  losses were. Where every score is 0 or 1 the two are the same, and no case is special.
+- both sums give the noise of the mean, and with it a bound (Wilson's, or the one for few stray
+  runs). Smaller losses can mean more noise and a worse bound, so the worst bound over all smaller
+  losses is taken, which falls with both sums by construction;
+- that bound is kept between two coherent bounds for scores of 0 and 1 (suite_law): one as if the
+  losses were failures (no score varies more, Bhatia and Davis 2000), one as if the squared losses
+  were. Where every score is 0 or 1 the two are the same, so this needs no special case.
 
 The upper end is the lower end of the losses.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells, count_cells
+from passhat.stats.cells import count_cells, together
 from passhat.stats.mean_intervals import few_strays_bound, student_quantile
 from passhat.stats.proportions import Bounds, wilson_bounds
 from passhat.stats.suite_law import suite_bounds
@@ -30,12 +29,12 @@ from passhat.stats.suite_law import suite_bounds
 _ROUNDING = 1e-9
 # Below this there is no noise: Wilson's interval is a point there.
 _NO_NOISE = 1e-12
-# The variance of a single run of a single task, which nothing shows: the largest there is.
+# A single run of a single task does not show its variance: the largest possible is assumed.
 _LARGEST_VARIANCE = 0.25
 # Points at which the worst smaller loss is looked for, and how often the best stretch is divided
 # again: 24 and 3 times 24 find it to 1e-5 of its range, and the bound, flat there, to 1e-9.
 _POINTS, _TIMES = 24, 4
-# Of so many tasks a single score moves the noise so little that one look is enough.
+# With so many tasks a single score moves the noise so little that one division is enough.
 _MANY = 4096
 
 
@@ -75,7 +74,7 @@ class _Losses:
 
 
 def _limits(sides: tuple[_Losses, _Losses], confidence: float) -> list[tuple[float, float]]:
-    """Of each side, the bounds as if losses, and as if squared losses, were failures."""
+    """For each side, the bounds as if losses, and as if squared losses, were failures."""
     failures = [
         count
         for side in sides
@@ -83,18 +82,8 @@ def _limits(sides: tuple[_Losses, _Losses], confidence: float) -> list[tuple[flo
     ]
     runs = sides[0].runs
     every = [count_cells(runs.astype(np.int64), (runs - one).astype(np.int64)) for one in failures]
-    low = suite_bounds(_together(every), (1,), confidence)[0][..., 0]
+    low = suite_bounds(together(*every), (1,), confidence)[0][..., 0]
     return [(float(low[0]), float(low[1])), (float(low[2]), float(low[3]))]
-
-
-def _together(suites: list[Cells]) -> Cells:
-    """Several suites over the cells of all of them."""
-    pairs = np.concatenate([np.stack((one.n, one.c), axis=-1) for one in suites])
-    distinct, place = np.unique(pairs, axis=0, return_inverse=True)
-    owner = np.repeat(np.arange(len(suites)), [one.n.size for one in suites])
-    tasks = np.zeros((len(suites), len(distinct)))
-    tasks[owner, place.ravel()] = np.concatenate([one.tasks for one in suites])
-    return Cells(n=distinct[:, 0], c=distinct[:, 1], tasks=tasks)
 
 
 def _worst_bound(side: _Losses, confidence: float) -> float:
@@ -102,8 +91,7 @@ def _worst_bound(side: _Losses, confidence: float) -> float:
 
     For a given mean loss the noise is largest where sum a^2 y^2 / (n - 1) is smallest, a being the
     share of a task: where every loss y is a common multiple of (n - 1) / a, or as near to it as
-    its own limits allow (Lagrange). So one number, that multiple, runs through all that need be
-    looked at.
+    its own limits allow (Lagrange). So a search over one number, that multiple, is enough.
     """
     strata = _Strata.of(side)
     runs = float(side.runs.sum())
@@ -116,7 +104,7 @@ def _worst_bound(side: _Losses, confidence: float) -> float:
         level = np.maximum(mean * (1 - mean), _NO_NOISE)
         flips = np.clip(level / np.maximum(noise, _NO_NOISE), side.runs.size, 1 / _NO_NOISE)
         low = wilson_bounds(mean, flips, quantile)[0]
-        few = few_strays_bound(mean, noise, np.array(1 / runs), np.array(quantile), confidence)
+        few = few_strays_bound(mean, noise, runs, np.array(quantile), confidence)
         return np.asarray(np.minimum(low, few))
 
     points = np.union1d(*(np.linspace(0, end, _POINTS + 1) for end in strata.multiples))
@@ -133,7 +121,7 @@ class _Strata:
     """Tasks with at least two runs, each alone, and all tasks of one run as if they were one task.
 
     (The scores of tasks with one run differ by chance and by task: their spread is no less than
-    the noise.) `share` is how much of the mean a stratum is, `loss` and `square` its means.
+    the noise.) `share` is the weight of a stratum in the mean, `loss` and `square` are its means.
     """
 
     share: Floats

@@ -6,7 +6,7 @@ moments and covariances along the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -29,21 +29,11 @@ Prior = tuple[Floats, Floats]
 Pairs = Sequence[tuple[int, int]]
 
 
-def expected_noise_and_mean(cells: Cells, ks: Sequence[int], prior: Prior) -> tuple[Floats, Floats]:
-    """What a Beta(a, b) prior expects after the suite's runs.
-
-    That is the variance of the suite's mean pass^k over new runs, and the suite's mean p^k.
-    """
-    totals, tasks = expected_totals(cells, 2 * max(ks), prior), cells.task_count
-    noise = run_covariances(cells.lengths, _alone(ks), totals).sum(axis=-1) / tasks**2
-    mean = totals[list(ks)].sum(axis=-1) / tasks
-    return np.moveaxis(noise, 0, -1), np.moveaxis(mean, 0, -1)
-
-
 def observed_noise_and_values(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
-    """The same variance from the suite's own moments, without a prior; and pass^k of each cell.
+    """The variance of the suite's mean pass^k over new runs, and pass^k of each cell.
 
-    The values have a row for each k.
+    The variance comes from the suite's own moments, without a prior. The values have a row for
+    each k.
     """
     most, suites = 2 * max(ks), tuple(range(1, cells.tasks.ndim))
     values: list[Floats] = []
@@ -54,7 +44,7 @@ def observed_noise_and_values(cells: Cells, ks: Sequence[int]) -> tuple[Floats, 
         return np.expand_dims(found, suites)  # they are those of every suite
 
     totals = _totals(cells, most, moments).sum(axis=-1)
-    noise = _mean_noise(cells, ks, _going_on(cells, totals)) / cells.task_count
+    noise = _mean_noise(cells, ks, _continued(cells, totals)) / cells.task_count
     return np.moveaxis(noise, 0, -1), np.concatenate(values, axis=-1)
 
 
@@ -71,7 +61,7 @@ def expected_totals(cells: Cells, most: int, prior: Prior) -> Floats:
 def run_covariances(n: Floats, pairs: Pairs, moments: Floats) -> Floats:
     """E[Cov(pass^k, pass^j of the same n runs | p)], where moments[m] = E[p^m]: a row a (k, j).
 
-    A column stands for a task of n runs, or for the sum over several. A k-subset and a j-subset
+    A column is a task of n runs, or the sum over several. A k-subset and a j-subset
     of n runs that share m of them all pass with chance p^(k + j - m), and m is hypergeometric: so
     Cov = sum over m of P(m) (p^(k + j - m) - p^(k + j)). Summed by parts, that is the sum over i
     of (p^i - p^(i + 1)) P(m >= k + j - i), every term positive.
@@ -87,15 +77,6 @@ def run_covariances(n: Floats, pairs: Pairs, moments: Floats) -> Floats:
         for chances in _sharing(distinct, pairs)
     ]
     return np.concatenate(found)
-
-
-def value_variance(cells: Cells, ks: Sequence[int], prior: Prior) -> Floats:
-    """The variance of a task's pass^k, over tasks drawn from Beta(a, b) and over their runs."""
-    a, b = prior
-    moments = beta_moments(a, a + b, 2 * max(ks))
-    k = np.array(ks)
-    between = np.maximum(moments[2 * k] - moments[k] ** 2, 0.0)
-    return np.moveaxis(between + _mean_noise(cells, ks, moments), 0, -1)
 
 
 def beta_moments(a: Floats, whole: Floats, most: int) -> Floats:
@@ -126,27 +107,27 @@ def _runs(cells: Cells) -> Floats:
     return cells.lengths if cells.lengths.size == 1 else cells.n
 
 
-def _going_on(cells: Cells, totals: Floats) -> Floats:
+def _continued(cells: Cells, totals: Floats) -> Floats:
     """The suite's mean p^m, along the first axis, from the totals of its cells' moments.
 
-    Where too few tasks have m runs, moments are log-convex: going on with the last ratio bounds
-    p^(2k) from below and the variance from above.
+    Where too few tasks have m runs, the last ratio of moments is used again. Moments are
+    log-convex, so that bounds p^(2k) from below and the variance from above.
     """
     moments, tasks = totals / cells.task_count, cells.tasks_by_length
     for m in range(int(cells.lengths.min()) + 1, len(totals)):
         count, last = (tasks * (cells.lengths >= m)).sum(axis=-1), moments[m - 1]
         fresh = _ratio(totals[m] / np.maximum(count, 1.0), last)
         enough = count >= _ENOUGH_TASKS * cells.task_count
-        going_on = _ratio(last, moments[m - 2])
-        moments[m] = last * np.where(enough, np.minimum(fresh, 1.0), going_on)
+        repeated = _ratio(last, moments[m - 2])
+        moments[m] = last * np.where(enough, np.minimum(fresh, 1.0), repeated)
     return np.asarray(moments)
 
 
 def _totals(cells: Cells, most: int, moments: Callable[[Cells], Floats]) -> Floats:
     """Moments 0 .. most, summed over the tasks of each of `cells.lengths`.
 
-    All that is asked of moments is linear in them, so nothing else of them is kept: with a block
-    of cells at a time, memory is bounded however many tasks there are.
+    Everything computed from moments is linear in them, so their sums are enough: with a block of
+    cells at a time, memory is bounded however many tasks there are.
     """
     suites = cells.tasks.shape[:-1]
     totals = np.zeros((most + 1, *suites, cells.lengths.size))
@@ -160,7 +141,7 @@ def _running_product(rows: Floats) -> Floats:
     rows[0] = 1
     if rows[0].size < _WIDE_ROW:
         return np.multiply.accumulate(rows, axis=0, out=rows)
-    # Of wide rows, numpy's own takes twice the time.
+    # For wide rows, numpy's accumulate takes twice the time.
     for i in range(1, len(rows)):
         rows[i : i + 1] *= rows[i - 1 : i]
     return rows
@@ -171,13 +152,9 @@ def _mean_noise(cells: Cells, ks: Sequence[int], moments: Floats) -> Floats:
     falls, tasks = moments[:-1] - moments[1:], cells.tasks_by_length
     found = [
         np.einsum("pij,...j,i...->p...", chances, tasks, falls[: chances.shape[1]])
-        for chances in _sharing(cells.lengths, _alone(ks))
+        for chances in _sharing(cells.lengths, [(k, k) for k in ks])
     ]
     return np.asarray(np.concatenate(found) / cells.task_count)
-
-
-def _alone(ks: Iterable[int]) -> Pairs:
-    return [(k, k) for k in ks]
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -193,7 +170,7 @@ def _sharing(n: Floats, pairs: Pairs) -> Iterator[Floats]:
             yield _find_sharing(n, (pair,))
 
 
-# A report asks for the same ones for each metric and system.
+# A report needs the same ones for each metric and system.
 @lru_cache(maxsize=16)
 def _sharing_chances(lengths: bytes, pairs: tuple[tuple[int, int], ...]) -> Floats:
     return _find_sharing(np.frombuffer(lengths), pairs)
@@ -217,6 +194,6 @@ def _find_sharing(n: Floats, pairs: Pairs) -> Floats:
 
 
 def _most_shared(n: Floats, k: int, j: int) -> int:
-    """More shared runs than this do not happen: it is ten standard deviations above the mean."""
+    """The most shared runs that need counting: ten standard deviations above the mean."""
     mean = k * j / n
     return min(k, int(np.max(mean + 10 * np.sqrt(mean) * (1 - k / n) + 20)))

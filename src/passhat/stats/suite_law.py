@@ -1,9 +1,9 @@
-"""Coherent bounds for the mean pass^k of the very tasks that were run: only runs are random.
+"""Coherent bounds for the mean pass^k of the tasks that were run: only runs are random.
 
 Each task's pass^k gets a law that moves to the right with every pass (task_laws), the laws are
-added up, and a low quantile of the mean bounds it from below. What no count can show, a failure
-that did not happen yet, multiplies the mean by the law of runs without one. All parts move one
-way with a pass, so a failure never improves a bound.
+added up, and a low quantile of the mean bounds it from below. No count shows a failure that did not
+happen yet, so the mean is multiplied by the law of runs without a failure. All parts move in the
+same direction with a pass, so a failure never improves a bound.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
@@ -28,16 +27,16 @@ from passhat.stats.sum_laws import (
     sum_of_tasks,
 )
 
-# One pass more than was seen, and half of one to be safe: how high the rate of a task may lie
-# that did not pass every time, for what a further pass of it would add to pass^k.
+# One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
+# always pass may lie, which says how much a further pass of it would add to pass^k.
 _UNSEEN_PASSES = 1.5
-# Keeps logarithms and roots finite; no chance or variance that counts is as small.
+# Keeps logarithms and roots finite; no chance or variance that matters is as small.
 _TINY = 1e-300
 # Terms within so many powers of e of one another are summed as they are: a float reaches from
 # e^-708 to e^709, and chances below e^-46 are the rounding of the others.
 _ONE_SCALE = 1300.0
 _TOP_OF_SCALE = 690.0
-# Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds.
+# Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
 _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
 
@@ -64,7 +63,7 @@ class ShrunkLaw:
         self._reached = self._before + np.exp(np.where(at_zero, -np.inf, scaled + self._from_here))
 
     def quantile(self, tail: Floats | float) -> Floats:
-        """The x that lies above the law with the chance `tail`; 0 where nothing holds it up."""
+        """The `tail` quantile of the law; 0 where the law has at least that chance at 0."""
         tail = np.broadcast_to(tail, self._groups.shape)[..., None]
         last = self._reached.shape[-1] - 1
         place = np.minimum((self._reached < tail).sum(axis=-1), last)[..., None]
@@ -103,7 +102,7 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
 
 @remembered
 def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
-    """pass^k of each cell, a row for each k; every scope and confidence asks for it."""
+    """pass^k of each cell, a row for each k; every scope and confidence needs it."""
     return shares_of_passing_subsets(cells.n, cells.c, ks)
 
 
@@ -134,7 +133,7 @@ def _few_runs_quantile(
 
     def at(log: Floats) -> tuple[Floats, Floats]:
         rho = 1 + np.exp(log)
-        # beyond e^700 a float overflows; the tilt is 0 long before
+        # Beyond e^700 a float overflows; the tilt is 0 long before.
         odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
         tilted = values / (values + missing * odds[..., None])
         held = np.vecdot(tasks, tilted)
@@ -178,15 +177,15 @@ def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds
 
 
 def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """Some tasks have fewer than 2k runs: such have no law of their own, but one together.
+    """Bounds where some tasks have fewer than 2k runs: those have one law together, not one each.
 
-    Tasks with more runs may join them, or be bounded by their laws, each part at the same level:
-    the better of the two bounds is taken.
+    Tasks with more runs may join them, or be bounded by their own laws at the same level: the
+    better of the two bounds is taken.
     """
     low, high = _bounds_together(cells, ks, tail)
     for place, k in enumerate(ks):
         short = cells.n < 2 * k
-        rest, these = (_taken(cells, kept) for kept in (~short, short))
+        rest, these = cells.taken(~short), cells.taken(short)
         ends = _bounds_of_laws(rest, (k,), tail), _bounds_together(these, (k,), tail)
         share = these.task_count / cells.task_count
         lower, upper = (
@@ -201,17 +200,17 @@ def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bo
 def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Bounds of tasks with fewer than 2k runs, each k along the last axis.
 
-    pass^k of each is known, its spread only for all together. With n = k runs a task's pass^k is
-    seen as 0 or 1, once. Of T such tasks the share that passed is bounded as a proportion is, by
-    Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so the
-    weights vary less: Gamma(n / (2k - n)) in the place of Gamma(1).
+    pass^k is known for each task, its spread only for all together. With n = k runs a task's
+    pass^k is seen as 0 or 1, once. Of T such tasks the share that passed is bounded as a proportion
+    is, by Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so
+    the weights vary less: Gamma(n / (2k - n)) in place of Gamma(1).
     """
     values = shares_of_passing_subsets(cells.n, cells.c, ks)
     tasks = cells.tasks[..., None, :]
     mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
     runs = np.minimum(cells.n, 2 * np.array(ks)[:, None] - 1)
     weight = (runs / (2 * np.array(ks)[:, None] - runs)).min(axis=-1)
-    # Both ends at once: the upper is the lower of what is missing to 1.
+    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1.
     sides = np.stack((values, 1 - values)).reshape(2, *(1,) * (cells.tasks.ndim - 1), *values.shape)
     found = _few_runs_quantile(sides, tasks, weight, tail)
     fewer, more = _unseen_groups(cells, ks)
@@ -262,7 +261,7 @@ def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
 
 
 def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
-    """How many groups of k runs speak against an unseen failure, and against an unseen pass.
+    """How many groups of k runs are evidence against an unseen failure, and an unseen pass.
 
     Runs count for the first where pass^k is above 0, and for the second where it is below 1. A
     pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups are
@@ -274,7 +273,3 @@ def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
     largest = np.where(tasks > 0, reach, 0.0).max(axis=-1)
     halfway = (cells.mean(reach) + largest) / 2
     return fewer, tasks @ (n * (c < n)) / (k * halfway)
-
-
-def _taken(cells: Cells, kept: NDArray[np.bool_]) -> Cells:
-    return Cells(n=cells.n[kept], c=cells.c[kept], tasks=cells.tasks[..., kept])

@@ -31,13 +31,13 @@ _FEWEST_STEPS, _MOST_STEPS = 64, 512
 NO_VALUE = 1e-12
 """A pass^k below this is 0 to every digit that is ever shown."""
 
-# Beyond this exponent a tail is below e^-40, the rounding of a float.
+# Beyond this exponent a tail is below e^-40, less than the rounding of a float.
 _REACH = 40.0
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3
 
 Complex = NDArray[np.complex128]
-# Points at which the law of the sum is given, unless laws on few points ask for all of them.
+# Points at which the law of the sum is given, unless laws on few points need all of them.
 _POINTS = 1024
 # A window of so many standard deviations leaves less than 1e-20 outside.
 _WINDOW = 20.0
@@ -56,7 +56,7 @@ _NOTHING = 1e-300
 _ORDER = 12
 # The characteristic function is below 1e-15 from here on, in standard deviations.
 _LAST_FREQUENCY = 8.5
-# What the last cumulant adds to any chance, at the most, for those beyond it not to matter.
+# Cumulants beyond the last do not matter where that adds at most this much to any chance.
 _NEGLIGIBLE = 1e-8
 # The largest of t^12 exp(-t^2 / 2).
 _PEAK = (_ORDER / np.e) ** (_ORDER / 2)
@@ -172,8 +172,8 @@ def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
 def _chained_laws(n: int, k: int, steps: int) -> Floats:
     """Laws for every count of passes where n is close to 2k, and betas would cross.
 
-    From one failure downward, a pass^k with one pass fewer is that with one more, times a share:
-    its mean, or else 1 or 0 with that mean, mixed so that the second moment comes out.
+    From one failure downward, the law with one pass fewer is that with one pass more, times a
+    share: the mean share, or else 1 or 0 with that mean, mixed so that the second moment is right.
     """
     passes = np.arange(n + 1.0)
     runs = np.full(n + 1, float(n))
@@ -309,10 +309,10 @@ def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
 
 
 def _with_value(cells: Cells, k: int) -> Cells:
-    """The cells whose pass^k is not 0, for the others add nothing; one where there is none."""
+    """The cells whose pass^k is not 0 (the others add nothing); one cell where all are 0."""
     kept = share_of_passing_subsets(cells.n, cells.c, k) > NO_VALUE
     kept[0] |= not kept.any()
-    return Cells(n=cells.n[kept], c=cells.c[kept], tasks=cells.tasks[..., kept])
+    return cells.taken(kept)
 
 
 @lru_cache(maxsize=256)
@@ -334,9 +334,9 @@ def _moment_table(
 def _log_table(
     n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
 ) -> tuple[Floats, Floats]:
-    """Ln of the characteristic functions, its real part and its turns."""
+    """Ln of the characteristic functions: its real part and its imaginary part."""
     found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
-    # By parts: numpy's logarithm of complex numbers takes ten times as long.
+    # Separately: numpy's logarithm of complex numbers takes ten times as long.
     square = found.real**2 + found.imag**2
     return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
 

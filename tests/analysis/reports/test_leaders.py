@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from passhat.analysis.comparing.rank import rank
@@ -34,6 +34,7 @@ def _agrees(trials, **options):
         own = [report.system(name).pass_hat(found.k).value for name in found.names]
         assert list(found.values) == own
     assert (found.tasks, found.method) == (ranking.tasks, ranking.method)
+    assert found.here == ranking.here
     return found
 
 
@@ -187,6 +188,28 @@ def test_what_is_certain_on_three_tasks_is_said_of_these_and_not_of_others():
 def test_where_the_runs_leave_it_open_nobody_is_ahead_on_these_tasks_either():
     found = measure(_counted(a=(17, 18, 16), b=(16, 17, 18))).leaders
     assert (len(found.names), found.here) == (2, None)
+
+
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 1_000),
+    tasks=st.integers(3, 5),
+    rounds=st.integers(6, 13),
+    out=st.sets(st.integers(1, 5), min_size=1, max_size=3),
+)
+@example(seed=257, tasks=5, rounds=13, out={1, 4})
+def test_a_ranking_includes_the_rounds_out_of_line_that_a_report_includes(seed, tasks, rounds, out):
+    rng = np.random.default_rng(seed)
+    cells = [(f"t{task}", number) for task in range(tasks) for number in range(rounds)]
+    rows = [("a", *cell, rng.random() < 0.97) for cell in cells]
+    rows += [("b", *cell, cell[1] not in out and rng.random() < 0.95) for cell in cells]
+    system, task, trial, passed = zip(*rows, strict=True)
+    trials = Trials.from_columns(system=system, task=task, trial=trial, passed=passed)
+    report = measure(trials, ks=[1])
+    ranking = rank(trials, metric="pass^1")
+    assert report.leaders.here == ranking.here
+    for one in ranking.systems:
+        assert one.metric == report.system(one.name).pass_hat(1)
 
 
 @settings(max_examples=12)

@@ -114,9 +114,9 @@ def test_an_interrupted_run_resumes_from_stored_trials_to_the_same_state(kind):
         state, more = gate.next_tasks(state, 5 - len(in_flight))
         in_flight.extend(more)
         done = in_flight.pop(int(rng.integers(len(in_flight))))
-        stored[done.task, done.repeat] = result(done)
+        stored[done.index] = result(done)
         state = gate.observe(state, done, result(done))
-    resumed = gate.replay(gate.by_draw(stored))
+    resumed = gate.replay(stored)
     assert (resumed.log_pass, resumed.log_fail) == (state.log_pass, state.log_fail)
 
     def finish(state, waiting):
@@ -313,12 +313,10 @@ def test_bad_options_are_named(options, message):
         SuiteGate(**{"tasks": 5, "mu0": 0.6, "mu1": 0.8, **options})
 
 
-def test_foreign_tickets_results_and_trials_are_named():
+def test_foreign_tickets_and_results_are_named():
     gate = SuiteGate(tasks=50, mu0=0.6, mu1=0.8)
     wrong = DrawTicket(0, (drawn_task(0, 0, 50) + 1) % 50, 0)
     with pytest.raises(ArgumentError, match=r"ticket must be of this gate \(seed 0\)"):
         gate.observe(gate.start(), wrong, 1.0)
     with pytest.raises(ArgumentError, match=r"x must lie in \[0, 1\].*got 1.5"):
         gate.replay([1.5])
-    with pytest.raises(ArgumentError, match=r"outcomes must be \(task, repeat\) of the first"):
-        gate.by_draw({(0, 5000): 1.0})

@@ -291,5 +291,5 @@ def test_a_result_that_is_no_pass_or_failure_or_comes_twice_is_named():
         gate.replay([0.5])
     with pytest.raises(ArgumentError, match=r"x must lie in \[0, 1\]"):
         gate.replay([2])
-    with pytest.raises(ArgumentError, match="index must be of a draw not observed before, got 0"):
+    with pytest.raises(ArgumentError, match="index must be a draw not yet observed, got 0"):
         gate.observe(gate.replay([1]), 1, index=0)

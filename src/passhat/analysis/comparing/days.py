@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.comparing.differences import Aligned, Difference
+from passhat.analysis.comparing.differences import Difference
 from passhat.analysis.comparing.moved_together import wider
+from passhat.analysis.reports.evidence import Evidence
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
@@ -69,7 +70,7 @@ def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
 
 def including_days(
     differences: dict[str, Difference],
-    sides: tuple[Aligned, Aligned],
+    sides: tuple[Evidence, Evidence],
     days: Days,
     *,
     confidence: float,
@@ -96,7 +97,7 @@ def _arms(
     return days.spread.arms(found.interval, slope, 2.0, confidence)
 
 
-def _slope(name: str, sides: tuple[Aligned, Aligned]) -> float:
+def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
     """How much the metric moves per logit: of p^k it is k (p^k - p^(k+1)), over both sides."""
     k = 1 if name == "mean_score" else int(name[5:])
     runs, passes = sides[0].runs + sides[1].runs, sides[0].passes + sides[1].passes

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from passhat.analysis.reports.disturbances import has_partial_credit
-from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.analysis.reports.evidence import Evidence, Floats
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
 from passhat.stats.paired import Answer, PairedDifference
-from passhat.stats.passk import task_values
 from passhat.stats.per_task import TaskAnswer, score_task_tests, task_tests
-from passhat.stats.task_sums import TaskSums
 
 Flip = Literal["gained", "lost"]
 
@@ -55,49 +52,6 @@ class Difference:
         return _read_off(number.interval, margin)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Aligned:
-    """One system's counts on the shared tasks, in their order."""
-
-    runs: Counts
-    passes: Counts
-    total: Floats
-    squares: Floats
-    family: tuple[str | None, ...] | None = None
-    weight: Floats | None = None
-
-    @classmethod
-    def of(cls, side: Evidence, names: Sequence[str]) -> Aligned:
-        place = {name: i for i, name in enumerate(side.tasks)}
-        rows = np.array([place[name] for name in names], dtype=np.intp)
-        return cls(
-            runs=side.runs[rows],
-            passes=side.passes[rows],
-            total=side.score_total[rows],
-            squares=side.score_squares[rows],
-            family=side.families_of(names),
-            weight=side.weights_of(names),
-        )
-
-    @property
-    def scores(self) -> TaskSums:
-        return TaskSums(runs=self.runs, total=self.total, squares=self.squares)
-
-    @property
-    def outcomes(self) -> TaskSums:
-        return TaskSums.of_passes(self.runs, self.passes)
-
-    @property
-    def graded(self) -> bool:
-        """Whether scores say more than passes do."""
-        sums = self.total, self.squares
-        return not all(np.array_equal(one, self.passes) for one in sums)
-
-    def values(self, k: int) -> Floats:
-        """pass^k of each task, nan with too few runs."""
-        return task_values(self.runs, self.passes, k)
-
-
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDifference:
     """One task: passes and runs of both, the difference, and the tests.
@@ -130,14 +84,11 @@ def task_scores(
 
 
 def task_differences(
-    names: Sequence[str],
-    left: Aligned,
-    right: Aligned,
-    options: ReportOptions,
-    *,
-    scores: Scores | None = None,
+    left: Evidence, right: Evidence, options: ReportOptions, *, scores: Scores | None = None
 ) -> tuple[TaskDifference, ...]:
-    """An exact test of every shared task, corrected for testing many in both ways.
+    """An exact test of every task, corrected for testing many in both ways.
+
+    Both sides have the same tasks, in the same order.
 
     Where runs earn partial credit, their scores are tested: a task that never passes can still
     have got worse.
@@ -159,7 +110,7 @@ def task_differences(
             answer=found.answers[i],
             flip=_flip(left, right, i),
         )
-        for i, name in enumerate(names)
+        for i, name in enumerate(left.tasks)
     )
 
 
@@ -180,7 +131,7 @@ def _scores_by_task(trials: Trials, names: Sequence[str], errors: ErrorPolicy) -
     return [score[codes == trials.task.code(name)] for name in names]
 
 
-def _flip(left: Aligned, right: Aligned, i: int) -> Flip | None:
+def _flip(left: Evidence, right: Evidence, i: int) -> Flip | None:
     mostly = [2 * int(side.passes[i]) > int(side.runs[i]) for side in (left, right)]
     if mostly[0] == mostly[1]:
         return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from passhat.analysis.comparing.trends import Moment
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Interval

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from passhat.analysis.comparing.differences import Difference
-from passhat.analysis.reports.disturbances import (
-    Disturbance,
-    disturbance_sentence,
-    find_disturbances,
-)
-from passhat.analysis.reports.evidence import gather
-from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
+from passhat.analysis.reports.disturbances import disturbance_sentence
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.provenance import ReportOptions
-from passhat.records import ErrorPolicy, Trials
+from passhat.analysis.reports.subject import Subject
+from passhat.fast_dataclass import dataclass
+from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import Arms, excess, longer_arms
 from passhat.stats.paired import Answer, PairedDifference
 from passhat.stats.special import ndtr, ndtri
 
-Excess = Mapping[str, Arms]
+_Excess = Mapping[str, Arms]
 """By metric, how much the arms of an interval grow, as squares add up."""
 
 _Found = TypeVar("_Found", bound=PairedDifference | Estimate)
@@ -47,18 +43,17 @@ def including_what_moved(
     """The differences with what seeds and disturbances of both sides add to their intervals."""
     if tables is None:
         return Moved(differences=differences)
-    names = list(differences)
-    level, policy = options.confidence, options.errors
-    sides = [side_excess(one, names, confidence=level, errors=policy) for one in tables]
+    sides = [Subject.of(one, errors=options.errors) for one in tables]
     notes = [
-        f"{table.systems[0]}: {sentence.rstrip('.')}"
-        for table, (_, found, _) in zip(tables, sides, strict=True)
-        if (sentence := disturbance_sentence(found))
+        f"{side.name}: {sentence.rstrip('.')}"
+        for side in sides
+        if (sentence := disturbance_sentence(side.disturbances))
     ]
-    why = dict.fromkeys(one.note for _, _, groupings in sides for one in groupings)
-    nothing: Arms = (0.0, 0.0)
+    why = dict.fromkeys(one.note for side in sides for one in side.groupings)
+    level, nothing = options.confidence, (0.0, 0.0)
+    first, second = (_side_excess(side, list(differences), confidence=level) for side in sides)
     more = {
-        name: difference_arms(*(grown.get(name, nothing) for grown, _, _ in sides))
+        name: _difference_arms(first.get(name, nothing), second.get(name, nothing))
         for name in differences
     }
     return Moved(
@@ -82,33 +77,22 @@ def wider(
     return replace(found, this_suite=suite, tasks_like_these=alike)
 
 
-def shared_part(trials: Trials, shared: Sequence[str]) -> Trials:
-    """The trials of one system on the tasks that both ran."""
-    codes = [trials.task.code(name) for name in shared]
-    return trials.take(np.isin(trials.task.codes, codes))
-
-
-def side_excess(
-    trials: Trials, names: Sequence[str], *, confidence: float, errors: ErrorPolicy
-) -> tuple[Excess, tuple[Disturbance, ...], tuple[RunGroups, ...]]:
-    """What seeds and disturbances add to each metric of one system, and what was seen."""
-    found = find_disturbances(trials, errors)
-    groupings = groupings_of(trials, errors, disturbed=bool(found))
-    if not groupings:
-        return {}, found, ()
-    evidence = gather(trials.tally(), errors)
+def _side_excess(subject: Subject, names: Sequence[str], *, confidence: float) -> _Excess:
+    """What seeds and disturbances add to each metric of one system."""
+    if not subject.groupings:
+        return {}
     ks = [int(name[5:]) for name in names if name != "mean_score"] or [1]
-    plain = measure_metrics(evidence, ks, confidence=confidence)
-    wide = measure_metrics(evidence, ks, confidence=confidence, groupings=groupings)
+    plain = measure_metrics(subject.evidence, ks, confidence=confidence)
+    wide = measure_metrics(subject.evidence, ks, confidence=confidence, groupings=subject.groupings)
     grown = {}
     for name in names:
         before, after = plain[name].this_suite, wide[name].this_suite
         if isinstance(before, Estimate) and isinstance(after, Estimate):
             grown[name] = excess(before, after)
-    return grown, found, groupings
+    return grown
 
 
-def difference_arms(first: Arms, second: Arms) -> Arms:
+def _difference_arms(first: Arms, second: Arms) -> Arms:
     """What two independent sides add to their difference: the far arm of the second is its low."""
     return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.multiplicity import standardised, step_down_p
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from passhat.analysis.explaining.agreement import FEWEST_PASSES, tool_calls
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
+from passhat.fast_dataclass import dataclass
 
 Kind = Literal["extra call", "other argument", "call missing", "no difference"]
 

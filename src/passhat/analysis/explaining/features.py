@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
 
 from passhat.analysis.explaining.normal_calls import FREE_TEXT, NormalCall, list_lengths
 from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.fast_dataclass import dataclass
 
 COUNTS = (2, 3, 4, 6)
 """A tool called at least this often."""

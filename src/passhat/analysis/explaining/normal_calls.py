@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.answered_calls import AnsweredCall, answered_calls
 from passhat.records.transcript import Transcript
 

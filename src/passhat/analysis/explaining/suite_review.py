@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.analysis.explaining.runs import ExplainedRun, runs_by_task
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome
 from passhat.records.task_names import natural_key
@@ -108,10 +108,10 @@ def _sorted(names: Iterator[str]) -> tuple[str, ...]:
 
 def _lucky(runs: Sequence[ExplainedRun]) -> tuple[LuckyTask, ...]:
     """The fewest tasks that hold half of the luck, by the unbiased variance c(n - c) / n(n - 1)."""
-    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for run in runs:
-        counts[run.group][0] += run.passed
-        counts[run.group][1] += 1
+    counts = {
+        group[0].group: (sum(run.passed for run in group), len(group))
+        for group in runs_by_task(runs)
+    }
     luck = {
         group: passed * (n - passed) / (n * (n - 1))
         for group, (passed, n) in counts.items()

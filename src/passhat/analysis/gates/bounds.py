@@ -6,7 +6,7 @@ intervals: one at 1 - 2 alpha, whose near end is missed with chance alpha, and o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -14,15 +14,12 @@ import numpy as np
 
 from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.gates.verdict import Word
-from passhat.analysis.reports.bars import Bars
-from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
-from passhat.analysis.reports.evidence import Evidence, gather
-from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
+from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import measure_metrics
+from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
-from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
 from passhat.stats.paired import SETTLING_POWER
@@ -33,39 +30,6 @@ from passhat.stats.special import ndtri
 from passhat.stats.suite_mean import suite_estimate
 
 _MOST_RUNS = 10_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subject:
-    """The gated trials of one system: counted, and one by one where they were read so."""
-
-    tally: Tally
-    trials: Trials | None
-    errors: ErrorPolicy = "fail"
-    bars: Bars = None
-    disturbances: tuple[Disturbance, ...] = ()
-    groupings: tuple[RunGroups, ...] = ()
-
-    @classmethod
-    def of(cls, trials: Trials, *, errors: ErrorPolicy = "fail", bars: Bars = None) -> Subject:
-        """The trials of one system, with what moved them together."""
-        found = find_disturbances(trials, errors)
-        return cls(
-            tally=trials.tally(),
-            trials=trials,
-            errors=errors,
-            bars=bars,
-            disturbances=found,
-            groupings=groupings_of(trials, errors, disturbed=bool(found)),
-        )
-
-    @property
-    def evidence(self) -> Evidence:
-        return gather(self.tally, self.errors)
-
-    @property
-    def runs(self) -> int:
-        return int(self.tally.runs(self.errors).sum())
 
 
 def one_sided(gate: Gate, subject: Subject) -> Number | float:
@@ -171,18 +135,11 @@ def _including_groups(
     metrics = measure_metrics(
         subject.evidence, (k,), confidence=confidence, groupings=subject.groupings
     )
-    wider = metrics[_metric_name(target)].within(gate.scope)
+    wider = metrics[target.name].within(gate.scope)
     if isinstance(wider, Unavailable) or found.interval is None or wider.interval is None:
         return found
     interval = hull(found.interval, wider.interval)
     return replace(found, interval=interval, method=wider.method, notes=wider.notes)
-
-
-def _metric_name(target: Target) -> str:
-    if target.attempts is None:
-        return "mean_score"
-    metric, k = target.attempts
-    return metric.replace("k", str(k))
 
 
 def _one_task(

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.gates.bounds import Subject, one_sided, runs_to_settle, word_of
+from passhat.analysis.gates.bounds import one_sided, runs_to_settle, word_of
 from passhat.analysis.gates.demands import Gate, NumberDemand
 from passhat.analysis.gates.sentences import bound_sentence, opening, point_sentence
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
+from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import Tally
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.passk import pass_hat_k
+from passhat.stats.passk import task_values
 
 Planned = Mapping[tuple[str, str], int]
 """How many runs each system was to make of each task."""
@@ -176,29 +177,17 @@ def error_words(subject: Subject) -> str:
 
 def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
     """What each task contributes, so that anybody can add it up."""
-    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
     tally = subject.tally
     runs = tally.runs(subject.errors)
+    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
+    if power is not None:
+        values = task_values(runs, tally.passed, power[1], metric=power[0])
+    else:
+        values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
+    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
     return tuple(
         TaskEvidence(
-            task=task,
-            runs=int(runs[i]),
-            passed=int(tally.passed[i]),
-            errored=int(tally.errored[i]),
-            value=_task_value(power, int(runs[i]), int(tally.passed[i]), tally.score_total[i]),
+            task=task, runs=n, passed=c, errored=e, value=None if np.isnan(value) else value
         )
-        for i, task in enumerate(tally.tasks)
+        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
     )
-
-
-def _task_value(
-    power: tuple[str, int] | None, runs: int, passed: int, score: float
-) -> float | None:
-    if power is None:
-        return float(score) / runs if runs else None
-    metric, k = power
-    if runs < k:
-        return None
-    if metric == "pass^k":
-        return float(pass_hat_k(runs, passed, k))
-    return 1 - float(pass_hat_k(runs, runs - passed, k))

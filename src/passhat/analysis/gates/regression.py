@@ -8,11 +8,12 @@ import numpy as np
 
 from passhat.analysis.comparing.comparison import Comparison, compare
 from passhat.analysis.comparing.days import Days
-from passhat.analysis.gates.bounds import Subject, reached_often
+from passhat.analysis.gates.bounds import reached_often
 from passhat.analysis.gates.demands import BetterDemand, EquivalentDemand, Gate, NoWorseDemand
 from passhat.analysis.gates.number_gate import open_verdict
 from passhat.analysis.gates.sentences import opening, percentage
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Word
+from passhat.analysis.reports.subject import Subject
 from passhat.messages import listed, plural
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
@@ -137,8 +138,7 @@ def _unshared(found: Comparison) -> tuple[str, ...]:
     notes = []
     for names, where in ((found.only_first, "the baseline"), (found.only_second, "these trials")):
         if names:
-            shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-            notes.append(f"{plural(len(names), 'task')} not in {where}: {shown}")
+            notes.append(f"{plural(len(names), 'task')} not in {where}: {listed(names, _NAMED)}")
     return tuple(notes)
 
 
@@ -180,9 +180,10 @@ def _task_tests(
     gate: Gate, subject: Subject, baseline: Tally
 ) -> tuple[TaskTests, list[str], tuple[TaskEvidence, ...]]:
     new, old = subject.tally, baseline
-    names = [task for task in new.tasks if task in set(old.tasks)]
-    rows = [(new.tasks.index(name), old.tasks.index(name)) for name in names]
-    here, there = np.array([i for i, _ in rows], int), np.array([j for _, j in rows], int)
+    places = {name: j for j, name in enumerate(old.tasks)}
+    names = [task for task in new.tasks if task in places]
+    here = np.array([i for i, task in enumerate(new.tasks) if task in places], dtype=np.intp)
+    there = np.array([places[task] for task in names], dtype=np.intp)
     new_runs, old_runs = new.runs(subject.errors)[here], old.runs(subject.errors)[there]
     tests = task_tests(
         new_runs,

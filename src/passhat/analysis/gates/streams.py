@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.analysis.gates.demands import Gate
 from passhat.analysis.gates.outages import OutageWatch
 from passhat.analysis.gates.sequential import PAIR, DrawGate, draw_gate
+from passhat.fast_dataclass import dataclass
 from passhat.records import Trial
 from passhat.stats.sequential import (
     SET_ASIDE,

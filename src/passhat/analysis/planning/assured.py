@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from passhat.analysis.reports.evidence import Evidence
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.estimate import Unavailable
 from passhat.stats.foreseen import (
     ASSURANCE,
@@ -29,6 +29,11 @@ Bought = Literal["runs", "tasks", "families"]
 
 # Nobody runs a task so often, or writes so many: beyond it the width is called out of reach.
 _MOST_RUNS, _MOST_TASKS = 5_000, 5_000
+
+_PARTIAL_CREDIT = Unavailable(
+    "drawn suites are of passes and failures; these scores have more values"
+)
+ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +109,9 @@ def assure_comparison(
 ) -> AssuredComparison | Unavailable:
     """The difference that a design shows, and what a wanted difference takes."""
     if tasks < 2:
-        return Unavailable("telling two agents apart needs at least 2 tasks")
+        return ONE_TASK
     if evidence is not None and not evidence.all_or_nothing:
-        return Unavailable("drawn suites are of passes and failures; these scores have more values")
+        return _PARTIAL_CREDIT
     suites = _suites(evidence, rate, icc, tasks, drawn=POWER_SUITES)
 
     def shows(gap: float, some: PossibleSuites, times: int) -> bool:
@@ -160,7 +165,7 @@ def assure(
 ) -> Assured | Unavailable:
     """What the half-width asked for takes, from runs that were made or from a guess."""
     if evidence is not None and not evidence.all_or_nothing and k == 1:
-        return Unavailable("drawn suites are of passes and failures; these scores have more values")
+        return _PARTIAL_CREDIT
     if tasks < 2:
         return Unavailable("of a single task the runs of one task are planned")
     suites = _suites(evidence, rate, icc, tasks, drawn=WIDTH_SUITES)

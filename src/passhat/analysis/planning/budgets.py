@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
 
 import numpy as np
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.records import Tally, Trials
-from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.arguments import Floats, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.power import SuitePlan
 
@@ -140,12 +141,9 @@ def _budget(design: Design, tasks: int, limit: float, per_run: float, unit: str)
     )
 
 
-def _known(
-    trials: Trials, costs: np.ndarray[tuple[int], np.dtype[np.float64]], system: str, task: str
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    rows = np.zeros(len(trials), dtype=bool)
-    if system in trials.systems and task in trials.tasks:
-        rows = (trials.system.codes == trials.system.code(system)) & (
-            trials.task.codes == trials.task.code(task)
-        )
-    return costs[rows & ~np.isnan(costs)]
+def _known(trials: Trials, costs: Floats, system: str, task: str) -> Floats:
+    if system not in trials.systems or task not in trials.tasks:
+        return costs[:0]
+    rows = trials.system.codes == trials.system.code(system)
+    rows &= trials.task.codes == trials.task.code(task)
+    return np.asarray(costs[rows & ~np.isnan(costs)])

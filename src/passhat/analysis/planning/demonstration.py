@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from passhat.analysis.comparing.comparison import Comparison, compare
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.report import Report
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 
 TASKS, RUNS, K = 24, 20, 5
 SEED = 10

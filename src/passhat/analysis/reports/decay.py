@@ -25,7 +25,9 @@ from passhat.stats.run_sequences import (
 MOST_TRIALS = 200_000
 """Beyond this many trials, sequences are neither kept nor described."""
 
-_LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+"""How runs are written: the letter of each outcome by its number."""
+
 # Beyond the longest curve the model is asked at round numbers of attempts, three of them at most.
 _ROUND_KS = (8, 16, 32, 64, 100)
 _STEPS_BEYOND = 3
@@ -40,7 +42,7 @@ def run_sequences(trials: Trials) -> tuple[str, ...] | None:
     if len(trials) > MOST_TRIALS:
         return None
     order = np.lexsort((trials.trial, trials.task.codes))
-    text = _LETTERS[trials.outcome[order]].tobytes().decode("ascii")
+    text = LETTERS[trials.outcome[order]].tobytes().decode("ascii")
     ends = np.cumsum(np.bincount(trials.task.codes, minlength=len(trials.tasks))).tolist()
     return tuple(text[start:end] for start, end in zip([0, *ends], ends, strict=False))
 

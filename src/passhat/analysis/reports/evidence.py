@@ -11,6 +11,8 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import one_of
+from passhat.stats.passk import task_values
+from passhat.stats.task_sums import TaskSums
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,6 +36,22 @@ class Evidence:
     family: tuple[str | None, ...] | None = None
     weight: Floats | None = None
 
+    @classmethod
+    def of_passes(
+        cls, tasks: Sequence[str], runs: Counts, passes: Counts, weight: Floats | None = None
+    ) -> Evidence:
+        """From runs and passes alone: a score is then 0 or 1."""
+        return cls(
+            tasks=tuple(tasks),
+            runs=runs,
+            passes=passes,
+            score_total=passes.astype(np.float64),
+            score_squares=passes.astype(np.float64),
+            rows=np.arange(runs.size),
+            without=(),
+            weight=weight,
+        )
+
     @property
     def typical_runs(self) -> int:
         return typical_runs(self.runs)
@@ -46,6 +64,36 @@ class Evidence:
         """
         passes = self.passes
         return bool((self.score_total == passes).all() and (self.score_squares == passes).all())
+
+    @property
+    def scores(self) -> TaskSums:
+        return TaskSums(runs=self.runs, total=self.score_total, squares=self.score_squares)
+
+    @property
+    def outcomes(self) -> TaskSums:
+        return TaskSums.of_passes(self.runs, self.passes)
+
+    def values(self, metric: str, k: int = 1) -> Floats:
+        """`mean_score`, `pass^k` or `pass@k` of each task; nan with too few runs."""
+        if metric == "mean_score":
+            return np.clip(self.score_total / self.runs, 0.0, 1.0)
+        return task_values(self.runs, self.passes, k, metric=metric)
+
+    def only(self, names: Sequence[str]) -> Evidence:
+        """These tasks alone, in this order."""
+        place = {name: i for i, name in enumerate(self.tasks)}
+        at = np.array([place[name] for name in names], dtype=np.intp)
+        return Evidence(
+            tasks=tuple(names),
+            runs=self.runs[at],
+            passes=self.passes[at],
+            score_total=self.score_total[at],
+            score_squares=self.score_squares[at],
+            rows=self.rows[at],
+            without=(),
+            family=self.families_of(names),
+            weight=self.weights_of(names),
+        )
 
     def families_of(self, names: Sequence[str]) -> tuple[str | None, ...] | None:
         """The families of these tasks, in this order; None where no task has one."""

@@ -94,7 +94,9 @@ def headline_number(
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
         return HeadlineNumber(k=chosen, number=Unavailable("no task has a run"))
-    metrics = measure_metrics(evidence, (chosen,), confidence=confidence, groupings=groupings)
+    metrics = measure_metrics(
+        evidence, (chosen,), confidence=confidence, groupings=groupings, this_suite_only=True
+    )
     return HeadlineNumber(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
 
 

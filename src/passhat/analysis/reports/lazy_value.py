@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from passhat.messages import quoted, short_repr
 
 Answer = TypeVar("Answer")
+Name = TypeVar("Name")
 
 
 class Later(Generic[Answer]):
@@ -37,7 +38,7 @@ class Later(Generic[Answer]):
             return self._answer
 
 
-class Parts(Mapping[str, Answer]):
+class Parts(Mapping[Name, Answer]):
     """Values by name, each computed on first use; names and count cost nothing.
 
     A copy or a pickle is a plain dict of all of them.
@@ -49,23 +50,23 @@ class Parts(Mapping[str, Answer]):
 
     __slots__ = ("_parts",)
 
-    def __init__(self, parts: Mapping[str, Later[Answer]]) -> None:
+    def __init__(self, parts: Mapping[Name, Later[Answer]]) -> None:
         self._parts = dict(parts)
 
-    def __getitem__(self, name: str) -> Answer:
+    def __getitem__(self, name: Name) -> Answer:
         return self._parts[name].look()
 
     def __contains__(self, name: object) -> bool:
         return name in self._parts
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Name]:
         return iter(self._parts)
 
     def __len__(self) -> int:
         return len(self._parts)
 
     def __repr__(self) -> str:
-        return short_repr("Parts", *map(quoted, self._parts))
+        return short_repr("Parts", *(quoted(str(name)) for name in self._parts))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)

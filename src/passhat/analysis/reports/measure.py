@@ -10,32 +10,30 @@ import numpy as np
 
 from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
 from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
-from passhat.analysis.reports.disturbances import find_disturbances
 from passhat.analysis.reports.effort import measure_effort
-from passhat.analysis.reports.evidence import Evidence, gather
+from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.family_note import family_note, given_families_note
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
+from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
 from passhat.analysis.reports.metrics import measure_metrics, split_errors, usual_ks
-from passhat.analysis.reports.parts import Design, Exclusion, Metric, VarianceSplit
+from passhat.analysis.reports.parts import Design, Exclusion, Leaders, Metric, VarianceSplit
 from passhat.analysis.reports.provenance import ReportOptions, sources_of, stamp
 from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds
+from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds, seeded_runs
+from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.families import family_shares, weight_notes
 from passhat.stats.population_mean import grouping
 from passhat.stats.proportions import share_estimate
-from passhat.stats.seeds import seed_variance
-from passhat.stats.task_sums import TaskSums
 from passhat.stats.variance import icc, spearman_brown, variance_components
 from passhat.stats.width_sources import NoiseSources, noise_sources
 
@@ -62,65 +60,45 @@ def measure(
     """
     trials = framed_trials(trials)
     refuse_file("trials", trials, instead="passhat.report_results")
-    subjects = _subjects(trials)
+    tables = _systems(trials)
     options = ReportOptions.checked(
         ks=ks,
         confidence=confidence,
         errors=errors,
-        bars=checked_bars(bars, (name for one in subjects for name in one.tally.tasks)),
+        bars=checked_bars(bars, (name for one in tables for name in one.tasks)),
         seed=seed,
     )
-    if not subjects:
+    if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
+    subjects = [Subject.of(one, errors=options.errors) for one in tables]
     systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
-    ahead = partial(
-        find_leaders,
-        systems,
-        [one.tally for one in subjects],
-        confidence=options.confidence,
-        seed=options.seed,
-    )
     return Report(
         systems=systems,
         provenance=stamp(trials, options),
-        found_leaders=Later(ahead),
-        find_leaders=ahead,
+        leaders_by_k=_leaders(systems, subjects, options),
         notes=_notes(trials),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Subject:
-    """One system: its counts, and its trials where they were read one by one."""
-
-    tally: Tally
-    trials: Trials | None
-
-
-def _subjects(trials: object) -> list[_Subject]:
+def _systems(trials: object) -> list[Trials] | list[Tally]:
+    """The trials of each system, or their counts."""
     if isinstance(trials, Trials):
         names = trials.systems
-        tables = [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
-        return [_Subject(tally=table.tally(), trials=table) for table in tables]
+        return [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
     if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
-    return [_Subject(tally=tally, trials=None) for tally in trials if tally.trials]
+    return [tally for tally in trials if tally.trials]
 
 
-def _measure_system(
-    subject: _Subject, options: ReportOptions, *, parts: bool, disturbed: bool = False
-) -> SystemReport:
-    """With `parts`, levels and tags too; a part is `disturbed` where the whole was."""
-    tally, trials = subject.tally, subject.trials
-    evidence = gather(tally, options.errors)
+def _measure_system(subject: Subject, options: ReportOptions, *, parts: bool) -> SystemReport:
+    """With `parts`, levels and tags too."""
+    tally, trials, groupings = subject.tally, subject.trials, subject.groupings
+    evidence = subject.evidence
     ks = options.ks or usual_ks(evidence)
     sequences = None if trials is None else run_sequences(trials)
     level, policy = options.confidence, options.errors
     variance = _variance(evidence, level)
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
-    found = find_disturbances(trials, policy) if parts and trials is not None else ()
-    disturbed = disturbed or bool(found)
-    groupings = () if trials is None else groupings_of(trials, policy, disturbed=disturbed)
     metrics = measure_metrics(evidence, ks, confidence=level, groupings=groupings)
     bars = count_bars(evidence, ks, options.bars, confidence=level)
     values = {} if trials is None else trials.features
@@ -132,7 +110,7 @@ def _measure_system(
         sources=Later(partial(_noise, evidence, groupings, level)),
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
-        disturbances=found,
+        disturbances=subject.disturbances,
         # Curves would take most of the time, and those of tags are not shown.
         attempts=Later(partial(measure_decay, evidence, sequences, options, curves=parts)),
         tasks=table,
@@ -149,15 +127,26 @@ def _measure_system(
                 variance,
                 metrics["mean_score"],
                 confidence=level,
-                disturbances=found,
+                disturbances=subject.disturbances,
             )
         ),
         excluded=_exclusions(evidence, ks),
-        levels=_parts(trials, options, "level", disturbed=disturbed) if parts else {},
-        tags=_parts(trials, options, "tag", disturbed=disturbed) if parts else {},
-        notes=_group_notes(evidence, trials, metrics["mean_score"], level, groupings)
-        if parts
-        else (),
+        levels=_parts(subject, options, "level") if parts else {},
+        tags=_parts(subject, options, "tag") if parts else {},
+        notes=_group_notes(subject, metrics["mean_score"], level) if parts else (),
+    )
+
+
+def _leaders(
+    systems: Sequence[SystemReport], subjects: Sequence[Subject], options: ReportOptions
+) -> Mapping[int, Leaders | Unavailable]:
+    """Who is ahead at each k, found when somebody asks."""
+    level, seed = options.confidence, options.seed
+    return Parts(
+        {
+            k: Later(partial(find_leaders, systems, subjects, k, confidence=level, seed=seed))
+            for k in sorted({common_k(systems), *(k for one in systems for k in one.ks)})
+        }
     )
 
 
@@ -205,11 +194,8 @@ def _noise(
     """Runs and tasks are the only two sources where runs are independent."""
     if groupings:
         return Unavailable(f"the interval also {groupings[0].note}")
-    scores = TaskSums(
-        runs=evidence.runs, total=evidence.score_total, squares=evidence.score_squares
-    )
     return noise_sources(
-        scores, family=evidence.family, weight=evidence.weight, confidence=confidence
+        evidence.scores, family=evidence.family, weight=evidence.weight, confidence=confidence
     )
 
 
@@ -218,19 +204,14 @@ def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavai
         return Unavailable("seeds need the trials themselves; only their counts were read")
     if trials.seed is None or not trials.seeded.any():
         return Unavailable("the trials carry no seed")
-    kept = trials.seeded
-    if options.errors == "exclude":
-        kept &= ~np.isnan(trials.score)
-    seeds, tasks = trials.seed[kept], trials.task.codes[kept]
-    scores = np.nan_to_num(trials.score[kept])  # an error that counts scores nothing
-    if not len(seeds):
+    if (runs := seeded_runs(trials, options.errors)) is None:
         return Unavailable("every trial that carries a seed errored")
-    numbers, position, count = np.unique(seeds, return_inverse=True, return_counts=True)
-    means = np.bincount(position, weights=scores) / count
+    numbers, position, count = np.unique(runs.seed, return_inverse=True, return_counts=True)
+    means = np.bincount(position, weights=runs.score) / count
     repeated = count.max() > 1
     return SeedSpread(
         means=dict(zip(numbers.tolist(), means.tolist(), strict=True)) if repeated else {},
-        variance=seed_variance(seeds, tasks, scores, confidence=options.confidence),
+        variance=runs.variance(confidence=options.confidence),
         grid=lay_out_seeds(trials),
     )
 
@@ -261,16 +242,16 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
     return tuple(found)
 
 
-def _parts(
-    trials: Trials | None, options: ReportOptions, kind: str, *, disturbed: bool
-) -> Mapping[str, SystemReport]:
+def _parts(subject: Subject, options: ReportOptions, kind: str) -> Mapping[str, SystemReport]:
     """Sub-reports by level or tag, measured on first use: there are many, and few are shown.
 
     A single part that holds everything is left out: it would say nothing new.
     """
+    trials = subject.trials
     if trials is None:
         return {}
     sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
+    disturbed = bool(subject.disturbances)
     found = {
         name: Later(partial(_measure_part, trials, options, kind, name, disturbed))
         for name, size in sizes.items()
@@ -295,23 +276,26 @@ def _tag_sizes(trials: Trials) -> dict[str, int]:
 def _measure_part(
     trials: Trials, options: ReportOptions, kind: str, name: str, disturbed: bool
 ) -> SystemReport:
+    """Of trials that are disturbed as a whole, each part is."""
     table = trials.where(**{kind: name})
-    subject = _Subject(tally=table.tally(), trials=table)
-    return _measure_system(subject, options, parts=False, disturbed=disturbed)
+    subject = Subject(
+        tally=table.tally(),
+        trials=table,
+        errors=options.errors,
+        groupings=groupings_of(table, options.errors, disturbed=disturbed),
+    )
+    return _measure_system(subject, options, parts=False)
 
 
-def _group_notes(
-    evidence: Evidence,
-    trials: Trials | None,
-    mean: Metric,
-    confidence: float,
-    groupings: Sequence[object],
-) -> tuple[str, ...]:
+def _group_notes(subject: Subject, mean: Metric, confidence: float) -> tuple[str, ...]:
     """Notes on the families that were named, or that nobody named but are clear; on weights."""
+    evidence = subject.evidence
     if evidence.family is not None:
         note = given_families_note(mean)
+    elif subject.groupings:
+        note = None
     else:
-        note = None if groupings else family_note(evidence, trials, confidence=confidence)
+        note = family_note(evidence, subject.trials, confidence=confidence)
     group = grouping(None, evidence.weight, len(evidence.tasks))
     weights = () if group is None else weight_notes(group)
     return weights if note is None else (note, *weights)

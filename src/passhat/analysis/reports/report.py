@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Leaders
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport, system_named
@@ -29,11 +27,8 @@ class Report(Displayed):
 
     systems: tuple[SystemReport, ...]
     provenance: Provenance
-    found_leaders: Later[Leaders | Unavailable] = field(repr=False, compare=False)
+    leaders_by_k: Mapping[int, Leaders | Unavailable]
     notes: tuple[str, ...] = ()
-    find_leaders: Callable[..., Leaders | Unavailable] | None = field(
-        default=None, repr=False, compare=False
-    )
 
     def __repr__(self) -> str:
         if len(self.systems) == 1:
@@ -50,19 +45,17 @@ class Report(Displayed):
 
     @property
     def leaders(self) -> Leaders | Unavailable:
-        """Who is ahead, as `rank` has it at the same pass^k."""
-        return self.found_leaders.look()
+        """Who is ahead at the pass^k of the headline, as `rank` has it."""
+        return self.leaders_at(common_k(self.systems))
 
     def leaders_at(self, k: int) -> Leaders | Unavailable:
-        """Who is ahead at another pass^k than that of the headline."""
-        if k == common_k(self.systems) or self.find_leaders is None:
-            return self.leaders
-        return self.find_leaders(k=k)
+        """Who is ahead at this pass^k."""
+        return self.leaders_by_k.get(k, Unavailable(f"pass^{k} was not measured"))
 
     @property
     def plots(self) -> Plots:
         """The pictures of this report."""
-        from passhat.analysis.reports.plots import Plots  # drawing is loaded by those who draw
+        from passhat.analysis.reports.plots import Plots  # imported only to draw
 
         return Plots(self.systems)
 

@@ -7,13 +7,12 @@ the last attempt had failed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import Named, Reading, TrialTable, first_line, time_of
 from passhat.ingest.repeated_tests import tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
@@ -57,13 +56,9 @@ class _Test(msgspec.Struct, rename="camel"):
     tags: list[str] | None = None
 
 
-class _Tool(msgspec.Struct):
-    name: str = ""
-
-
 class _Results(msgspec.Struct):
     tests: list[_Test]
-    tool: _Tool = msgspec.field(default_factory=_Tool)
+    tool: Named = msgspec.field(default_factory=Named)
 
 
 class _Report(msgspec.Struct):
@@ -101,7 +96,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         )
     if skipped := sum(test.status in _NOT_RUN for test in results.tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    return TrialTable(columns=columns_of(rows), notes=notes, entry="attempt")
+    return TrialTable.of_rows(rows, notes=notes, entry="attempt")
 
 
 def _names(tests: Sequence[_Test]) -> list[str]:
@@ -145,7 +140,7 @@ def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:
             "outcome": _ENDINGS.get(attempt.status, Outcome.ERRORED),
             "seconds": None if attempt.duration is None else attempt.duration / 1000,
             "error": _error(attempt),
-            "started": _started(attempt.start),
+            "started": time_of(_seconds(attempt.start)),
             "tags": tuple(test.tags or ()),
         }
 
@@ -162,11 +157,5 @@ def _error(attempt: _Attempt) -> str | None:
     return first_line(attempt.message) or (None if known else f"status {attempt.status}")
 
 
-def _started(start: float | None) -> str | None:
-    if not start or start < 0:
-        return None
-    seconds = start if start < _SECONDS_BELOW else start / 1000
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None
+def _seconds(start: float | None) -> float | None:
+    return start if start is None or start < _SECONDS_BELOW else start / 1000

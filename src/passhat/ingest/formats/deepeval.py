@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -73,9 +73,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
     system = _system(run)
     cases = [*run.test_cases, *run.conversational_test_cases]
-    return TrialTable(
-        columns=columns_of([_row(system, case, mapping) for case in cases]), entry="test case"
-    )
+    return TrialTable.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

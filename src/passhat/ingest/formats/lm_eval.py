@@ -14,7 +14,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import Reading, TrialTable, choose_score, has_keys
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short, short_value
@@ -63,6 +63,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system = _system(document, named[2] if named else None)
     rows = [
         {
+            "line": n,
             "system": system,
             "task": f"{prefix}{line['doc_id']}",
             **_ending(document, n, line, metric),
@@ -70,10 +71,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for n, line in kept
     ]
     notes += more + _repeats(kept)
-    numbers = [n for n, _ in kept]
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="line", numbers=numbers, graded=metric
-    )
+    return TrialTable.of_rows(rows, notes=notes, graded=metric)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -133,14 +131,10 @@ def _listed(value: Any) -> list[Any]:
 
 def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:
     metrics = list(dict.fromkeys(name for _, line in lines for name in line.get("metrics", ())))
-    if chosen is not None and chosen not in metrics:
-        raise ReadError(f'{document.name}: has no metric "{chosen}"; it has {few(metrics)}')
-    if not metrics:
+    metric, notes = choose_score(document.name, "metric", metrics, chosen)
+    if metric is None:
         raise ReadError(f"{document.name}: names no metric, so nothing says what passed")
-    if chosen is None and len(metrics) > 1:
-        also = few(metrics[1:])
-        return metrics[0], [f'metric "{metrics[0]}" was read; the log also has {also}']
-    return chosen or metrics[0], []
+    return metric, notes
 
 
 def _system(document: Document, stamp: str | None) -> str:

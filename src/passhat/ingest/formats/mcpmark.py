@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
@@ -77,7 +77,7 @@ class _Meta(msgspec.Struct):
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; an agent that stopped on an error is errored unless the check passed."""
     if document.has("runs"):
-        return TrialTable(columns=columns_of(_task_rows(document.decode(_Task))), entry="run")
+        return TrialTable.of_rows(_task_rows(document.decode(_Task)), entry="run")
     meta = document.decode(_Meta)
     run = _Run(
         success=meta.execution_result.success,
@@ -95,9 +95,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         **_ending(run),
     }
     number = _run_number(document)
-    return TrialTable(
-        columns=columns_of([row | ({} if number is None else {"trial": number})]), entry="run"
-    )
+    return TrialTable.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -39,7 +39,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     else:
         samples = [sample for _, sample in document.lines(_Sample)]
     rows = [_row(document, sample) for sample in samples]
-    return TrialTable(columns=columns_of(rows), entry="sample", graded="reward")
+    return TrialTable.of_rows(rows, entry="sample", graded="reward")
 
 
 def _row(document: Document, sample: _Sample) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, first_line, seconds_between, sum_of
 from passhat.ingest.transcripts.otel_spans import (
     MODEL_CALLS,
     SYSTEM_ATTRIBUTES,
@@ -135,7 +135,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a span that carries the task's attribute, with what it and its children did."""
     judge = _judge(document, mapping)
     rows = [_row(document, spans, mapping, judge) for spans in _trials(document, mapping)]
-    return TrialTable(columns=columns_of(rows), entry="trial span", judged=True)
+    return TrialTable.of_rows(rows, entry="trial span", judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -321,12 +321,11 @@ def _tokens(
 def _total(
     document: Document, spans: Iterable[OtelSpan], attributes: Sequence[str]
 ) -> float | None:
-    found = [
+    return sum_of(
         _number(document, span, name, span.attributes[name])
         for span in spans
         if (name := next((one for one in attributes if one in span.attributes), None)) is not None
-    ]
-    return sum(found) if found else None
+    )
 
 
 def _number(document: Document, span: OtelSpan, attribute: str, value: object) -> float:

@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -88,7 +88,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     version = f" ({report.config.version})" if report.config.version else ""
     facts = {"format": f"Playwright report{version}"}
-    return TrialTable(columns=columns_of(rows), notes=notes, entry="result", read_as=facts)
+    return TrialTable.of_rows(rows, notes=notes, entry="result", read_as=facts)
 
 
 def _suite_rows(

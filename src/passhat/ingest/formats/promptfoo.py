@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
     as_score,
@@ -141,9 +141,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"
-    return TrialTable(
-        columns=columns_of(_rows(results)), notes=notes, entry="result", read_as=facts
-    )
+    return TrialTable.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

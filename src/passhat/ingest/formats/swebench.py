@@ -17,7 +17,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -114,9 +114,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system, found, run = _system(document)
     rows = [_row(system, task, ending) for task, ending in endings.items()]
     facts = {"format": vintage, "system": found}
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="instance", read_as=facts, run=run
-    )
+    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
 
 
 def _is_instance(document: Document) -> bool:
@@ -162,7 +160,7 @@ def _read_instances(document: Document) -> TrialTable:
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return TrialTable(columns=columns_of(rows), entry="instance", read_as=facts, run=run, part=True)
+    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
 
 
 def _places(folders: Sequence[str]) -> tuple[str, str]:

@@ -16,7 +16,7 @@ WORDS = {
 
 
 class Score(msgspec.Struct, gc=False):
-    """What a scorer said of a sample."""
+    """The score that a scorer gave a sample."""
 
     value: Any = None
 

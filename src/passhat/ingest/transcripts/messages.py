@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
+from passhat.fast_dataclass import dataclass
 from passhat.records.transcript import Call, Transcript, Turn, safe_picture
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
@@ -20,7 +21,7 @@ RESULT_PARTS = (
 
 _ARGUMENTS = ("arguments", "input", "args", "kwargs", "parameters")
 _RESULTS = ("result", "response", "output", "content")
-# In the Responses API an item has an `id` of its own beside the `call_id` that results name.
+# In the Responses API an item has its own `id` beside the `call_id` that results name.
 _CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "id")
 _ANSWERED_IDS = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "source_call_id", "id")
 _ROLES = {"human": "user", "ai": "assistant", "agent": "assistant", "model": "assistant"}

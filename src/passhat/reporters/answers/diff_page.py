@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
+from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
 from passhat.reporters.safe_text import short, shorten

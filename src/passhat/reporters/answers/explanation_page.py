@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from passhat.analysis.explaining.causes import Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
-from passhat.analysis.gates.demands import NumberDemand
-from passhat.analysis.gates.run_answer import Failure, RunAnswer
-from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Word
 from passhat.messages import plural
-from passhat.records import Trial
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report import report_rows
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
-from passhat.reporters.answers.report_data import report_object
-from passhat.reporters.answers.report_objects import ReportObject
-from passhat.reporters.answers.verdicts import VerdictObject, verdict_object
 from passhat.reporters.blocks import (
     Bar,
     Block,
@@ -32,7 +23,6 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
-from passhat.reporters.data import IntervalObject, plain, shaped
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
 from passhat.reporters.numbers import (
@@ -47,42 +37,15 @@ from passhat.reporters.numbers import (
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.records import Trial
     from passhat.reporters.test_cases import TestSuite
-
-SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
 
 MOST_FAILURES = 8
 LONGEST_REASON = 200
 MOST_ROWS = 200
 """Single runs that text lists with `verbose`; files of test cases hold them all."""
-
-
-class FloorObject(TypedDict):
-    """Whether an agent's runs keep to the floor under tool selection."""
-
-    verdict: str
-    task: str
-    tool: str
-    selected: int
-    runs: int
-    rate: float
-    interval: IntervalObject | None
-    bound: float
-    max_tokens: int | None
-    line: str
-
-
-class RunObject(TypedDict):
-    """What a run says when it is over: report, verdicts, why trials did not pass."""
-
-    schema: Literal["passhat.run/1"]
-    verdict: Word | None
-    verdicts: list[VerdictObject]
-    floors: list[FloorObject]
-    failures: list[Failure]
-    recovery: list[Recovery]
-    undone: str | None
-    report: ReportObject
 
 
 def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
@@ -91,20 +54,6 @@ def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     report = [*report_blocks(answer.report, options), *_run_rows(answer, options), *_after(answer)]
     verdicts = _demands(answer, options)
     return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
-
-
-def run_object(answer: RunAnswer) -> RunObject:
-    """The report and the verdicts: schema "passhat.run/1"."""
-    return {
-        "schema": SCHEMA,
-        "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [verdict_object(verdict) for verdict in answer.judged],
-        "floors": [_floor_object(floor) for floor in answer.floors],
-        "failures": plain(answer.failures),
-        "recovery": plain(answer.recoveries),
-        "undone": answer.undone,
-        "report": report_object(answer.report),
-    }
 
 
 def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
@@ -144,6 +93,8 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
     open_ = [one for one in answer.judged if one.word == "UNDECIDED"]
     if not open_ or answer.undone is not None:
         return []
+    from passhat.analysis.gates.demands import NumberDemand
+
     demands = [one.gate.demand for one in open_]
     ks = [one.target.k or 0 for one in demands if isinstance(one, NumberDemand)]
     # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
@@ -226,10 +177,10 @@ def _failures_title(answer: RunAnswer) -> str:
     return "Why trials did not pass" + " (a trial can have several reasons)" * several
 
 
-def _floor_object(floor: SelectionFloor) -> FloorObject:
-    return shaped(
-        floor, FloorObject, verdict=floor.word, task=floor.label, tool=floor.demand.expected_tool
-    )
+def _data(answer: RunAnswer) -> Any:
+    from passhat.reporters.answers.run_data import run_object
+
+    return run_object(answer)
 
 
 def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
@@ -338,7 +289,7 @@ def _cells(number: Number) -> tuple[str, str]:
 KIND = AnswerKind(
     name="run",
     blocks=run_blocks,
-    data=run_object,
+    data=_data,
     rows=lambda answer: report_rows(answer.report),
     figures=lambda answer: report_figures(answer.report),
     cases=_cases,

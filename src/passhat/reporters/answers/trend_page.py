@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.comparing.trends import SystemTrend, TaskMove, TaskTurn, TrendPoint
+from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.blocks import Chip, Table

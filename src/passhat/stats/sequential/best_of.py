@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats, probability, score_array, whole_number
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
@@ -22,7 +23,7 @@ class BestOfState:
 
     `wealth` has a row for each ordered pair of systems that are in, named in `rows`. `ahead[j, k]`
     is the log evidence that j is better than k, `close[j, k]` that j is at most the difference
-    better than k; what a dropped system showed is kept.
+    better than k; the evidence of dropped systems is kept.
     """
 
     left: tuple[int, ...]
@@ -40,10 +41,10 @@ class BestOfState:
 class BestOf:
     """Which of several systems is best, or within `difference` of the best.
 
-    A system is dropped when the bettors who hold that it is behind have, on average over the
-    others, 1 / alpha: the best one is dropped with chance `alpha` at most. It is called best when
-    every other one is shown to lie at most `difference` above it, with chance `alpha` at most where
-    that is not so.
+    A system is dropped when the evidence that it is behind, averaged over the other systems,
+    reaches 1 / alpha: the best one is dropped with a chance of at most `alpha`. A system is called
+    best when every other one is shown to be at most `difference` better; that is wrong with a
+    chance of at most `alpha`.
     """
 
     systems: int
@@ -110,7 +111,7 @@ class BestOf:
         )
 
     def _dropped(self, state: BestOfState) -> BestOfState:
-        """Without those that are shown to be behind; pairs with dropped systems keep their say."""
+        """The state without the systems that are shown to be behind."""
         others = self.systems - 1
         against = np.logaddexp.reduce(
             np.where(np.eye(self.systems, dtype=bool), -np.inf, state.ahead), axis=0
@@ -134,7 +135,7 @@ class BestOf:
             return replace(state, best=state.left[0])
         level = log((self.systems - 1) / self.alpha)
         for j in state.left:
-            # every other one is at most the difference better than j
+            # Every other one is at most the difference better than j.
             if all(state.close[k, j] >= level for k in state.left if k != j):
                 return replace(state, best=j)
         return state

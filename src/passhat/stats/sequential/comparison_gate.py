@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Literal
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import probability, whole_number
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
@@ -19,8 +20,9 @@ from passhat.stats.sequential.score_gate import ScoreWealth
 Finding = Literal["better", "worse", "equivalent"]
 
 # With a margin all wealth is bet on the planned difference: a smaller one ends as equivalent. With
-# none, a tenth each is bet on half and on twice the difference, or half of it would never be found;
-# that costs 6 % more pairs at the planned difference, and equal thirds 13 %.
+# none, a tenth each is bet on half and on twice the difference, because a bet on the planned
+# difference alone never finds half of it. The split costs 6 % more pairs at the planned difference;
+# equal thirds would cost 13 %.
 _SPLIT = {0.5: 0.1, 1.0: 0.8, 2.0: 0.1}
 
 
@@ -121,7 +123,7 @@ class ComparisonGate:
             return "worse"
         if self.margin is None:
             return None
-        # both must be refuted: a lead of the margin, and a deficit of it
+        # Both must be refuted: a lead of the margin, and a deficit of it.
         both = min(state.up.log[FAIL_SIDE, -1], state.down.log[FAIL_SIDE, -1])
         return "equivalent" if both >= -log(self.alpha) else None
 

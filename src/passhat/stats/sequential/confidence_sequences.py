@@ -1,26 +1,25 @@
-"""Intervals for a mean that hold at every moment at once, however often one looks."""
+"""Intervals for a mean that hold after every run at once, however often one looks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import log, log1p, sqrt
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import pass_hat_k
+from passhat.stats.roots import bisected
 from passhat.stats.special import betaln, xlog1py, xlogy
 
 Ends = tuple[float, float]
 
-# Sixty halvings of [0, 1] reach the spacing of floats.
-_BISECTIONS = 60
 # Each mean of this grid is bet against; the interval ends on it, rounded outwards.
 _MEANS = np.linspace(0.0, 1.0, 401)
 # A bet risks at most this share of the wealth; near the ends of [0, 1] the stake is capped.
@@ -64,7 +63,7 @@ class BettingSequence:
         variance = (0.25 + self.squares) / n
         stake = sqrt(_TUNED_FOR / (variance * n * log1p(n)))
         gain = x - offset - _MEANS
-        # what a score of 0 on the easiest task, or of 1 on the hardest, could lose
+        # What a score of 0 on the easiest task, or of 1 on the hardest, could lose.
         above = _affordable(stake, _MEANS + offsets[1])
         below = _affordable(stake, 1 - _MEANS - offsets[0])
         total = self.total + x
@@ -79,8 +78,8 @@ class BettingSequence:
     def interval(self, *, confidence: float) -> Interval:
         """The means refuted neither from above nor from below."""
         limit = log(2 / (1 - confidence_level(confidence)))
-        # the wealth against a mean falls as the mean grows (rises, from below): what is refuted
-        # lies at the ends
+        # The wealth against a mean falls as the mean grows (rises, from below): what is refuted
+        # lies at the ends.
         too_low = int((self.log_above >= limit).sum())
         too_high = int((self.log_below >= limit).sum())
         low = _MEANS[max(too_low - 1, 0)]
@@ -119,11 +118,12 @@ def suite_sequence(
 ) -> Estimate:
     """The mean over tasks of p^k, with an interval that holds however each task was stopped.
 
-    An interval for a fixed number of runs misses too often here, because tasks stop when their
-    counts look decided. For each task the mixture likelihood ratio of Robbins (1970) against its
-    true rate is fair at any stopping time, and a product of such bets on independent tasks is fair
-    too (Vovk and Wang 2021). So all rates at which the product stays below 1 / (1 - confidence)
-    form a confidence set, and the bounds are the least and the largest mean in it.
+    An interval for a fixed number of runs misses the truth too often here, because tasks stop when
+    their counts look decided. For each task the mixture likelihood ratio of Robbins (1970) against
+    its true rate is fair at any stopping time, and a product of such bets on independent tasks is
+    fair too (Vovk and Wang 2021). So all rates at which the product stays below
+    1 / (1 - confidence) form a confidence set, and the bounds are the least and the largest mean
+    in it.
 
     >>> suite_sequence([40, 60], [40, 54], k=3).interval
     Interval(low=0.554..., high=0.986...)
@@ -154,22 +154,16 @@ def _affordable(stake: float, worst: Floats) -> Floats:
 def _edge(refuted: Callable[[float], bool], *, outside: float, inside: float) -> float:
     if not refuted(outside):
         return outside
-    for _ in range(_BISECTIONS):
-        middle = (outside + inside) / 2
-        if refuted(middle):
-            outside = middle
-        else:
-            inside = middle
-    return outside
+    return bisected(lambda rate: not refuted(rate), outside, inside)[0]
 
 
-def _log_evidence(runs: NDArray[np.float64], passes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_evidence(runs: Floats, passes: Floats) -> Floats:
     """The log of the mixture likelihood ratio of each task against every rate."""
     fit = xlogy(passes, _RATES) + xlog1py(runs - passes, -_RATES)
     return np.asarray(betaln(passes + 1, runs - passes + 1) - fit)
 
 
-def _least_sum(part: NDArray[np.float64], against: NDArray[np.float64], limit: float) -> float:
+def _least_sum(part: Floats, against: Floats, limit: float) -> float:
     """A lower bound on the sum of `part` over tasks, where the evidence stays within `limit`.
 
     By Lagrange duality: every price of evidence gives a bound.

@@ -1,19 +1,19 @@
 """Which task is drawn when, and how runs that finish out of order become evidence in order.
 
-Runs are evidence in the order they were *drawn*. Were they taken as they finish, slow failures
-would come late and fast passes would carry the verdict. In draw order each bet depends only on
-earlier draws, whose results do not depend on this one, so the guarantee holds at any concurrency.
+Runs are evidence in the order they were *drawn*. In the order they finish, fast passes would count
+before slow failures and decide the verdict. In draw order each bet depends only on earlier draws,
+whose results do not depend on this one, so the guarantee holds at any concurrency.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Self
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.sequential.verdicts import Observed, SetAside
 
 Score = float | SetAside
@@ -23,7 +23,7 @@ Outcomes = Mapping[int, Observed] | Iterable[Observed]
 
 @dataclass(frozen=True, slots=True)
 class DrawTicket:
-    """Draw number `index`: run `task` for the time `repeat` (both counted from 0)."""
+    """Draw number `index`: run number `repeat` of `task` (all counted from 0)."""
 
     index: int
     task: int
@@ -44,7 +44,7 @@ class Draws:
     waiting: Waiting = ()
 
     def issue(self, count: int, most: int) -> tuple[Self, tuple[int, ...]]:
-        """Hand out up to `count` draws, missing ones first, never beyond `most` in all."""
+        """Up to `count` draws to run, missing ones first, and never more than `most` in all."""
         again = self.missing[:count]
         fresh_end = min(self.issued + count - len(again), most)
         fresh = tuple(range(self.issued, max(self.issued, fresh_end)))
@@ -57,7 +57,7 @@ class Draws:
         return after, again + fresh
 
     def arrive(self, index: int, x: Score) -> tuple[Self, tuple[Score, ...]]:
-        """Take in one result; also what is now evidence, in draw order.
+        """The state with one more result, and the results that are evidence now, in draw order.
 
         >>> draws, ready = Draws(issued=2).arrive(1, 0.0)
         >>> ready
@@ -67,7 +67,7 @@ class Draws:
         """
         held = dict(self.waiting)
         if index < self.taken or index in held:
-            raise ArgumentError("index", "must be of a draw not observed before", index)
+            raise ArgumentError("index", "must be a draw not yet observed", index)
         held[index] = x
         ready = list[Score]()
         while self.taken + len(ready) in held:
@@ -84,7 +84,7 @@ class Draws:
 
 @lru_cache(maxsize=1 << 16)
 def drawn_task(seed: int, index: int, tasks: int) -> int:
-    """The task of draw `index`: uniform, independent of all others, the same on every machine.
+    """The task of draw `index`: uniform, independent of other draws, the same on every machine.
 
     >>> [drawn_task(7, index, 3) for index in range(8)]
     [...]
@@ -93,27 +93,8 @@ def drawn_task(seed: int, index: int, tasks: int) -> int:
     return int.from_bytes(digest, "big") % tasks
 
 
-def by_index(
-    outcomes: Mapping[tuple[int, int], float | None], *, seed: int, tasks: int, most: int
-) -> dict[int, float | None]:
-    """Results keyed by (task, repeat), keyed by draw instead; what is missing is left out."""
-    left, seen, found = dict(outcomes), [0] * tasks, dict[int, float | None]()
-    for index in range(most):
-        if not left:
-            break
-        task = drawn_task(seed, index, tasks)
-        key = (task, seen[task])
-        seen[task] += 1
-        if key in left:
-            found[index] = left.pop(key)
-    if left:
-        rule = f"must be (task, repeat) of the first {most} draws with seed {seed}"
-        raise ArgumentError("outcomes", rule, next(iter(left)))
-    return found
-
-
 def indexed(outcomes: Outcomes) -> list[tuple[int, Observed]]:
-    """Results with the draw they belong to: a mapping says so, a sequence counts from 0."""
+    """Results with the number of their draw: the key in a mapping, the position in a sequence."""
     if isinstance(outcomes, Mapping):
         return sorted(outcomes.items())
     return list(enumerate(outcomes))

@@ -1,4 +1,4 @@
-"""Whether the pass rate moved along the runs of a sequential gate, which takes it as steady."""
+"""Whether the pass rate moved along the runs of a sequential gate, which assumes it did not."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from passhat.fast_dataclass import dataclass
 from passhat.stats.special import ndtr
 
 DRIFT_ALARMS = 0.01
-"""The share of steady runs in which a drift is seen, at the end of a gate."""
+"""The largest share of steady runs in which a drift is reported at the end of a gate."""
 
 # The level of the test. A gate stops when passes (or failures) have piled up, so its runs lean a
 # little towards their end: at this level at most 1 % of steady runs are called a drift
 # (bench/calibrate/outages.py).
 _LEVEL = 0.005
-# With fewer runs of tasks that went both ways the normal law is no guide.
+# With fewer runs of tasks that both passed and failed, the normal law is too far off.
 _FEWEST_RUNS = 20
 
 
@@ -34,8 +34,8 @@ def find_drift(task: Sequence[int], passed: Sequence[bool]) -> Drift | None:
     """A drift along runs in the order they were started; None where chance explains it.
 
     The correlation of results with their place, task by task: given how often each task passed,
-    every order of its results is equally likely where nothing moves (Mantel 1963). Which tasks
-    were drawn early plays no part.
+    every order of its results is equally likely where nothing moves (Mantel 1963). So it does not
+    matter which tasks were drawn early.
 
     >>> find_drift([0] * 60, [True] * 35 + [False, True] * 5 + [False] * 15).second_half < 0.5
     True

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
 from passhat.stats.sequential.score_gate import ScoreGate, ScoreWealth
-from passhat.stats.sequential.verdicts import GateResult
 from passhat.stats.special import ndtri
 
 
@@ -25,7 +23,8 @@ class EquivalenceWealth:
     """Two wealths of scores: `upper` bets around the margin, `lower` around its negative.
 
     Evidence for PASS is the weaker of "below the margin" and "above its negative" (two one-sided
-    tests, Schuirmann 1987); evidence for FAIL the mean of those that it lies outside either way.
+    tests, Schuirmann 1987); evidence for FAIL is the mean of "above the margin" and "below its
+    negative".
     """
 
     upper: ScoreWealth
@@ -73,6 +72,8 @@ class EquivalenceGate(ScoreGate):
     'PASS'
     """
 
+    method: ClassVar[str] = "two one-sided tests, variance-adaptive bets on random tasks"
+
     low: float = -1.0
     high: float = 1.0
 
@@ -87,12 +88,6 @@ class EquivalenceGate(ScoreGate):
         upper = ScoreWealth.start(near, far, shape)
         lower = ScoreWealth.start(1 - far, 1 - near, shape)
         return EquivalenceWealth(upper=upper, lower=lower)
-
-    def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
-        """The verdict with its evidence, and an interval that holds under watching."""
-        found = ScoreGate.result(self, state, confidence=confidence)
-        method = "two one-sided tests, variance-adaptive bets on random tasks"
-        return replace(found, method=method)
 
     def _fixed_runs(self, state: SuiteState) -> int | None:
         """The pairs of two one-sided z tests at the variance seen."""

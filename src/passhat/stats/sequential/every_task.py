@@ -1,9 +1,9 @@
-"""A gate that demands its bar of every task: one gate each, joined by intersection and union."""
+"""A gate on which every task must reach its bar: one gate per task, and one joint verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import score_array, whole_number
 from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.operating import OperatingCharacteristics
@@ -21,16 +21,12 @@ from passhat.stats.sequential.verdicts import GateResult, GateVerdict, Observed,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EveryTaskState:
-    """The state of each task's gate; `runs` were spent, `turn` is the task to ask next."""
+    """The state of each task's gate; `runs` were spent, `turn` is the task to run next."""
 
     tasks: tuple[TaskState, ...] = field(repr=False)
     runs: int = 0
     turn: int = 0
     verdict: GateVerdict | None = None
-
-    @property
-    def settled_tasks(self) -> int:
-        return sum(state.verdict is not None for state in self.tasks)
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +55,7 @@ class EveryTaskGate:
         if not 0 < len(self.p0) == len(self.p1):
             lengths = (len(self.p0), len(self.p1))
             raise ArgumentError("(p0, p1)", "must hold a rate per task each", lengths)
-        # Built once: a bad bar is an error here, not at its first run.
+        # Built once, so that a bad bar is an error now and not at the first run of its task.
         gates = (self._gate(p0, p1) for p0, p1 in zip(self.p0, self.p1, strict=True))
         object.__setattr__(self, "gates", tuple(gates))
 
@@ -136,7 +132,7 @@ class EveryTaskGate:
         )
 
     def result(self, state: EveryTaskState, *, confidence: float = CONFIDENCE) -> GateResult:
-        """The joint verdict: `value` is the lowest pass rate seen, of the evidence the weakest."""
+        """The joint verdict: `value` is the lowest pass rate seen, the evidence is the weakest."""
         each = self.task_results(state, confidence=confidence)
         fixed = [one.fixed_runs for one in each if one.fixed_runs is not None]
         return GateResult(
@@ -155,9 +151,10 @@ class EveryTaskGate:
         )
 
     def operating_characteristics(self, p: ArrayLike) -> OperatingCharacteristics:
-        """Exact chances of each verdict when task i has rate p[i]; runs as if none ended early.
+        """Exact chances of each verdict when task i has rate p[i].
 
-        A FAIL ends the whole gate, so fewer runs than `expected_runs` are spent where one is near.
+        `expected_runs` are those of every task's own gate. A FAIL of one task ends them all, so
+        fewer runs are spent where a FAIL is likely.
         """
         rates = score_array("p", p)
         if rates.shape != (len(self.p0),):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, probability
 from passhat.stats.sequential.verdicts import error_rates
 from passhat.stats.special import bdtr, bdtrc
@@ -38,7 +40,7 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) 
     first = ceil(max(wald_lower_bounds(p0, p1, alpha, beta)))
     for start in range(max(1, first), _MOST_RUNS, _CHUNK):
         runs = np.arange(start, start + _CHUNK)
-        needed = critical_passes(runs, p0, alpha)
+        needed = _critical_passes(runs, p0, alpha)
         wrong_fail = bdtr(needed - 1.0, runs, p1)
         found = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
         if found.size:
@@ -77,13 +79,16 @@ def two_rates(p0: float, p1: float, *, names: tuple[str, str] = ("p0", "p1")) ->
         raise ArgumentError(names[1], f"must be above {names[0]} = {p0}", p1)
 
 
-def critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
-    """For each number of runs the fewest passes that a rate p0 reaches with chance <= alpha."""
-    low = np.zeros_like(runs)  # reached with chance 1 > alpha
-    high = runs + 1  # never reached
+def fewest_passes(runs: Counts, enough: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
+    """For each number of runs the fewest passes that are enough; runs + 1 where none are."""
+    low, high = np.full_like(runs, -1), runs + 1
     while (high - low > 1).any():
         middle = (low + high) // 2
-        rare = bdtrc(middle - 1.0, runs, p0) <= alpha
-        high = np.where(rare, middle, high)
-        low = np.where(rare, low, middle)
+        holds = enough(np.clip(middle, 0, runs))
+        low, high = np.where(holds, low, middle), np.where(holds, middle, high)
     return high
+
+
+def _critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
+    """For each number of runs the fewest passes that a rate p0 reaches with chance <= alpha."""
+    return fewest_passes(runs, lambda passes: bdtrc(passes - 1.0, runs, p0) <= alpha)

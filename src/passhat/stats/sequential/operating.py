@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, score_array
 
 
@@ -14,7 +13,7 @@ from passhat.stats.arguments import Floats, score_array
 class Boundaries:
     """The passes that end a gate: after run n, `fail_at[n - 1]` or fewer, `pass_at[n - 1]` or more.
 
-    The two never meet before the last run; what is still between them there is UNDECIDED.
+    The two never meet before the last run; a gate that is still between them then is UNDECIDED.
     """
 
     fail_at: tuple[int, ...]
@@ -68,7 +67,7 @@ def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> Operating
         fail_probability=failed,
         undecided_probability=undecided,
         expected_runs=still_open.sum(axis=0),
-        # the first n after which at most 5 % of the gates are still running
+        # The first n after which at most 5 % of the gates are still running.
         runs_95=(still_open[: boundaries.max_runs] > 0.05).sum(axis=0).astype(np.float64),
         max_runs=boundaries.max_runs,
     )

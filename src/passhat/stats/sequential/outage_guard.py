@@ -6,25 +6,28 @@ were started:
 
 - Failures wait for the next pass. If their number is not surprising, they count, all of them and
   in their order: then the gate decides exactly as it would without the guard.
-- A stretch that is too long for chance is set aside when a pass ends it, with that pass. (The pass
-  goes too because the failures around an outage that are the agent's own go with the stretch.)
+- A stretch that is too long for chance is set aside when a pass ends it, together with that pass.
+  (The agent's own failures next to an outage are set aside with the stretch, so keeping the pass
+  would favour PASS.)
 - Three such stretches with no pass between them count as failures, and two where nothing ever
-  passed: the agent is broken, or nobody can tell. Runs that were already under way when a stretch
+  passed: the agent is broken, or nothing can tell. Runs that were already under way when a stretch
   was recognised belong to that stretch.
 
-What it cannot do: outages shorter than the stretch it needs, outages in which some runs pass, and
-drift. Its error rates are simulated in bench/calibrate/outages.py.
+It does not recognise outages shorter than the stretch it needs, outages in which some runs pass, or
+a drift. Its error rates are simulated in bench/calibrate/outages.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
+from typing import Any
 
 import numpy as np
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, probability, whole_number
 from passhat.stats.sequential.verdicts import SET_ASIDE, SetAside
 
@@ -32,15 +35,22 @@ from passhat.stats.sequential.verdicts import SET_ASIDE, SetAside
 _FALSE_ALARMS = 0.01
 # In the first runs a stretch must be as rare as among a hundred: 6 failures at a rate of 0.8.
 _FEWEST_RUNS = 100
-# Fewer failures in a row are no outage, whatever their chance. A further stretch takes more: an
-# outage of a dozen runs is then not taken for several where nothing says when the runs were made.
+# Fewer failures in a row are no outage, whatever their chance. A further stretch takes more: else
+# one outage of a dozen runs would count as several where the times of the runs are not known.
 _FEWEST_FAILURES, _FEWEST_FURTHER_FAILURES = 4, 10
-# A task's rate is drawn to the suite's by as much as 1.5 runs would, as in `find_bursts`.
+# A task's rate is pulled towards the suite's with the weight of 1.5 runs, as in `find_bursts`.
 _BORROWED_RUNS = 1.5
 # The suite's rate starts at the expected one with the weight of four runs.
 _EXPECTED_RUNS = 4.0
 # So many stretches without a pass between them are no outage any more; fewer before any pass.
 _STRETCHES_THAT_COUNT, _STRETCHES_BEFORE_ANY_PASS = 3, 2
+# The fields of a state in which no run waits.
+_NONE_WAITING: dict[str, Any] = {
+    "waiting": (),
+    "failures": 0,
+    "surprise": 0.0,
+    "recognised": None,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +69,8 @@ class Outage:
 class GuardState:
     """What the guard knows: rates of tasks, failures that wait, and what was set aside.
 
-    `stretches` are those recognised since the last pass, `recognised` the time of the last one,
-    `failures` and `surprise` are those of the stretch that may be recognised next.
+    `stretches` counts those recognised since the last pass, `recognised` is the time of the last
+    one; `failures` and `surprise` belong to the stretch that may be recognised next.
     """
 
     runs: Floats
@@ -83,11 +93,11 @@ class GuardState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageGuard:
-    """Tells outages from failures among runs in the order they were started.
+    """Recognises outages among the failures of runs, in the order they were started.
 
-    `rate` is the pass rate that is expected before any run. `least_failure` is the least chance of
-    a failure that a stretch is held against: for a gate on one task, 1 - p0, so that a stretch is
-    as surprising as it is to an agent that only just deserves a FAIL.
+    `rate` is the pass rate that is expected before any run. `least_failure` is the smallest failure
+    chance assumed when the chance of a stretch is computed: for a gate on one task, 1 - p0, so that
+    a stretch is as surprising as it is for an agent that only just deserves a FAIL.
 
     >>> guard = OutageGuard(tasks=1, rate=0.8, least_failure=0.2)
     >>> runs = [True] * 10 + [False] * 9 + [True] * 3
@@ -178,7 +188,7 @@ class OutageGuard:
             return state, ()  # it was under way when the stretch was recognised
         surprise = state.surprise + log(self._failure_chance(state, task))
         state = replace(state, failures=state.failures + 1, surprise=surprise)
-        # before any pass there is one place where a stretch can begin
+        # Before any pass there is one place where a stretch can begin.
         places = max(_FEWEST_RUNS, state.seen) if state.ever_passed else 1
         limit = log(_FALSE_ALARMS / places)
         fewest = _FEWEST_FURTHER_FAILURES if state.stretches else _FEWEST_FAILURES
@@ -205,20 +215,10 @@ def _counted(state: GuardState, tasks: Sequence[int], *, passed: bool) -> GuardS
     np.add.at(runs, list(tasks), 1.0)
     if passed:
         np.add.at(passes, list(tasks), 1.0)
-    return replace(
-        state, runs=runs, passes=passes, waiting=(), failures=0, surprise=0.0, recognised=None
-    )
+    return replace(state, runs=runs, passes=passes, **_NONE_WAITING)
 
 
 def _set_aside(state: GuardState, released: int) -> GuardState:
     """The last runs are set aside; no run waits any more."""
     outage = Outage(first=state.seen - released, last=state.seen - 1)
-    return replace(
-        state,
-        waiting=(),
-        failures=0,
-        surprise=0.0,
-        stretches=0,
-        recognised=None,
-        outages=(*state.outages, outage),
-    )
+    return replace(state, stretches=0, outages=(*state.outages, outage), **_NONE_WAITING)

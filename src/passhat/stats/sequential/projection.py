@@ -6,19 +6,19 @@ last axis runs over tasks. A bet multiplies the wealth by 1 + stake (x - centre 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import fields, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.special import expit, logit
 
 # The index of the task drawn: (task,), or (repetitions, tasks) in a simulation.
 Drawn = tuple[int] | tuple[Counts, Counts]
-
-AnyWealth = TypeVar("AnyWealth")
 
 # The first axis of a wealth: the bet that the suite is good, and the bet that it is not.
 PASS_SIDE, FAIL_SIDE = 0, 1
@@ -28,7 +28,7 @@ PASS_SIDE, FAIL_SIDE = 0, 1
 ICCS = np.array([0.0, 0.1, 0.3, 0.7])
 ICC_LOG_WEIGHTS = np.log([0.15, 0.1, 0.15, 0.6])
 
-# Wealth may never be lost wholly to rounding.
+# A bet never risks all wealth, which rounding could then lose.
 _LARGEST_LOSS = 0.999
 # Any bet is fair, so these need no more digits than the stake is worth.
 _NEWTON_STEPS = 60
@@ -36,29 +36,96 @@ _TILT_TOLERANCE = 1e-5
 _MEAN_TOLERANCE = 1e-6
 
 
-def hypotheses(mu0: float, mu1: float | Floats, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Null and alternative of both sides: the FAIL side bets on 1 - x, from 1 - mu1 to 1 - mu0."""
-    null, alternative = np.empty((2, *shape)), np.empty((2, *shape))
-    null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
-    alternative[PASS_SIDE], alternative[FAIL_SIDE] = mu1, 1 - mu0
-    return null, alternative
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wealth(ABC):
+    """Two wealths, and everything that the next bets depend on; the first axis is PASS, FAIL.
 
+    The FAIL side is the PASS side for x turned into 1 - x: it bets that the mean of 1 - x, which
+    is at most `null` = 1 - mu1 under its hypothesis, is `alternative` = 1 - mu0.
+    Further axes may come between the side and the tasks: a simulation has one for repetitions.
+    """
 
-def tallied(runs: Floats, sums: Floats, drawn: Drawn, scores: Floats) -> tuple[Floats, Floats]:
-    """Runs and sums of both sides after the tasks drawn were scored, the old ones left alone."""
-    runs, sums = runs.copy(), sums.copy()
-    runs[drawn] += 1
-    sums[(slice(None), *drawn)] += scores
-    return runs, sums
+    null: Floats
+    alternative: Floats
+    log: Floats
+    runs: Floats
+    sums: Floats
+    icc_log_weights: Floats
+    stake: Floats
+    centres: Floats
 
+    @classmethod
+    def start(cls, mu0: float, mu1: float | Floats, shape: tuple[int, ...]) -> Self:
+        """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks.
 
-def kept_rows(wealth: AnyWealth, rows: ArrayLike) -> AnyWealth:
-    """A wealth with these rows only of the axis between its sides and its tasks."""
-    arrays = {field.name: getattr(wealth, field.name) for field in fields(cast(Any, wealth))}
-    chosen = {
-        name: array[rows] if name == "runs" else array[:, rows] for name, array in arrays.items()
-    }
-    return cast(AnyWealth, replace(cast(Any, wealth), **chosen))
+        Where `shape` has an axis before the tasks, `mu1` may differ along it.
+        """
+        sides = np.zeros((2, *shape[:-1]))
+        null, alternative = np.empty(sides.shape), np.empty(sides.shape)
+        null[PASS_SIDE], null[FAIL_SIDE] = mu0, 1 - mu1
+        alternative[PASS_SIDE], alternative[FAIL_SIDE] = mu1, 1 - mu0
+        wealth = cls(
+            null=null,
+            alternative=alternative,
+            log=sides,
+            runs=np.zeros(shape),
+            sums=np.zeros((2, *shape)),
+            icc_log_weights=np.broadcast_to(ICC_LOG_WEIGHTS, (*sides.shape, ICC_LOG_WEIGHTS.size)),
+            stake=(alternative - null) / (null * (1 - null)),
+            centres=np.broadcast_to(null[..., None], (2, *shape)),
+            **cls._first(shape),
+        )
+        return wealth.with_new_bets()
+
+    def after(self, drawn: Drawn, x: Floats | float) -> Self:
+        """The wealth after the tasks drawn were scored x, bets unchanged."""
+        scores, both = np.array([x, 1 - x]), (slice(None), *drawn)
+        factor = 1 + self.stake * (scores - self.centres[both])
+        rates = shrunk(
+            self.runs[drawn][..., None], self.sums[both][..., None], self.grand_mean[..., None]
+        )
+        runs, sums = self.runs.copy(), self.sums.copy()
+        runs[drawn] += 1
+        sums[both] += scores
+        return replace(
+            self,
+            log=self.log + np.log(factor),
+            runs=runs,
+            sums=sums,
+            icc_log_weights=self.icc_log_weights + self._log_fit(scores[..., None], rates),
+            **self._learnt(scores, both),
+        )
+
+    def rows(self, kept: ArrayLike) -> Self:
+        """These repetitions only: rows of the axis between the sides and the tasks."""
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        chosen = {
+            name: array[kept] if name == "runs" else array[:, kept]
+            for name, array in arrays.items()
+        }
+        return replace(self, **chosen)
+
+    @abstractmethod
+    def with_new_bets(self) -> Self:
+        """The same wealth with bets that use all the evidence so far."""
+
+    @property
+    @abstractmethod
+    def grand_mean(self) -> Floats:
+        """The mean that tasks without a record are predicted to have."""
+
+    @abstractmethod
+    def _log_fit(self, scores: Floats, rates: Floats) -> Floats:
+        """The log-likelihood of scores under the rates that each correlation predicts."""
+
+    @classmethod
+    def _first(cls, shape: tuple[int, ...]) -> dict[str, Any]:
+        """The fields that a subclass adds, before any draw."""
+        return {}
+
+    def _learnt(self, scores: Floats, both: tuple[Any, ...]) -> dict[str, Any]:
+        """The fields that a subclass updates after a draw."""
+        return {}
 
 
 def predicted(runs: Floats, sums: Floats, icc_log_weights: Floats, mean: Floats) -> Floats:
@@ -118,5 +185,5 @@ def _centres(rates: Floats, stake: Floats) -> Floats:
 
 
 def _mean(values: Floats) -> Floats:
-    # several times faster than np.mean on a few tasks, and this is the hot path
+    # Several times faster than np.mean on a few tasks, and this is the hot path.
     return np.asarray(values.sum(axis=-1) / values.shape[-1])

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from numpy.typing import ArrayLike
 
+from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, whole_number
+from passhat.stats.estimate import Interval
 from passhat.stats.sequential.confidence_sequences import BettingSequence
-from passhat.stats.sequential.draws import (
-    Draws,
-    DrawTicket,
-    Outcomes,
-    by_index,
-    drawn_task,
-    indexed,
-)
+from passhat.stats.sequential.draws import Draws, DrawTicket, Outcomes, drawn_task, indexed
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.verdicts import (
     SET_ASIDE,
     DecisionStep,
+    GateResult,
     GateVerdict,
     Observed,
     SetAside,
     error_rates,
 )
 
-# New bets after every (1 + tasks / 8)-th draw: a known rhythm, so that a replay makes the same.
+# New bets after every (1 + tasks / 8)-th draw. The number is fixed, so that a replay bets the same.
 _TASKS_PER_BET = 8
 
 
@@ -72,7 +69,10 @@ class SuiteState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomTaskGate(ABC):
-    """A gate on a suite; its state follows from the seed and the results in draw order alone."""
+    """A gate on a suite; its state depends only on the seed and on the results in draw order."""
+
+    method: ClassVar[str]
+    """How the gate decides, in words."""
 
     tasks: int
     mu0: float
@@ -110,10 +110,23 @@ class RandomTaskGate(ABC):
     def _score(self, x: float | None) -> float:
         """A result as a score in [0, 1]."""
 
+    def _mean(self, score: float) -> float:
+        """A mean score in [0, 1] in the units of the results."""
+        return score
+
+    @property
+    def _runs_per_draw(self) -> int:
+        """The most runs that one draw takes."""
+        return 1
+
+    @abstractmethod
+    def _fixed_runs(self, state: SuiteState) -> int | None:
+        """The runs of a fixed design with the same error rates; None where there is none."""
+
     def next_tasks(
         self, state: SuiteState, count: int
     ) -> tuple[SuiteState, tuple[DrawTicket, ...]]:
-        """Hand out up to `count` draws; none once the verdict is settled or the cap in flight."""
+        """Up to `count` further draws; none once the verdict is settled or the cap is reached."""
         if state.verdict is not None:
             return state, ()
         draws, indexes = state.draws.issue(whole_number("count", count), self.max_draws)
@@ -125,8 +138,8 @@ class RandomTaskGate(ABC):
         """The state after the result of a draw; None is a run that errored, the worst result.
 
         Results may come in any order: each waits until all earlier draws have theirs. `runs` is
-        what the draw cost. Results after the verdict are counted as spent and change nothing, and
-        so is a draw that was set aside (see `OutageGuard`).
+        how many runs the draw took. Results after the verdict, and draws that were set aside (see
+        `OutageGuard`), count as runs spent and change nothing else.
         """
         score = SET_ASIDE if isinstance(x, SetAside) else self._score(x)
         if ticket.task != drawn_task(self.seed, ticket.index, self.tasks):
@@ -141,10 +154,10 @@ class RandomTaskGate(ABC):
         return state
 
     def replay(self, outcomes: Outcomes, *, runs: Mapping[int, int] | None = None) -> SuiteState:
-        """The state after these results, by draw: a sequence, or a mapping with holes.
+        """The state after these results: a sequence, or a mapping from draw to result.
 
-        Draws missing before the last one are issued again by `next_tasks`. `runs` says what
-        draws cost, where that is not one run each.
+        Draws missing before the last one are issued again by `next_tasks`. `runs` has the runs of
+        each draw that took more than one.
         """
         state, costs = self.start(), runs or {}
         for index, x in indexed(outcomes):
@@ -152,12 +165,8 @@ class RandomTaskGate(ABC):
             state = self.observe(state, ticket, x, runs=costs.get(index, 1))
         return state
 
-    def by_draw(self, outcomes: Mapping[tuple[int, int], float | None]) -> dict[int, float | None]:
-        """Stored results keyed by (task, repeat), as `replay` and `steps` want them: by draw."""
-        return by_index(outcomes, seed=self.seed, tasks=self.tasks, most=self.max_draws)
-
     def steps(self, outcomes: Outcomes) -> tuple[DecisionStep, ...]:
-        """The decision log: evidence after each draw, up to the verdict or the first hole."""
+        """The decision log: evidence after each draw, up to the verdict or the first gap."""
         state, lines = self.start(), list[DecisionStep]()
         for index, x in indexed(outcomes):
             if state.verdict is not None or index != state.draws.taken:
@@ -166,6 +175,26 @@ class RandomTaskGate(ABC):
             state = self.observe(state, ticket, x)
             lines.append(self._step(state, ticket, x))
         return tuple(lines)
+
+    def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
+        """The verdict with its evidence, and an interval that holds however often one looks."""
+        seen = state.seen
+        inside = seen.interval(confidence=confidence)
+        return GateResult(
+            verdict=state.verdict,
+            method=self.method,
+            value=self._mean(seen.total / seen.runs) if seen.runs else None,
+            interval=Interval(self._mean(inside.low), self._mean(inside.high)),
+            confidence=confidence,
+            runs=state.runs,
+            fixed_runs=self._fixed_runs(state),
+            max_runs=self.max_draws * self._runs_per_draw,
+            log_pass=state.log_pass,
+            log_fail=state.log_fail,
+            alpha=self.alpha,
+            beta=self.beta,
+            seed=self.seed,
+        )
 
     def _ticket(self, state: SuiteState, index: int) -> DrawTicket:
         task = drawn_task(self.seed, index, self.tasks)
@@ -206,12 +235,12 @@ class RandomTaskGate(ABC):
 
 
 def draws_per_bet(tasks: int) -> int:
-    """How many draws use the same bets: among many tasks one run teaches little."""
+    """How many draws share the same bets: among many tasks one run says little."""
     return 1 + tasks // _TASKS_PER_BET
 
 
 def _seen(state: SuiteState, task: int, x: float) -> BettingSequence:
-    # how much easier than the mean each task is taken to be: known before the run, 0 on average
+    # How much easier than the mean each task is predicted to be, before the run; 0 on average.
     offsets = state.wealth.centres[PASS_SIDE] - state.wealth.null[PASS_SIDE]
     ends = float(offsets.min()), float(offsets.max())
     return state.seen.after(x, offset=float(offsets[task]), offsets=ends)

@@ -1,31 +1,19 @@
-"""A gate on mean scores or paired differences, whose bets grow as the scores prove steady."""
+"""A gate on mean scores or paired differences, whose bets grow when the scores vary little."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
-from passhat.stats.estimate import Interval
 from passhat.stats.sequential.fixed_designs import fixed_design
-from passhat.stats.sequential.projection import (
-    ICC_LOG_WEIGHTS,
-    Drawn,
-    hypotheses,
-    kept_rows,
-    predicted,
-    shrunk,
-    tallied,
-)
+from passhat.stats.sequential.projection import Wealth, predicted
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState, TaskWealth
-from passhat.stats.sequential.verdicts import GateResult
 from passhat.stats.special import ndtri
 
 # UNDECIDED after four times the fixed design, or, with one threshold and no such design, after
@@ -42,8 +30,8 @@ _PRIOR_RUNS = 5.0
 class ScoreGate(RandomTaskGate):
     """PASS if the mean score over these tasks is mu1 or more, FAIL if mu0 or less.
 
-    The guarantee is that of `SuiteGate`; the bets follow the variance seen (Waudby-Smith & Ramdas
-    2024), so that steady scores settle it soon. With mu0 = mu1 there is one threshold and no
+    The guarantee is that of `SuiteGate`; the bets depend on the variance seen (Waudby-Smith &
+    Ramdas 2024), so that steady scores settle it soon. With mu0 = mu1 there is one threshold and no
     indifference zone. `tasks=1` is a plain stream of scores.
 
     >>> gate = ScoreGate(tasks=10, mu0=0.70, mu1=0.75)
@@ -51,6 +39,8 @@ class ScoreGate(RandomTaskGate):
     >>> state.verdict, state.seen.runs
     ('PASS', ...)
     """
+
+    method: ClassVar[str] = "mean score, variance-adaptive bets on random tasks"
 
     low: float = 0.0
     high: float = 1.0
@@ -98,26 +88,6 @@ class ScoreGate(RandomTaskGate):
     def first_wealth(self, shape: tuple[int, ...]) -> TaskWealth:
         return ScoreWealth.start(self._scaled(self.mu0), self._scaled(self.mu1), shape)
 
-    def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
-        """The verdict with its evidence, and an interval that holds under watching."""
-        seen, span = state.seen, self.high - self.low
-        inside = seen.interval(confidence=confidence)
-        return GateResult(
-            verdict=state.verdict,
-            method="mean score, variance-adaptive bets on random tasks",
-            value=self.low + span * seen.total / seen.runs if seen.runs else None,
-            interval=Interval(self.low + span * inside.low, self.low + span * inside.high),
-            confidence=confidence,
-            runs=state.runs,
-            fixed_runs=self._fixed_runs(state),
-            max_runs=self.max_draws,
-            log_pass=state.log_pass,
-            log_fail=state.log_fail,
-            alpha=self.alpha,
-            beta=self.beta,
-            seed=self.seed,
-        )
-
     def _score(self, x: float | None) -> float:
         if x is None:
             return 0.0
@@ -129,8 +99,11 @@ class ScoreGate(RandomTaskGate):
     def _scaled(self, x: float) -> float:
         return (x - self.low) / (self.high - self.low)
 
+    def _mean(self, score: float) -> float:
+        return self.low + (self.high - self.low) * score
+
     def _fixed_runs(self, state: SuiteState) -> int | None:
-        """The runs of a z test at the variance seen: what a planner who knew it would buy."""
+        """The runs of a z test at the variance seen."""
         gap = self._scaled(self.mu1) - self._scaled(self.mu0)
         if gap == 0 or state.seen.runs < 2:
             return None
@@ -139,45 +112,11 @@ class ScoreGate(RandomTaskGate):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreWealth:
-    """Everything the next bets follow from; the first axis is the side (PASS, FAIL).
+class ScoreWealth(Wealth):
+    """The wealth of bets on scores in [0, 1], whose stakes depend on the variance seen."""
 
-    Scores lie in [0, 1]; the FAIL side sees 1 - x, as in `Wealth`. Further axes may stand between
-    the side and the tasks: a simulation has one for repetitions.
-    """
-
-    null: Floats
-    alternative: Floats
-    log: Floats
-    runs: Floats
-    sums: Floats
     squares: Floats
-    icc_log_weights: Floats
     rates: Floats
-    stake: Floats
-    centres: Floats
-
-    @classmethod
-    def start(cls, mu0: float, mu1: float | Floats, shape: tuple[int, ...]) -> Self:
-        """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks.
-
-        Where `shape` has an axis before the tasks, `mu1` may differ along it.
-        """
-        sides = np.zeros((2, *shape[:-1]))
-        null, alternative = hypotheses(mu0, mu1, shape[:-1])
-        wealth = cls(
-            null=null,
-            alternative=alternative,
-            log=sides,
-            runs=np.zeros(shape),
-            sums=np.zeros((2, *shape)),
-            squares=sides,
-            icc_log_weights=np.broadcast_to(ICC_LOG_WEIGHTS, (*sides.shape, ICC_LOG_WEIGHTS.size)),
-            rates=np.zeros((2, *shape)),
-            stake=sides,
-            centres=np.broadcast_to(null[..., None], (2, *shape)),
-        )
-        return wealth.with_new_bets()
 
     @property
     def variance(self) -> Floats:
@@ -191,12 +130,8 @@ class ScoreWealth:
         runs = self.runs.sum(axis=-1)
         return np.asarray((self.alternative + self.sums.sum(axis=-1)) / (1 + runs))
 
-    def rows(self, kept: ArrayLike) -> Self:
-        """These repetitions only."""
-        return kept_rows(self, kept)
-
     def with_new_bets(self) -> Self:
-        """The same wealth with bets that follow from all the evidence so far.
+        """The same wealth with bets that use all the evidence so far.
 
         Centres follow the tasks' predictions and have the mean of the hypothesis. The stake is
         near Kelly's for the gap and the variance, gap / (variance + gap^2) (aGRAPA of Waudby-Smith
@@ -211,20 +146,12 @@ class ScoreWealth:
         stake = np.minimum(kelly, _LARGEST_LOSS / centres.max(axis=-1))
         return replace(self, rates=rates, stake=stake, centres=centres)
 
-    def after(self, drawn: Drawn, x: Floats | float) -> Self:
-        """The wealth after the tasks drawn were scored x, bets unchanged."""
-        scores, both = np.array([x, 1 - x]), (slice(None), *drawn)
-        factor = 1 + self.stake * (scores - self.centres[both])
-        rates = shrunk(
-            self.runs[drawn][..., None], self.sums[both][..., None], self.grand_mean[..., None]
-        )
-        misses = (scores[..., None] - rates) ** 2 / (2 * self.variance[..., None])
-        runs, sums = tallied(self.runs, self.sums, drawn, scores)
-        return replace(
-            self,
-            log=self.log + np.log(factor),
-            runs=runs,
-            sums=sums,
-            squares=self.squares + (scores - self.rates[both]) ** 2,
-            icc_log_weights=self.icc_log_weights - misses,
-        )
+    def _log_fit(self, scores: Floats, rates: Floats) -> Floats:
+        return np.asarray(-((scores - rates) ** 2) / (2 * self.variance[..., None]))
+
+    @classmethod
+    def _first(cls, shape: tuple[int, ...]) -> dict[str, Any]:
+        return {"squares": np.zeros((2, *shape[:-1])), "rates": np.zeros((2, *shape))}
+
+    def _learnt(self, scores: Floats, both: tuple[Any, ...]) -> dict[str, Any]:
+        return {"squares": self.squares + (scores - self.rates[both]) ** 2}

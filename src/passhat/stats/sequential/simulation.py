@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
+from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import (
     Counts,
     Floats,
@@ -89,7 +89,7 @@ def simulated_characteristics(
 def simulated_ends(
     gate: SuiteGate | ScoreGate, results: Results, repetitions: int, rng: np.random.Generator
 ) -> Ends:
-    """Many repetitions of a gate, through the very bets that the gate makes."""
+    """Many repetitions of a gate, with the bets that the gate itself makes."""
     levels = -log(gate.alpha), -log(gate.beta)
     wealth = gate.first_wealth((repetitions, gate.tasks))
     alive = np.arange(repetitions)
@@ -143,7 +143,7 @@ def blocks_at(rates: Floats, gate: SuiteGate) -> Results:
     if gate.k == 1:
         return passes_at(rates)
     all_must_pass = gate.metric == "pass^k"
-    # the chance that one run does not settle the block: a pass for pass^k, a failure for pass@k
+    # The chance that one run does not settle the block: a pass for pass^k, a failure for pass@k.
     lasts = (rates if all_must_pass else 1 - rates) ** (1 / gate.k)
 
     def results(

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Literal, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats, one_of, whole_number
 from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
 from passhat.stats.sequential.projection import (
-    ICC_LOG_WEIGHTS,
-    Drawn,
-    hypotheses,
-    kept_rows,
+    Wealth,
     predicted,
     projected,
-    shrunk,
-    tallied,
     tilted,
 )
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
-from passhat.stats.sequential.verdicts import GateResult, observed_score
+from passhat.stats.sequential.verdicts import observed_score
 
-# The cap is four times the fixed design: a gate at a rate between mu0 and mu1 reaches it.
+# The cap is four times the fixed design: only a rate between mu0 and mu1 comes near it.
 _CAP_OVER_FIXED = 4
 
 BlockMetric = Literal["pass^k", "pass@k"]
-
-BLOCK_METRICS = ("pass^k", "pass@k")
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +33,8 @@ class SuiteGate(RandomTaskGate):
     Tasks are drawn uniformly at random and each draw multiplies two wealths by a fair bet, so that
     P(wealth ever reaches 1/alpha) <= alpha where the mean is <= mu0 (Ville 1939), whatever the mix
     of tasks, the stopping rule and the number of runs in flight; the same for FAIL with beta.
-    Bets project what was learnt about each task onto the hypothesis, so tasks that always or never
-    pass cost little. With k > 1 the mean is that of pass^k (or pass@k) and a draw is a block of up
+    Bets project the record of each task onto the hypothesis, so tasks that always or never pass
+    cost little. With k > 1 the mean is that of pass^k (or pass@k) and a draw is a block of up
     to k runs (see `block_outcomes`).
 
     >>> gate = SuiteGate(tasks=20, mu0=0.80, mu1=0.85, seed=1)
@@ -56,13 +47,15 @@ class SuiteGate(RandomTaskGate):
     ('PASS', True)
     """
 
+    method: ClassVar[str] = "suite mean, projected bets on random tasks"
+
     k: int = 1
     metric: BlockMetric = "pass^k"
 
     def __post_init__(self) -> None:
         RandomTaskGate.__post_init__(self)
         two_rates(self.mu0, self.mu1, names=("mu0", "mu1"))
-        one_of("metric", self.metric, BLOCK_METRICS)
+        one_of("metric", self.metric, get_args(BlockMetric))
         whole_number("k", self.k)
         if self.max_runs is not None:
             whole_number("max_runs", self.max_runs, least=self.k)
@@ -77,98 +70,43 @@ class SuiteGate(RandomTaskGate):
         """UNDECIDED after this many draws; together they never cost more than `max_runs`."""
         return (self.max_runs or _CAP_OVER_FIXED * self.fixed_runs) // self.k
 
-    def first_wealth(self, shape: tuple[int, ...]) -> Wealth:
-        return Wealth.start(self.mu0, self.mu1, shape)
-
-    def result(self, state: SuiteState, *, confidence: float = CONFIDENCE) -> GateResult:
-        """The verdict with its evidence, and an interval that holds under watching."""
-        seen = state.seen
-        return GateResult(
-            verdict=state.verdict,
-            method="suite mean, projected bets on random tasks",
-            value=seen.total / seen.runs if seen.runs else None,
-            interval=seen.interval(confidence=confidence),
-            confidence=confidence,
-            runs=state.runs,
-            fixed_runs=self.fixed_runs,
-            max_runs=self.max_draws * self.k,
-            log_pass=state.log_pass,
-            log_fail=state.log_fail,
-            alpha=self.alpha,
-            beta=self.beta,
-            seed=self.seed,
-        )
+    def first_wealth(self, shape: tuple[int, ...]) -> SuiteWealth:
+        return SuiteWealth.start(self.mu0, self.mu1, shape)
 
     def _score(self, x: float | None) -> float:
         return observed_score(x)
 
+    @property
+    def _runs_per_draw(self) -> int:
+        return self.k
+
+    def _fixed_runs(self, state: SuiteState) -> int:
+        return self.fixed_runs
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Wealth:
-    """Two wealths, and all that the next bets follow from; the first axis is PASS, FAIL.
+class SuiteWealth(Wealth):
+    """The wealth of bets on passes and failures: predictions projected onto the hypothesis."""
 
-    The FAIL side is the PASS side for x turned into 1 - x: it bets that the mean of 1 - x, which
-    is at most `null` = 1 - mu1 under its hypothesis, is `alternative` = 1 - mu0.
-    Further axes may stand between the side and the tasks: a simulation has one for repetitions.
-    """
-
-    null: Floats
-    alternative: Floats
-    log: Floats
-    runs: Floats
-    sums: Floats
-    icc_log_weights: Floats
     shift: Floats
-    stake: Floats
-    centres: Floats
 
-    @classmethod
-    def start(cls, mu0: float, mu1: float, shape: tuple[int, ...]) -> Self:
-        """Wealth 1 on both sides, and the first bets; `shape` ends with the number of tasks."""
-        sides = np.zeros((2, *shape[:-1]))
-        null, alternative = hypotheses(mu0, mu1, shape[:-1])
-        stake = (alternative - null) / (null * (1 - null))
-        wealth = cls(
-            null=null,
-            alternative=alternative,
-            log=sides,
-            runs=np.zeros(shape),
-            sums=np.zeros((2, *shape)),
-            icc_log_weights=np.broadcast_to(ICC_LOG_WEIGHTS, (*sides.shape, ICC_LOG_WEIGHTS.size)),
-            shift=sides,
-            stake=stake,
-            centres=np.broadcast_to(null[..., None], (2, *shape)),
-        )
-        return wealth.with_new_bets()
-
-    def rows(self, kept: ArrayLike) -> Self:
-        """These repetitions only."""
-        return kept_rows(self, kept)
+    @property
+    def grand_mean(self) -> Floats:
+        return self.alternative
 
     def with_new_bets(self) -> Self:
-        """The same wealth with bets that follow from all the evidence so far."""
+        """The same wealth with bets that use all the evidence so far."""
         rates = predicted(self.runs, self.sums, self.icc_log_weights, self.alternative)
         rates, shift = tilted(rates, self.alternative, self.shift)
         stake, centres = projected(rates, self.null, self.stake)
         return replace(self, shift=shift, stake=stake, centres=centres)
 
-    def after(self, drawn: Drawn, x: Floats | float) -> Self:
-        """The wealth after the tasks drawn were scored x, bets unchanged."""
-        scores, both = np.array([x, 1 - x]), (slice(None), *drawn)
-        factor = 1 + self.stake * (scores - self.centres[both])
-        rates = shrunk(
-            self.runs[drawn][..., None], self.sums[both][..., None], self.alternative[..., None]
-        )
-        passed = scores[..., None]
-        likelihood = passed * np.log(rates) + (1 - passed) * np.log1p(-rates)
-        runs, sums = tallied(self.runs, self.sums, drawn, scores)
-        return replace(
-            self,
-            log=self.log + np.log(factor),
-            runs=runs,
-            sums=sums,
-            icc_log_weights=self.icc_log_weights + likelihood,
-        )
+    def _log_fit(self, scores: Floats, rates: Floats) -> Floats:
+        return np.asarray(scores * np.log(rates) + (1 - scores) * np.log1p(-rates))
+
+    @classmethod
+    def _first(cls, shape: tuple[int, ...]) -> dict[str, Any]:
+        return {"shift": np.zeros((2, *shape[:-1]))}
 
 
 def block_outcomes(
@@ -177,9 +115,9 @@ def block_outcomes(
     """The results of the finished blocks of one task's runs, and the runs in the unfinished one.
 
     The mean of p_i^k is not linear in single runs, so a bet on single runs says nothing about it.
-    A block of k runs of one task is: "all k passed" is a pass with chance p_i^k exactly, and "any
-    of k passed" one with chance 1 - (1 - p_i)^k. A block ends as soon as its result is known. An
-    errored run (None) counts as failed.
+    A block of k runs of one task is a bet on it: all k pass with chance p_i^k, and any of them
+    passes with chance 1 - (1 - p_i)^k. A block ends as soon as its result is known. An errored run
+    (None) counts as failed.
 
     >>> block_outcomes([True, True, True, False, True, True], k=3)
     ((True, False), 2)
@@ -187,7 +125,7 @@ def block_outcomes(
     ((True, False, True), 0)
     """
     whole_number("k", k)
-    one_of("metric", metric, BLOCK_METRICS)
+    one_of("metric", metric, get_args(BlockMetric))
     ends_at = metric == "pass@k"  # the single result that settles a block at once
     finished, length = list[bool](), 0
     for x in outcomes:

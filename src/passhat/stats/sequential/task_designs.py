@@ -7,22 +7,19 @@ from functools import lru_cache
 from math import floor, inf, log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.sequential.fixed_designs import fixed_design
-from passhat.stats.sequential.operating import (
-    Boundaries,
-    OperatingCharacteristics,
-    operating_characteristics,
-)
+from passhat.stats.roots import bisected
+from passhat.stats.sequential.fixed_designs import fewest_passes, fixed_design
+from passhat.stats.sequential.operating import Boundaries, operating_characteristics
 from passhat.stats.special import bdtr, bdtrc, betainc, betaln, xlog1py, xlogy
 
 # The truncated design may use a tenth more runs than the fixed one: enough slack to stop early.
 _TRUNCATION = 1.1
 # Levels of log evidence are found to a 16,000th of their range: boundaries are whole passes.
 _BISECTIONS = 14
-# Evidence that sits on a boundary up to rounding has reached it.
+# Evidence that differs from a boundary by rounding alone has reached it.
 _ROUNDING = 1e-9
 # Below this the regularised beta function has lost its digits and a continued fraction takes over.
 _TINY = 1e-280
@@ -58,8 +55,12 @@ def curtailed_boundaries(runs: int, passes_needed: int) -> Boundaries:
 def mixture_boundaries(threshold: float, alpha: float, beta: float, max_runs: int) -> Boundaries:
     """One threshold and no indifference zone: one-sided mixtures at Ville's 1/alpha and 1/beta."""
     runs = np.arange(1, max_runs + 1)
-    pass_at = _fewest(runs, lambda c: log_mixture_evidence(runs, c, threshold)[0] >= -log(alpha))
-    keeps = _fewest(runs, lambda c: log_mixture_evidence(runs, c, threshold)[1] < -log(beta))
+
+    def evidence(passes: Counts) -> tuple[Floats, Floats]:
+        return log_mixture_evidence(runs, passes, threshold)
+
+    pass_at = fewest_passes(runs, lambda c: evidence(c)[0] >= -log(alpha))
+    keeps = fewest_passes(runs, lambda c: evidence(c)[1] < -log(beta))
     return _boundaries(keeps - 1, pass_at)
 
 
@@ -71,7 +72,11 @@ def truncated_boundaries(p0: float, p1: float, alpha: float, beta: float) -> Bou
     """
     runs, needed = _longest_design(p0, p1, alpha, beta)
     candidates = [_calibrated(p0, p1, alpha, beta, runs, passes) for passes in needed]
-    return min(candidates, key=lambda found: sum(_characteristics(found, p0, p1).expected_runs))
+
+    def expected_runs(found: Boundaries) -> float:
+        return float(sum(operating_characteristics(found, (p0, p1)).expected_runs))
+
+    return min(candidates, key=expected_runs)
 
 
 def log_mixture_evidence(
@@ -97,22 +102,11 @@ def log_mixture_evidence(
 
 def _boundaries(fail_at: Counts | Floats, pass_at: Counts | Floats) -> Boundaries:
     runs = np.arange(1, len(pass_at) + 1)
-    # out of reach is written as -1 and n + 1, so that equal designs compare equal
+    # Out of reach is written as -1 and n + 1, so that equal designs compare equal.
     return Boundaries(
         fail_at=tuple(np.clip(fail_at, -1, runs).astype(int).tolist()),
         pass_at=tuple(np.clip(pass_at, 0, runs + 1).astype(int).tolist()),
     )
-
-
-def _fewest(runs: Counts, reached: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
-    """For each number of runs the fewest passes at which `reached` holds (runs + 1 for never)."""
-    low, high = np.full_like(runs, -1), runs + 1
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        holds = reached(np.clip(middle, 0, runs))
-        high = np.where(holds, middle, high)
-        low = np.where(holds, low, middle)
-    return high
 
 
 def _longest_design(p0: float, p1: float, alpha: float, beta: float) -> tuple[int, list[int]]:
@@ -138,7 +132,7 @@ def _calibrated(
         )
 
     def keeps(log_pass: float, log_fail: float) -> bool:
-        found = _characteristics(design(log_pass, log_fail), p0, p1)
+        found = operating_characteristics(design(log_pass, log_fail), (p0, p1))
         return bool(found.pass_probability[0] <= alpha and found.fail_probability[1] <= beta)
 
     most = 2 * max(-log(alpha), -log(beta))
@@ -149,18 +143,8 @@ def _calibrated(
 
 
 def _lowest(keeps: Callable[[float], bool], most: float) -> float:
-    """A level near the lowest that keeps the errors; `most` or no limit at all always does."""
-    low, high = 0.0, most if keeps(most) else inf
-    if high == inf:
-        return high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return high
-
-
-def _characteristics(boundaries: Boundaries, p0: float, p1: float) -> OperatingCharacteristics:
-    return operating_characteristics(boundaries, (p0, p1))
+    """A level near the lowest that keeps the errors; infinity where even `most` does not."""
+    return bisected(keeps, 0.0, most, steps=_BISECTIONS)[1] if keeps(most) else inf
 
 
 def _log_beta_tail(a: Floats, b: Floats, x: float) -> Floats:

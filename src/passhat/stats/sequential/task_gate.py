@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import log
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import one_of, probability, whole_number
 from passhat.stats.sequential import task_designs
 from passhat.stats.sequential.confidence_sequences import confidence_sequence
@@ -36,7 +36,6 @@ from passhat.stats.sequential.verdicts import (
 
 TaskDesign = Literal["sprt", "truncated", "fixed", "mixture"]
 
-_DESIGNS = ("sprt", "truncated", "fixed", "mixture")
 # The ratio test between p0 and p1 is still open after four times the fixed runs in 0.5 % of cases.
 _CAP_OVER_FIXED = 4
 # With one threshold there is no fixed design to take the cap from.
@@ -79,7 +78,7 @@ class TaskGate:
     max_runs: int | None = None
 
     def __post_init__(self) -> None:
-        one_of("design", self.design, _DESIGNS)
+        one_of("design", self.design, get_args(TaskDesign))
         error_rates(self.alpha, self.beta)
         if self.design == "mixture":
             probability("p0", self.p0, open_ends=True)
@@ -174,10 +173,9 @@ class TaskGate:
     def observe(self, state: TaskState, x: Observed, *, index: int | None = None) -> TaskState:
         """The state after one more run: True / 1, False / 0, or None for a run that errored.
 
-        Runs are evidence in the order they were *started*: were they taken as they finish, slow
-        failures would come late and fast passes would carry the verdict. `index` says which run
+        Runs are evidence in the order they were *started* (see `draws`). `index` says which run
         this is when several are in flight; without it, the next. A settled verdict stays. A run
-        that was set aside (see `OutageGuard`) is spent and moves nothing.
+        that was set aside (see `OutageGuard`) counts as spent and changes no evidence.
         """
         score = _passed(x)
         if state.verdict is not None:
@@ -207,7 +205,7 @@ class TaskGate:
         return tuple(lines)
 
     def result(self, state: TaskState, *, confidence: float = CONFIDENCE) -> GateResult:
-        """The verdict with its evidence, and an interval that holds under watching."""
+        """The verdict with its evidence, and an interval that holds however often one looks."""
         log_pass, log_fail = self._log_evidence(state.runs, state.passes)
         return GateResult(
             verdict=state.verdict,

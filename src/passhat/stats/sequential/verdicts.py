@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 
 if TYPE_CHECKING:
     from passhat.stats.estimate import Interval
@@ -19,7 +18,7 @@ ERRORED_SCORE = 0.0
 
 
 class SetAside(enum.Enum):
-    """The result of a run that is no evidence, for a reason that is not its result."""
+    """Stands in for the result of a run that is no evidence, and says why."""
 
     OUTAGE = "outage"
 
@@ -28,7 +27,7 @@ SET_ASIDE = SetAside.OUTAGE
 """Replaces a result that `OutageGuard` set aside: it changes no evidence."""
 
 Observed = float | None | SetAside
-"""What a gate is shown: a score, None for a run that errored, or a run that was set aside."""
+"""What a gate observes: a score, None for a run that errored, or a run that was set aside."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +35,9 @@ class GateResult:
     """A verdict, or None while it is open, with everything needed to recompute it.
 
     `log_pass` and `log_fail` are log evidence against "not good enough" and "good enough"; the
-    verdict fell when one of them reached its boundary. `interval` holds `value` at `confidence`
-    however often the gate was looked at. `fixed_runs` is what a fixed number of runs with the same
-    error rates costs (None where no such design exists).
+    gate decided when one of them reached its boundary. `interval` holds at `confidence` however
+    often the gate was looked at. `fixed_runs` is the fixed number of runs that a test with the same
+    error rates takes (None where there is no such design).
     """
 
     verdict: GateVerdict | None

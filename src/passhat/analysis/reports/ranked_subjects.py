@@ -1,0 +1,84 @@
+"""Several systems ranked by one metric over the tasks that all of them ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passhat.analysis.reports.evidence import Floats, value_table
+from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.subject import Subject
+from passhat.fast_dataclass import dataclass
+from passhat.stats.derived_intervals import independent_difference
+from passhat.stats.estimate import Estimate, Number, Unavailable
+from passhat.stats.ranking import Ranking, rank_systems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankedSubjects:
+    """Systems, their values on every task that any of them ran, and how they rank.
+
+    `values` has a row for each task and a column for each system, nan where it has too few runs.
+    `ranking` goes by the places of the systems, over the tasks that all of them have a value for.
+    """
+
+    subjects: Sequence[Subject]
+    metric: str
+    k: int
+    tasks: Sequence[str]
+    values: Floats
+    ranking: Ranking | Unavailable
+
+    @property
+    def shared(self) -> list[str]:
+        """The tasks that every system has a value for."""
+        known = ~np.isnan(self.values).any(axis=1)
+        return [self.tasks[i] for i in np.flatnonzero(known).tolist()]
+
+    def metric_of(self, place: int, *, confidence: float) -> Metric:
+        """The metric of one system over the shared tasks, as a report of them has it."""
+        found = self.subjects[place].metrics_on(self.shared, (self.k,), confidence=confidence)
+        return found[self.metric]
+
+    def ahead_here(self, ranking: Ranking) -> int | None:
+        """Of several systems that may be first, the one that is ahead of the others on these tasks.
+
+        Given the tasks, the runs of two systems are independent, and their intervals for this suite
+        include what moved runs together. The level is the one at which all pairs hold at once.
+        """
+        best, *others = ranking.first
+        level = 1 - ranking.pair_level
+        top = self.metric_of(best, confidence=level).this_suite
+        below = (self.metric_of(one, confidence=level).this_suite for one in others)
+        return best if others and all(is_behind(one, top) for one in below) else None
+
+
+def rank_subjects(
+    subjects: Sequence[Subject], metric: str, k: int, *, confidence: float, seed: int
+) -> RankedSubjects:
+    """Rank systems by mean_score, or by pass^k or pass@k at this k."""
+    sides = [one.evidence for one in subjects]
+    form = metric if metric == "mean_score" else f"{metric[:5]}k"
+    tasks, values = value_table(
+        [side.tasks for side in sides], [side.values(form, k) for side in sides]
+    )
+    # Families and weights are those of the first system that names any.
+    families = (side.families_of(tasks) for side in sides)
+    weights = (side.weights_of(tasks) for side in sides)
+    ranking = rank_systems(
+        values,
+        confidence=confidence,
+        family=next((one for one in families if one is not None), None),
+        weight=next((one for one in weights if one is not None), None),
+        rng=seed,
+    )
+    return RankedSubjects(
+        subjects=subjects, metric=metric, k=k, tasks=tasks, values=values, ranking=ranking
+    )
+
+
+def is_behind(one: Number, top: Number) -> bool:
+    """Whether two independent intervals show that one number is below the other."""
+    lead = independent_difference(top, one)
+    return isinstance(lead, Estimate) and lead.interval is not None and lead.interval.low > 0

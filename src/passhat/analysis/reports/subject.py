@@ -1,0 +1,85 @@
+"""The trials of one system, with everything about them that an interval depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from passhat.analysis.reports.bars import Bars
+from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
+from passhat.analysis.reports.evidence import Evidence, gather
+from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
+from passhat.analysis.reports.metrics import measure_metrics
+from passhat.analysis.reports.parts import Metric
+from passhat.fast_dataclass import dataclass
+from passhat.records import ErrorPolicy, Tally, Trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subject:
+    """One system: its counts, its trials where they were read one by one, and the error policy.
+
+    `disturbances` and `groupings` are what moved its runs together.
+    """
+
+    tally: Tally
+    trials: Trials | None
+    errors: ErrorPolicy = "fail"
+    bars: Bars = None
+    disturbances: tuple[Disturbance, ...] = ()
+    groupings: tuple[RunGroups, ...] = ()
+
+    @classmethod
+    def of(
+        cls, given: Trials | Tally, *, errors: ErrorPolicy = "fail", bars: Bars = None
+    ) -> Subject:
+        """The trials of one system with what moved them together; counts do not show that."""
+        if isinstance(given, Tally):
+            return cls(tally=given, trials=None, errors=errors, bars=bars)
+        found = find_disturbances(given, errors)
+        return cls(
+            tally=given.tally(),
+            trials=given,
+            errors=errors,
+            bars=bars,
+            disturbances=found,
+            groupings=groupings_of(given, errors, disturbed=bool(found)),
+        )
+
+    @property
+    def name(self) -> str:
+        return self.tally.system
+
+    @property
+    def evidence(self) -> Evidence:
+        return gather(self.tally, self.errors)
+
+    @property
+    def runs(self) -> int:
+        return int(self.tally.runs(self.errors).sum())
+
+    def metrics_on(
+        self, tasks: Sequence[str], ks: Sequence[int], *, confidence: float
+    ) -> dict[str, Metric]:
+        """The metrics over these tasks alone, with the intervals that a report of them prints."""
+        evidence, groupings = self.evidence, self.groupings
+        kept = [name for name in evidence.tasks if name in set(tasks)]
+        if len(kept) < len(evidence.tasks):
+            evidence = evidence.only(kept)
+            if self.trials is not None:
+                groupings = Subject.of(trials_on(self.trials, kept), errors=self.errors).groupings
+        return measure_metrics(evidence, ks, confidence=confidence, groupings=groupings)
+
+
+def groupings_by_system(
+    trials: Trials, errors: ErrorPolicy = "fail"
+) -> dict[str, tuple[RunGroups, ...]]:
+    """For each system, what a report of these trials finds that moved its runs together."""
+    parts = ((name, trials.where(system=name)) for name in trials.systems)
+    return {name: Subject.of(part, errors=errors).groupings for name, part in parts}
+
+
+def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:
+    """The trials of these tasks."""
+    return trials.take(np.isin(trials.task.codes, [trials.task.code(name) for name in tasks]))
