@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from os import PathLike, fspath
 
+from passhat.drawing.colours import DARK, LIGHT, variables
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import quoted, safe_text, short_repr
-
-# Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre
-# between; each has 4.5 : 1 on its ground. Colour is never alone: series differ in dash, outcomes in
-# shape. `band` is the interval of this suite, outlined in the colour of its series.
-LIGHT = {
-    "ink": "#14181f", "soft": "#535c69", "rule": "#d9dee4",
-    "a": "#0b5cad", "b": "#ad3a06", "c": "#007a5a", "d": "#8f4a7d", "e": "#7d5600",
-    "band": "#9cc3ea",
-    "l0": "#eef1f4", "l1": "#c3d9ef", "l2": "#8db8e3", "l3": "#4585c8", "l4": "#0a4a8f",
-}  # fmt: skip
-DARK = {
-    "ink": "#e9ecf0", "soft": "#a4aebb", "rule": "#2d343e",
-    "a": "#72b5ff", "b": "#ff9560", "c": "#2fc79a", "d": "#d99ac5", "e": "#e4b84e",
-    "band": "#2c5f95",
-    "l0": "#1b2027", "l1": "#26476a", "l2": "#30659f", "l3": "#5596da", "l4": "#abd5ff",
-}  # fmt: skip
 
 RULES = """\
 svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -48,12 +33,6 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .on3{fill:#14181f}.ph .on4{fill:var(--ground,#fff)}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
-
-
-def variables(colours: Mapping[str, str]) -> str:
-    """Colours as variables of a style sheet."""
-    return ";".join(f"--{name}:{colour}" for name, colour in colours.items())
-
 
 STYLE = (
     f".ph{{{variables(LIGHT)}}}\n"

@@ -11,7 +11,7 @@ import textwrap
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from passhat.drawing.figure import LIGHT
+from passhat.drawing.colours import LIGHT
 from passhat.errors import MissingExtra
 
 SVG = "http://www.w3.org/2000/svg"
