@@ -28,7 +28,10 @@ _WITHOUT_OPTION = {
     "task": "TASK",
     "path": "FILE",
 }
-"""Arguments that a command takes by position, or that its option names otherwise."""
+"""Arguments that a command takes by position."""
+
+_OTHERWISE = {"gate": "require", "system": "only"}
+"""Arguments that the command line calls by another name."""
 
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
@@ -51,7 +54,7 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     if isinstance(error, ArgumentError):
         named = {
             **_WITHOUT_OPTION,
-            **({"gate": options["require"]} if "require" in options else {}),
+            **{name: options[flag] for name, flag in _OTHERWISE.items() if flag in options},
             **options,
             **{f"ColumnMap.{name}": flag for name, flag in columns.items()},
         }

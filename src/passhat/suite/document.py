@@ -1,4 +1,4 @@
-"""The suite file described from its models: a JSON Schema for editors, a page for people."""
+"""The suite file described from its parts: a JSON Schema for editors, a page for people."""
 
 from __future__ import annotations
 
@@ -33,46 +33,44 @@ LIMITS = {
     "gt": "exclusiveMinimum",
     "le": "maximum",
     "lt": "exclusiveMaximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
     "pattern": "pattern",
-}
-LENGTHS = {
-    "string": {"min_length": "minLength", "max_length": "maxLength"},
-    "array": {"min_length": "minItems", "max_length": "maxItems"},
 }
 
 # In the order of the page.
 PARTS: tuple[tuple[str, type[Part]], ...] = (
-    ("The suite", schema.SuiteModel),
-    ("`servers:`", system_schema.ServerModel),
-    ("`agents:`", schema.AgentModel),
-    ("`systems:`", system_schema.SystemModel),
-    ("`tasks:`", task_schema.TaskModel),
-    ("`steps:` of a task", task_schema.StepModel),
-    ("`expect:`", expect_schema.ExpectModel),
-    ("`number:`", expect_schema.NumberModel),
-    ("`range:`", expect_schema.BoundsModel),
-    ("`length:`", expect_schema.LengthModel),
-    ("`called:`", expect_schema.CalledModel),
-    ("`called_with:`", expect_schema.CalledWithModel),
-    ("`command:` as a grader", expect_schema.CommandCheckModel),
-    ("`judge:` as a grader", expect_schema.JudgeCheckModel),
-    ("`tool_selection:`", task_schema.ToolSelectionModel),
-    ("`defaults:`", schema.DefaultsModel),
-    ("`gates:` in the long form", schema.GateModel),
-    ("`budget:`", schema.SuiteBudgetModel),
-    ("`budget:` of one trial", task_schema.BudgetModel),
-    ("`rate_limits:`", schema.RateLimitModel),
-    ("`cassette:`", schema.CassetteModel),
-    ("`quarantine:`", schema.QuarantineModel),
-    ("`judge:`", schema.JudgeModel),
+    ("The suite", schema.SuitePart),
+    ("`servers:`", system_schema.ServerPart),
+    ("`agents:`", schema.AgentPart),
+    ("`systems:`", system_schema.SystemPart),
+    ("`tasks:`", task_schema.TaskPart),
+    ("`steps:` of a task", task_schema.StepPart),
+    ("`expect:`", expect_schema.ExpectPart),
+    ("`number:`", expect_schema.NumberPart),
+    ("`range:`", expect_schema.BoundsPart),
+    ("`length:`", expect_schema.LengthPart),
+    ("`called:`", expect_schema.CalledPart),
+    ("`called_with:`", expect_schema.CalledWithPart),
+    ("`command:` as a grader", expect_schema.CommandCheckPart),
+    ("`judge:` as a grader", expect_schema.JudgeCheckPart),
+    ("`tool_selection:`", task_schema.ToolSelectionPart),
+    ("`defaults:`", schema.DefaultsPart),
+    ("`gates:` in the long form", schema.GatePart),
+    ("`budget:`", schema.SuiteBudgetPart),
+    ("`budget:` of one trial", task_schema.BudgetPart),
+    ("`rate_limits:`", schema.RateLimitPart),
+    ("`cassette:`", schema.CassettePart),
+    ("`quarantine:`", schema.QuarantinePart),
+    ("`judge:`", schema.JudgePart),
     ("how a model is asked", system_schema.ModelFields),
-    ("`prices:`", system_schema.PricesModel),
-    ("`script:` of the model `scripted`", system_schema.BehaviourModel),
-    ("`calls:` of a script", system_schema.CallModel),
-    ("`faults:`", system_schema.FaultModel),
-    ("`auth:` of a server", system_schema.AuthModel),
-    ("`response:` of an endpoint", system_schema.AnswerModel),
-    ("a value by reference", system_schema.ReferenceModel),
+    ("`prices:`", system_schema.PricesPart),
+    ("`script:` of the model `scripted`", system_schema.BehaviourPart),
+    ("`calls:` of a script", system_schema.CallPart),
+    ("`faults:`", system_schema.FaultPart),
+    ("`auth:` of a server", system_schema.AuthPart),
+    ("`response:` of an endpoint", system_schema.AnswerPart),
+    ("a value by reference", system_schema.ReferencePart),
 )
 
 
@@ -87,7 +85,7 @@ def suite_json_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "passhat suite",
-        **_definition(schema.SuiteModel, definitions),
+        **_definition(schema.SuitePart, definitions),
         "$defs": definitions,
     }
 
@@ -164,9 +162,12 @@ def _annotated_schema(
         elif isinstance(note, Reads) and note.schema:
             found = _any_of([note.schema, found])
         elif isinstance(note, Meta):
-            words = LENGTHS["array" if "items" in found else "string"] | LIMITS
-            limits = {word: getattr(note, name) for name, word in words.items()}
-            found |= {word: limit for word, limit in limits.items() if limit is not None}
+            limits = {word: getattr(note, name) for name, word in LIMITS.items()}
+            found |= {
+                word.replace("Length", "Items") if "items" in found else word: limit
+                for word, limit in limits.items()
+                if limit is not None
+            }
     return found
 
 
@@ -260,13 +261,13 @@ def _limits(part: Mapping[str, Any]) -> str:
 
 
 def _link(name: str) -> str:
-    for heading, model in PARTS:
-        if model.__name__ == name:
+    for heading, part in PARTS:
+        if part.__name__ == name:
             anchor = re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-")
             return (
                 f"[{heading.split(' ')[0].strip('`:') if '`' in heading else heading}](#{anchor})"
             )
-    return name.removesuffix("Model").lower()
+    return name.removesuffix("Part").lower()
 
 
 def _cell(text: str) -> str:

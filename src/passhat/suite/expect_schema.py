@@ -1,4 +1,4 @@
-"""The models of `expect:`: a target and a matcher, in the short form and the long."""
+"""Expectations as a suite file writes them: a target and a matcher, in a short or a long form."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema)]
 Target = Annotated[str, Reads(_target)]
 
 
-class NumberModel(Part):
+class NumberPart(Part):
     """A number, within a tolerance."""
 
     value: float | str
@@ -76,7 +76,7 @@ class NumberModel(Part):
     """Whether the tolerance is a share of the expected value."""
 
 
-class BoundsModel(Part):
+class BoundsPart(Part):
     """A least and a most; either may be left out."""
 
     min: float | None = None
@@ -92,7 +92,7 @@ class BoundsModel(Part):
         return None
 
 
-class LengthModel(Part):
+class LengthPart(Part):
     """A length: exact, or between a least and a most."""
 
     exact: CountOrZero | None = None
@@ -103,7 +103,7 @@ class LengthModel(Part):
     """The most, included."""
 
 
-class CalledModel(Part):
+class CalledPart(Part):
     """A tool that was called, and how often."""
 
     tool: str
@@ -116,7 +116,7 @@ class CalledModel(Part):
     """At most so often."""
 
 
-class CalledWithModel(Part):
+class CalledWithPart(Part):
     """A tool that was called with these arguments; others may be there too."""
 
     tool: str
@@ -127,7 +127,7 @@ class CalledWithModel(Part):
     """Whether no other argument may be there."""
 
 
-class CommandCheckModel(Part):
+class CommandCheckPart(Part):
     """A program that looks at the attempt: exit code 0 is a pass, 1 a failure."""
 
     argv: Argv
@@ -136,7 +136,7 @@ class CommandCheckModel(Part):
     """How long it may take."""
 
 
-class JudgeCheckModel(Part):
+class JudgeCheckPart(Part):
     """A rubric, read by a model that answers with a score from 0 to 1."""
 
     rubric: str
@@ -151,7 +151,7 @@ class JudgeCheckModel(Part):
     """Whether the judge also reads the whole transcript, tool calls included."""
 
 
-class MatcherModel(Part):
+class MatcherPart(Part):
     """What is demanded of the target: exactly one of these."""
 
     exact: Any = None
@@ -170,38 +170,38 @@ class MatcherModel(Part):
     """A Python regular expression is found in the text."""
     one_of: Annotated[Sequence[Any] | None, Spelled("one_of", "one-of")] = None
     """Equal to one of these values."""
-    number: Annotated[NumberModel, Short("value")] | None = None
+    number: Annotated[NumberPart, Short("value")] | None = None
     """A number (the last one in a text), within a tolerance."""
-    range: BoundsModel | None = None
+    range: BoundsPart | None = None
     """A number between a least and a most."""
     json_schema: Annotated[JsonSchema | None, Spelled("json-schema", "json_schema", "schema")] = (
         None
     )
     """The value (or the JSON in the text) is valid under this JSON Schema."""
-    length: Annotated[LengthModel, Short("exact")] | None = None
+    length: Annotated[LengthPart, Short("exact")] | None = None
     """The length of the text or list."""
     exists: bool | None = None
     """Whether the target is there at all."""
-    called: Annotated[CalledModel, Short("tool")] | None = None
+    called: Annotated[CalledPart, Short("tool")] | None = None
     """A tool was called."""
     not_called: Annotated[Texts | None, Spelled("not_called", "not-called")] = None
     """None of these tools was called."""
     called_in_order: Annotated[Texts | None, Spelled("called_in_order", "called-in-order")] = None
     """These tools were called in this order; others may come between."""
-    called_with: Annotated[CalledWithModel | None, Spelled("called_with", "called-with")] = None
+    called_with: Annotated[CalledWithPart | None, Spelled("called_with", "called-with")] = None
     """A tool was called with these arguments."""
     snapshot: str | None = None
     """Equal to the text stored under this name; stored the first time."""
     python: FunctionName | None = None
     """A function `module:name` that gets the value and the observation."""
-    command: Annotated[CommandCheckModel, Short("argv")] | None = None
+    command: Annotated[CommandCheckPart, Short("argv")] | None = None
     """A program, by its exit code."""
     judge: Annotated[
-        Annotated[JudgeCheckModel, Short("rubric")] | None,
+        Annotated[JudgeCheckPart, Short("rubric")] | None,
         Spelled("judge", "llm-judge", "llm_judge", "rubric"),
     ] = None
     """A rubric, read by a model."""
-    negated: Annotated[MatcherModel | None, Spelled("not")] = None
+    negated: Annotated[MatcherPart | None, Spelled("not")] = None
     """The matcher inside must not hold."""
 
     def broken_rule(self) -> str | None:
@@ -212,12 +212,12 @@ class MatcherModel(Part):
         return {name: getattr(self, name) for name in MATCHERS if name in self.written}
 
 
-class ExpectModel(MatcherModel):
+class ExpectPart(MatcherPart):
     """One expectation: `target` and a matcher, beside it or under `matcher:`."""
 
     target: Target = "answer"
     """A dotted path: answer, tool_calls[0].arguments.city, tokens.total, cost, files."""
-    matcher: MatcherModel | None = None
+    matcher: MatcherPart | None = None
     """The matcher, in the long form."""
     weight: Positive = 1.0
     """Its share of the credit."""
@@ -228,7 +228,7 @@ class ExpectModel(MatcherModel):
         return _not_one(self.matchers() | (self.matcher.matchers() if self.matcher else {}))
 
 
-MATCHERS = tuple(MatcherModel.field_types())
+MATCHERS = tuple(MatcherPart.field_types())
 
 
 def _not_one(written: Mapping[str, Any]) -> str | None:

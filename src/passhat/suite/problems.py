@@ -50,13 +50,6 @@ def shown(value: object) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
-def not_a_text(value: object) -> str:
-    """The problem of something else where a text belongs."""
-    if isinstance(value, (dict, list)):
-        return "should be a valid string"
-    return f"should be a text, got {shown(value)}: put it in quotes"
-
-
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The nearest known word as a question, or the list of what exists.
 

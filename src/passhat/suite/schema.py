@@ -1,4 +1,4 @@
-"""The models of a suite file: the one place that says what may be written in it."""
+"""The parts of a suite file: the one place that says what may be written in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from passhat.records import Level
-from passhat.suite.expect_schema import ExpectModel
+from passhat.suite.expect_schema import ExpectPart
 from passhat.suite.fields import (
     Bytes,
     Chance,
@@ -26,14 +26,14 @@ from passhat.suite.fields import (
     Spelled,
     Texts,
 )
-from passhat.suite.system_schema import ModelFields, ServerModel, SystemModel
-from passhat.suite.task_schema import BudgetModel, TaskFields, TaskModel
+from passhat.suite.system_schema import ModelFields, ServerPart, SystemPart
+from passhat.suite.task_schema import BudgetPart, TaskFields, TaskPart
 
 
-class SuiteBudgetModel(BudgetModel):
+class SuiteBudgetPart(BudgetPart):
     """The most that may be spent on the suite, and on each trial."""
 
-    per_trial: BudgetModel = BudgetModel()
+    per_trial: BudgetPart = BudgetPart()
     """The most for one trial."""
     max_calls: Count | None = None
     """Model calls, and attempts of agents that make their own."""
@@ -43,7 +43,7 @@ class SuiteBudgetModel(BudgetModel):
     """`per_trial.max_cost`, in cents."""
 
 
-class AgentModel(TaskFields, ModelFields):
+class AgentPart(TaskFields, ModelFields):
     """A task with its own agent: the model, its servers, the prompt, what is expected."""
 
     model: str | None = None
@@ -61,7 +61,7 @@ class AgentModel(TaskFields, ModelFields):
         return super().broken_rule()
 
 
-class DefaultsModel(ModelFields):
+class DefaultsPart(ModelFields):
     """Defaults for agents, systems and tasks."""
 
     model: str | None = None
@@ -84,11 +84,11 @@ class DefaultsModel(ModelFields):
     """function, task or system."""
     tags: Texts = ()
     """Words added to every task's own."""
-    expect: Sequence[ExpectModel] = ()
+    expect: Sequence[ExpectPart] = ()
     """Expectations added to every task's own."""
 
 
-class RateLimitModel(Part):
+class RateLimitPart(Part):
     """The most load to put on one provider."""
 
     concurrency: Count | None = None
@@ -99,7 +99,7 @@ class RateLimitModel(Part):
     """Tokens a minute."""
 
 
-class ResourcesModel(Part):
+class ResourcesPart(Part):
     """What one trial takes of the machine it runs on."""
 
     cpus: Positive | None = None
@@ -110,7 +110,7 @@ class ResourcesModel(Part):
     """GPUs, or a part of one."""
 
 
-class CassetteModel(Part):
+class CassettePart(Part):
     """Recorded runs."""
 
     mode: Literal["none", "record", "append", "replay", "replay-or-live"] | None = None
@@ -121,7 +121,7 @@ class CassetteModel(Part):
     """Whether a replay calls the real servers or uses their recorded answers."""
 
 
-class QuarantineModel(Part):
+class QuarantinePart(Part):
     """A task known to be flaky: run and shown, not gated, for a while."""
 
     task: str
@@ -132,7 +132,7 @@ class QuarantineModel(Part):
     """Why."""
 
 
-class JudgeModel(ModelFields):
+class JudgePart(ModelFields):
     """The model that reads rubrics."""
 
     model: str
@@ -141,7 +141,7 @@ class JudgeModel(ModelFields):
     """How often it is asked about each answer; its disagreement is reported."""
 
 
-class GateModel(Part):
+class GatePart(Part):
     """What is demanded of the results, in the long form."""
 
     require: str | None = None
@@ -181,46 +181,46 @@ class GateModel(Part):
         return None
 
 
-class SuiteModel(Part):
+class SuitePart(Part):
     """What to run and what to demand."""
 
     name: str | None = None
     """The suite's name; that of the file where it is left out."""
     description: str | None = None
     """For the reader."""
-    servers: Mapping[Name, ServerModel] = {}
+    servers: Mapping[Name, ServerPart] = {}
     """MCP servers, by name."""
-    agents: Sequence[AgentModel] = ()
+    agents: Sequence[AgentPart] = ()
     """Tasks, each with its own agent."""
-    systems: Sequence[SystemModel] = ()
+    systems: Sequence[SystemPart] = ()
     """Agents under test: every one runs every task."""
-    tasks: Sequence[TaskModel] = ()
+    tasks: Sequence[TaskPart] = ()
     """Tasks for every system."""
     shares: Mapping[Name, Positive] = {}
     """How much of the traffic each tag, level or family of tasks stands for; a task is in one."""
-    defaults: DefaultsModel = DefaultsModel()
+    defaults: DefaultsPart = DefaultsPart()
     """Defaults for agents, systems and tasks."""
-    gates: Sequence[Annotated[GateModel, Short("require")]] = ()
+    gates: Sequence[Annotated[GatePart, Short("require")]] = ()
     """What is demanded of the results."""
     seed: CountOrZero = 0
     """Where the seeds of the trials begin."""
     seeds: Sequence[int] = ()
     """The whole suite is run once for each of these (at least 5 show the spread between them)."""
-    budget: SuiteBudgetModel = SuiteBudgetModel()
+    budget: SuiteBudgetPart = SuiteBudgetPart()
     """The most that may be spent."""
     concurrency: Count | None = None
     """Trials at a time."""
-    resources: ResourcesModel = ResourcesModel()
+    resources: ResourcesPart = ResourcesPart()
     """What one trial takes; a worker asks its cluster for so much, times its concurrency."""
-    rate_limits: Mapping[str, RateLimitModel] = {}
+    rate_limits: Mapping[str, RateLimitPart] = {}
     """How hard a provider (anthropic, openai, or a host name) may be driven."""
     retries: CountOrZero | None = None
     """How often one model request is tried again."""
-    cassette: CassetteModel = CassetteModel()
+    cassette: CassettePart = CassettePart()
     """Where recorded runs live, and how they are used."""
-    quarantine: Sequence[QuarantineModel] = ()
+    quarantine: Sequence[QuarantinePart] = ()
     """Tasks known to be flaky."""
-    judge: JudgeModel | None = None
+    judge: JudgePart | None = None
     """The model that reads rubrics."""
     k: Sequence[Count] = ()
     """The k of pass@k and pass^k in the report."""

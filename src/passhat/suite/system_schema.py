@@ -1,4 +1,4 @@
-"""The models of servers and systems in a suite file."""
+"""Servers and systems as a suite file writes them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from passhat.suite.fields import (
     Texts,
     Url,
 )
-from passhat.suite.problems import not_a_text
 
 
-class ReferenceModel(Part):
+class ReferencePart(Part):
     """A value taken from the environment, written as a text or as `env: NAME`."""
 
     text: str | None = None
@@ -37,15 +36,14 @@ class ReferenceModel(Part):
     """The name of a variable."""
 
 
-Reference = Annotated[ReferenceModel, Short("text")]
+Reference = Annotated[ReferencePart, Short("text")]
 
 
 def _named(value: Any) -> Any:
     if not isinstance(value, list):
         return value
-    for name in value:
-        if not isinstance(name, str):
-            raise ValueError(not_a_text(name))  # noqa: TRY004
+    if not all(isinstance(name, str) for name in value):
+        raise ValueError("should be a list of names, or names and values")
     return {name: {"env": name} for name in value}
 
 
@@ -56,7 +54,7 @@ ExitStatus = Annotated[int, Meta(ge=-64, le=2**32 - 1)]
 """What a program may end with: a number, or minus the signal that ended it."""
 
 
-class FaultModel(Part):
+class FaultPart(Part):
     """Something that goes wrong on purpose."""
 
     kind: FaultKind
@@ -78,14 +76,14 @@ class FaultModel(Part):
         return None
 
 
-class AuthModel(Part):
+class AuthPart(Part):
     """How a request to a server is authenticated."""
 
     bearer_token_env: str
     """The variable that holds the bearer token."""
 
 
-class ServerModel(Part):
+class ServerPart(Part):
     """An MCP server: a process (`command`) or an address (`url`)."""
 
     command: Argv | None = None
@@ -103,7 +101,7 @@ class ServerModel(Part):
     """How it is spoken to at its `url`: streamable HTTP, or the older SSE."""
     headers: Mapping[str, Reference] = {}
     """Headers sent to it; secrets by reference."""
-    auth: AuthModel | None = None
+    auth: AuthPart | None = None
     """A bearer token by the name of its variable."""
     shared: bool = False
     """One process for all trials, where that is safe; else one for each trial."""
@@ -113,14 +111,14 @@ class ServerModel(Part):
     """How long one call may take."""
     resource_tools: bool = False
     """Whether the model may list and read the server's resources, with two more tools."""
-    faults: Sequence[FaultModel] = ()
+    faults: Sequence[FaultPart] = ()
     """What goes wrong with it on purpose, under `--faults`."""
 
     def broken_rule(self) -> str | None:
         return _broken_choice(self, SERVER_KINDS)
 
 
-class PricesModel(Part):
+class PricesPart(Part):
     """Prices in dollars per million tokens."""
 
     input: NotNegative
@@ -133,7 +131,7 @@ class PricesModel(Part):
     """Tokens written to a cache."""
 
 
-class CallModel(Part):
+class CallPart(Part):
     """A tool call of a scripted model."""
 
     tool: str
@@ -142,12 +140,12 @@ class CallModel(Part):
     """What it is called with."""
 
 
-class BehaviourModel(Part):
+class BehaviourPart(Part):
     """One way a scripted model may act."""
 
     weight: Positive = 1.0
     """How likely it is, beside the others."""
-    calls: Sequence[Annotated[CallModel, Short("tool")]] = ()
+    calls: Sequence[Annotated[CallPart, Short("tool")]] = ()
     """Tool calls, one a turn."""
     answer: str = ""
     """Its final answer; `{result}` is what the last tool returned."""
@@ -192,15 +190,15 @@ class ModelFields(Part):
     """The key, by reference: `${MY_KEY}`."""
     headers: Mapping[str, Reference] = {}
     """Further headers; secrets by reference."""
-    prices: PricesModel | None = None
+    prices: PricesPart | None = None
     """Prices that replace the known ones."""
-    script: Sequence[BehaviourModel] = ()
+    script: Sequence[BehaviourPart] = ()
     """What the model `scripted` does."""
-    faults: Sequence[FaultModel] = ()
+    faults: Sequence[FaultPart] = ()
     """What goes wrong with the model on purpose, under `--faults`."""
 
 
-class AnswerModel(Part):
+class AnswerPart(Part):
     """Where in the answer of an endpoint things are: a path, or paths that are tried in turn."""
 
     answer: Texts = ()
@@ -217,7 +215,7 @@ class AnswerModel(Part):
     """What is there only when something went wrong."""
 
 
-class SystemModel(ModelFields):
+class SystemPart(ModelFields):
     """An agent under test: `model`, `command`, `python` or `http`."""
 
     name: Name
@@ -233,7 +231,7 @@ class SystemModel(ModelFields):
     request: Mapping[str, Any] | Sequence[Any] | None = None
     """The body that is posted: `{prompt}`, `{task}`, `{trial}`, `{seed}`, `{messages}` and
     `{values}` are filled in."""
-    response: Annotated[AnswerModel, Short("answer")] | None = None
+    response: Annotated[AnswerPart, Short("answer")] | None = None
     """Where in what comes back the answer is: `choices[0].message.content`, or more such paths."""
     servers: Texts = ()
     """The servers whose tools a model sees."""

@@ -1,4 +1,4 @@
-"""The models of tasks in a suite file."""
+"""Tasks as a suite file writes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from passhat.records import Level
-from passhat.suite.expect_schema import ExpectModel
+from passhat.suite.expect_schema import ExpectPart
 from passhat.suite.fields import (
     Count,
     CountOrZero,
@@ -21,7 +21,7 @@ from passhat.suite.fields import (
 )
 
 
-class ToolSelectionModel(Part):
+class ToolSelectionPart(Part):
     """The floor under how often the right tool is picked."""
 
     expected_tool: str
@@ -34,7 +34,7 @@ class ToolSelectionModel(Part):
     """Whether the lower end of the interval must reach the rate, not the point."""
 
 
-class BudgetModel(Part):
+class BudgetPart(Part):
     """The most that may be spent."""
 
     max_cost: Positive | None = None
@@ -45,18 +45,18 @@ class BudgetModel(Part):
     """Minutes of wall clock."""
 
 
-class StepModel(Part):
+class StepPart(Part):
     """One step of a conversation, graded on its own."""
 
     name: Name
     """Its name in the cascade."""
     prompt: str
     """The prompt of this step."""
-    expect: Sequence[ExpectModel] = ()
+    expect: Sequence[ExpectPart] = ()
     """What must hold after it."""
 
 
-class PromptModel(Part):
+class PromptPart(Part):
     """What is asked: a text, or a prompt that an MCP server of the agent has."""
 
     text: str | None = None
@@ -74,7 +74,7 @@ class PromptModel(Part):
         return None
 
 
-class ResourceModel(Part):
+class ResourcePart(Part):
     """A resource of an MCP server of the agent, to be read before the task is asked."""
 
     uri: Name
@@ -88,15 +88,15 @@ class TaskFields(Part):
 
     name: Name
     """Its name in every report."""
-    prompt: Annotated[PromptModel, Short("text")] | None = None
+    prompt: Annotated[PromptPart, Short("text")] | None = None
     """What the agent is asked: a text, or a prompt of an MCP server by its name."""
-    resources: Sequence[Annotated[ResourceModel, Short("uri")]] = ()
+    resources: Sequence[Annotated[ResourcePart, Short("uri")]] = ()
     """Resources of the agent's MCP servers: their text goes before the prompt."""
     images: Texts = ()
     """Pictures or sounds that go with the prompt: files beside the suite."""
-    steps: Sequence[StepModel] = ()
+    steps: Sequence[StepPart] = ()
     """Several prompts in one conversation, in place of `prompt`."""
-    expect: Sequence[ExpectModel] = ()
+    expect: Sequence[ExpectPart] = ()
     """What must hold in the end."""
     dataset: str | None = None
     """A CSV, TSV or JSONL file: one task a row, with its `{column}` values filled in."""
@@ -123,9 +123,9 @@ class TaskFields(Part):
     expected_tool: Name | None = None
     """The tool that a good run calls, for the matrix of `passhat why`; that of `tool_selection` or
     of the one `called` expectation where it is left out."""
-    tool_selection: ToolSelectionModel | None = None
+    tool_selection: ToolSelectionPart | None = None
     """A floor under the choice of the right tool."""
-    budget: BudgetModel = BudgetModel()
+    budget: BudgetPart = BudgetPart()
     """The most that one trial of it may spend."""
 
     def broken_rule(self) -> str | None:
@@ -134,7 +134,7 @@ class TaskFields(Part):
         return None
 
 
-class TaskModel(TaskFields):
+class TaskPart(TaskFields):
     """One thing every system is asked to do."""
 
     system_prompt: str | None = None

@@ -15,8 +15,8 @@ from msgspec import Meta
 
 from passhat.messages import closest, plural
 from passhat.suite.fields import Part, Reads, Short
-from passhat.suite.problems import Path, Problem, did_you_mean, dotted, not_a_text, shown
-from passhat.suite.schema import AgentModel, DefaultsModel, SuiteModel
+from passhat.suite.problems import Path, Problem, did_you_mean, dotted, shown
+from passhat.suite.schema import AgentPart, DefaultsPart, SuitePart
 from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import Tree
 
@@ -46,15 +46,17 @@ OTHER_WORDS = {
     "max_steps": "max_turns",
 }
 
-TYPES: dict[Any, str] = {
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    date: "date",
-    Sequence: "list",
-    Mapping: "dictionary",
+UNIONS = (Union, UnionType)
+TYPES: dict[Any, tuple[type, str]] = {
+    str: (str, "a text"),
+    int: (int, "a valid integer"),
+    float: (float, "a valid number"),
+    bool: (bool, "a valid boolean"),
+    date: (date, "a valid date"),
+    Sequence: (list, "a valid list"),
+    Mapping: (dict, "a valid dictionary"),
 }
-"""The names of types in messages."""
+"""The declared types, what is read for them, and their names in messages."""
 
 LIMITS = {
     "le": (operator.le, "less than or equal to"),
@@ -64,13 +66,13 @@ LIMITS = {
 }
 
 
-def validate(tree: Tree) -> tuple[SuiteModel | None, list[Problem]]:
+def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
     """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
         return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
     reader = _Reader(tree)
-    suite = reader.read(SuiteModel, tree.value, ())
+    suite = reader.read(SuitePart, tree.value, ())
     return (None if reader.problems else suite), reader.problems
 
 
@@ -86,29 +88,30 @@ class _Reader:
 
     def read(self, kind: Any, value: Any, path: Path) -> Any:
         """The value as its declared type says."""
-        notes: Sequence[Any] = ()
-        if get_origin(kind) is Annotated:
-            kind, notes = kind.__origin__, kind.__metadata__
+        notes = kind.__metadata__ if get_origin(kind) is Annotated else ()
+        kind = kind.__origin__ if notes else kind
         for note in notes:
             if isinstance(note, Short) and not isinstance(value, dict):
                 return self._part(kind, {note.key: value}, path, short=True)
-            if isinstance(note, Reads):
-                try:
-                    value = note.function(value)
-                except ValueError as error:
-                    return self._refuse(path, str(error), value)
-        origin = get_origin(kind)
-        if origin in (Union, UnionType):
-            return self._any_of(get_args(kind), value, path)
-        if origin is Literal:
-            return self._word(get_args(kind), value, path)
-        if isinstance(kind, type) and issubclass(kind, Part):
-            return self._part(kind, value, path)
-        return value if kind is Any else self._plain(kind, notes, value, path)
+        try:
+            value = _checked(kind, notes, value)
+        except ValueError as error:
+            return self._refuse(path, str(error), value)
+        origin, inside = get_origin(kind), get_args(kind)
+        if origin in UNIONS:
+            return self._any_of(inside, value, path)
+        if origin is Sequence:
+            return [self.read(inside[0], item, (*path, n)) for n, item in enumerate(value)]
+        if origin is Mapping:
+            return {
+                self.read(inside[0], key, (*path, key)): self.read(inside[1], item, (*path, key))
+                for key, item in value.items()
+            }
+        return self._part(kind, value, path) if _is_part(kind) else value
 
-    def _part(self, kind: type[Part], value: Any, path: Path, *, short: bool = False) -> Any:
-        if not isinstance(value, dict):
-            return self._refuse(path, "should be a valid dictionary", value)
+    def _part(
+        self, kind: type[Part], value: Mapping[str, Any], path: Path, *, short: bool = False
+    ) -> Part | None:
         before, unknown, given = len(self.problems), set(value), {}
         for name, keys in kind.spellings().items():
             key = next((key for key in keys if key in value), None)
@@ -127,24 +130,6 @@ class _Reader:
             self._add(path, broken)
         return part
 
-    def _plain(self, kind: Any, notes: Sequence[Any], value: Any, path: Path) -> Any:
-        origin, inside = get_origin(kind), get_args(kind)
-        if not _has_type(value, origin or kind):
-            if kind is str:
-                return self._add(path, not_a_text(value))
-            return self._refuse(path, f"should be a valid {TYPES[origin or kind]}", value)
-        for note in notes:
-            if isinstance(note, Meta) and (limit := _broken_limit(note, value)) is not None:
-                return self._refuse(path, limit, value)
-        if origin is Sequence:
-            return [self.read(inside[0], item, (*path, n)) for n, item in enumerate(value)]
-        if origin is Mapping:
-            return {
-                self.read(inside[0], key, (*path, key)): self.read(inside[1], item, (*path, key))
-                for key, item in value.items()
-            }
-        return float(value) if kind is float else value
-
     def _any_of(self, options: Sequence[Any], value: Any, path: Path) -> Any:
         """The value as the first of the options that takes it; else the problems of each."""
         if value is None and NoneType in options:
@@ -160,52 +145,65 @@ class _Reader:
                 return found
         return None
 
-    def _word(self, words: Sequence[str], value: Any, path: Path) -> Any:
-        if value in words:
-            return value
-        *others, last = map(repr, words)
-        return self._refuse(path, f"should be {', '.join(others)} or {last}", value)
-
     def _refuse(self, path: Path, message: str, value: Any) -> None:
-        came = "" if isinstance(value, (dict, list)) else f", got {shown(value)}"
-        self._add(path, f"{message}{came}")
+        if not isinstance(value, (dict, list)):
+            hint = ": put it in quotes" if message == "should be a text" else ""
+            message = f"{message}, got {shown(value)}{hint}"
+        self._add(path, message)
 
     def _add(self, path: Path, message: str) -> None:
         self.problems.append(self._tree.problem(path, message))
 
 
-def _has_type(value: Any, kind: Any) -> bool:
-    """Whether a value has a type; true is no integer, and an integer is a number if it fits."""
-    if kind is float and type(value) is int:
-        return abs(value) <= sys.float_info.max
-    return type(value) is {Sequence: list, Mapping: dict}.get(kind, kind)
+def _is_part(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Part)
 
 
-def _broken_limit(limits: Meta, value: Any) -> str | None:
-    """The limit that a value does not keep, in words."""
+def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
+    """The value, apart from what is inside it; ValueError says why it is not right."""
+    for note in notes:
+        if isinstance(note, Reads):
+            value = note.function(value)
+    origin = get_origin(kind)
+    if origin is Literal and value not in get_args(kind):
+        *others, last = map(repr, get_args(kind))
+        raise ValueError(f"should be {', '.join(others)} or {last}")
+    if kind is Any or origin in (Literal, *UNIONS):
+        return value
+    taken, name = TYPES[Mapping if _is_part(kind) else origin or kind]
+    if taken is float and type(value) is int and abs(value) <= sys.float_info.max:
+        value = float(value)
+    if type(value) is not taken:  # true is no integer
+        raise ValueError(f"should be {name}")
+    for note in notes:
+        if isinstance(note, Meta):
+            _check_limits(note, value)
+    return value
+
+
+def _check_limits(limits: Meta, value: Any) -> None:
     for name, (holds, words) in LIMITS.items():
         limit = getattr(limits, name)
         if limit is not None and not holds(value, limit):
-            return f"should be {words} {limit}"
+            raise ValueError(f"should be {words} {limit}")
     noun = "character" if isinstance(value, str) else "item"
     if limits.min_length is not None and len(value) < limits.min_length:
-        return f"should have at least {plural(limits.min_length, noun)}"
+        raise ValueError(f"should have at least {plural(limits.min_length, noun)}")
     if limits.max_length is not None and len(value) > limits.max_length:
-        return f"should have at most {plural(limits.max_length, noun)}"
+        raise ValueError(f"should have at most {plural(limits.max_length, noun)}")
     # As in a JSON Schema, $ is the very end: Python's also matches before a last line break.
     if limits.pattern is not None and not re.search(limits.pattern.replace("$", r"\Z"), value):
-        return f"must be {limits.description}"
-    return None
+        raise ValueError(f"must be {limits.description}")
 
 
 def _unknown_key(part: type[Part], key: str, path: Path) -> str:
-    if part is AgentModel and key in SYSTEM_KINDS:
+    if part is AgentPart and key in SYSTEM_KINDS:
         return (
             f'"{key}" is not a key of {dotted(path)}, which is a model with a task: write '
             f"`{key}:` under systems: (with a name), and what it is asked under tasks:"
         )
     known = list(chain.from_iterable(part.spellings().values()))
-    if part is SuiteModel and key in DefaultsModel.spellings():
+    if part is SuitePart and key in DefaultsPart.spellings():
         return f'"{key}" is not a key of a suite: write it under defaults:, or in a task'
     near = closest(key, [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
     hint = did_you_mean(OTHER_WORDS.get(near, near) if near else key, known)

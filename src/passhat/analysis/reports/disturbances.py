@@ -86,7 +86,7 @@ def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance,
 def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
     """Passes (or scores) of one system: a row for each task, a column for each common round.
 
-    NaN stands for an errored run that is left out.
+    An errored run that is left out is NaN.
     """
     place = _rounds_of(trials)
     counts = np.bincount(trials.task.codes, minlength=len(trials.tasks))
@@ -120,7 +120,7 @@ def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
     gone = np.isin(place + 1, list(rounds))
     if not gone.any() or gone.all():
         rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
-        raise ArgumentError("--drop-rounds", rule, listed(sorted(rounds)))
+        raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     named = f"{'round' if len(rounds) == 1 else 'rounds'} {listed(sorted(rounds))}"
     note = f"{_DROPPED}{named}, {int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
@@ -209,8 +209,8 @@ def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[D
 def _is_sorted(table: Floats) -> bool:
     """Whether the results of every task are in order of size: a sorted file, or counts written out.
 
-    Then the order says nothing about time. (Nor, without start times, is an agent seen that passes
-    every task until it breaks, and none after it.)
+    Then the order says nothing about time. (Without start times this also hides an agent
+    that passes every task until it breaks, and none after that.)
     """
     steps = np.diff(np.nan_to_num(table), axis=1)
     return bool((steps <= 0).all() or (steps >= 0).all())
