@@ -99,9 +99,9 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["said.jsonl"], "say RESULTS, TASK and up to two runs"),
+        (["said.jsonl"], "give RESULTS, TASK and up to two runs"),
         (["said.jsonl", "refund", "x"], "a run is a whole number, got 'x'"),
-        (["said.jsonl", "refund", "1", "2", "3"], "say RESULTS, TASK and up to two runs"),
+        (["said.jsonl", "refund", "1", "2", "3"], "give RESULTS, TASK and up to two runs"),
         (["said.jsonl", "refund", "77"], "the first RUN must be the number of a run"),
         (["said.jsonl", "nobody"], "TASK must be one of"),
     ],

@@ -39,10 +39,10 @@ Part = Literal["system", "model", "server"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check; where it is a `problem`, `text` says what to do about it.
+    """One check; if it is a `problem`, `text` says what to do about it.
 
-    A `note` is a problem of something that a run does without. `code` is what a problem exits with:
-    the suite's own faults exit as `validate` does.
+    A `note` is a problem with something that a run does not need. `code` is the exit code of a
+    problem: errors in the suite exit as `validate` does.
     """
 
     what: str
@@ -54,17 +54,19 @@ class Finding:
 
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
-@click.option("--ask", is_flag=True, help="Ask every model one short question (costs a little).")
+@click.option(
+    "--ask", is_flag=True, help="Ask every model one short question; this costs a little."
+)
 @click.pass_context
 def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
     """See whether SUITE (default: passhat.yml) can run on this machine.
 
-    Keys are looked for, servers are started and asked for their tools, programs are looked up.
-    Nothing is paid for without --ask. Where `passhat run` would replay cassettes, what only a live
-    run needs is noted and is no problem.
+    It looks for keys and programs, starts servers and asks them for their tools. Nothing is paid
+    for without --ask. If `passhat run` would replay cassettes, what only a live run needs is noted
+    and is not a problem.
 
-    Exit codes: 0 ready; 1 there is a problem; 2 the suite itself is at fault: not valid, or naming
-    a program or function that is not here.
+    Exit codes: 0 ready; 1 there is a problem; 2 the suite is not valid, or names a program or
+    function that is not here.
     """
     context.exit(asyncio.run(_examine(suite, ask=ask)))
 
@@ -115,7 +117,7 @@ async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
 
 
 async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Part]]:
-    """What a live run needs, and what kind of thing it is."""
+    """Check what a live run needs, part by part."""
     for system in {p.system.name: p.system for p in suite.pairings}.values():
         for finding in _system(system, suite.directory):
             yield finding, "system"
@@ -157,7 +159,7 @@ def _lacks_http() -> str | None:
 
 
 def _system(system: System, directory: Path) -> Iterator[Finding]:
-    """What can be checked of an agent that is not a model, without running it."""
+    """Check an agent that is not a model, without running it."""
     from passhat.records import CommandSystem, HttpSystem, PythonSystem
 
     what = f"system {system.name}"
@@ -175,7 +177,7 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
 
 
 def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
-    """What the suite names and is missing here; `run` refuses it too."""
+    """A finding on a program or function that the suite names; `run` refuses a missing one too."""
     if reason is None:
         return Finding(what=what, text=fine)
     return Finding(what=what, text=reason, problem=True, code=ExitCode.USAGE)
@@ -202,13 +204,13 @@ async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
 
 def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
-    from passhat.records.providers import LOCAL
+    from passhat.records.providers import is_local
     from passhat.runner.local_model import why_not_here
     from passhat.runner.models.catalog import locate
 
     if model.name == SCRIPTED:
-        return "acts out its script: no key, no network"
-    if model.name.startswith(f"{LOCAL}/"):
+        return "follows its script: no key, no network"
+    if is_local(model.name):
         if reason := why_not_here(model.name, directory):
             raise SuiteError(reason)
         return "runs on this machine: no key, no network"

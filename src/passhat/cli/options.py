@@ -125,7 +125,7 @@ class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some v
 
 
 class SharedOption(click.Option):
-    """An option that the help shows in a section of its own."""
+    """An option that the help shows under the title of its section."""
 
     def __init__(self, *names: Any, section: str, **attributes: Any) -> None:
         super().__init__(*names, **attributes)
@@ -136,7 +136,7 @@ class SectionedCommand(click.Command):
     """A command whose help lists its own options first, then those that it shares."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments; an option of another tool is answered with ours."""
+        """The arguments; the error for an option of another tool names ours."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

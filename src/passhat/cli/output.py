@@ -30,7 +30,7 @@ NARROWEST, WIDEST = 72, 140
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What the user asked for: a format on standard output, or files by their endings."""
+    """Where to write an answer: standard output in a format, or files by their endings."""
 
     format: str | None
     paths_out: tuple[str, ...]

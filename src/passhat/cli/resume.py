@@ -10,28 +10,23 @@ import click
 from passhat.cli.options import SectionedCommand, WholeNumber, output_options
 from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
-from passhat.cli.run_options import (
-    ExecutionOptions,
-    budget_options,
-    execution_options,
-    page_options,
-)
+from passhat.cli.run_options import budget_options, execution_options, page_options
 from passhat.cli.run_output import show_run
+from passhat.journeys.run_request import RunLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from passhat.journeys.executors import Executor
 
-class ResumeOptions(ExecutionOptions):
-    """What a resumed run may be given anew, as the arguments of `resume_run`."""
+
+class ResumeOptions(RunLimits):
+    """What a resumed run may be given again, as the arguments of `resume_run`."""
 
     retry_errors: bool
     changed: bool
-    max_cost: float | None
-    max_tokens: int | None
-    max_minutes: float | None
-    max_calls: int | None
-    concurrency: int | None
+    executor: Executor
+    workers: int
 
 
 @click.command(cls=SectionedCommand)

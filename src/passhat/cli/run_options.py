@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from passhat.cli.options import (
     shared,
     store_option,
 )
-
-if TYPE_CHECKING:
-    from passhat.journeys.executors import Executor
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
@@ -36,13 +33,6 @@ class OptionalValues(SectionedCommand):
         end = args.index("--") if "--" in args else len(args)
         words = [f"{arg}={BARE_VALUES[arg]}" if arg in BARE_VALUES else arg for arg in args[:end]]
         return super().parse_args(ctx, words + args[end:])
-
-
-class ExecutionOptions(TypedDict):
-    """Who runs the trials, as the arguments of `run_suite` and `resume_run`."""
-
-    executor: Executor
-    workers: int
 
 
 page_options = in_order(

@@ -1,4 +1,4 @@
-"""What a run shows: its events while it lasts, then its answer and its exit code."""
+"""What a run shows: its events, then its answer and its exit code."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from passhat.records.ledger import (
     Finished,
     LostAnswer,
     Refused,
+    TrialKey,
 )
 
 MARK_BYTES = 16
@@ -45,7 +46,7 @@ class SentMarks:
     def __init__(self, database: Database, run: Run, session: int | None) -> None:
         self._path = None if session is None else marks_path(database, run, session)
         self._file: int | None = None
-        self._places: dict[tuple[str, str, int], dict[int, int]] = {}
+        self._places: dict[TrialKey, dict[int, int]] = {}
         self._free: list[int] = []
         self._used = 0
 

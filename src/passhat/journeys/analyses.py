@@ -90,7 +90,8 @@ def compare_results(
     """
     from passhat.records import Trials
 
-    sides, held = _sides(results, only)
+    read = results if isinstance(results, Trials) else as_results(results)
+    sides, held = _sides(read, only)
     if len(sides) > 2:
         return rank_results(
             Trials.concat(sides, duplicates=None),
@@ -108,7 +109,7 @@ def compare_results(
         confidence=confidence,
         errors=errors,
         seed=seed,
-        days=_days(results, only, errors),
+        days=_days(read, only, errors),
     )
     if held > len(sides):
         answer = replace(answer, notes=(*answer.notes, _picked(held)))
@@ -268,19 +269,16 @@ def _picked(held: int) -> str:
     )
 
 
-def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
+def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials], int]:
     """The sides of a comparison, and how many agents the results hold."""
-    from passhat.records import Trials
-
-    results = None if isinstance(given, Trials) else as_results(given)
-    if results is not None and len(results.paths) == 2:
+    if isinstance(results, Results) and len(results.paths) == 2:
         parts = [one.trials() for one in results.each()]
         if len(set(only)) == 1 and all(only[0] in part.systems for part in parts):
             parts = [part.where(system=only[0]) for part in parts]
         if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):
             return _told_apart(parts, results), 2
         _refuse_before_and_after(parts, results.duplicates)
-    every = given if isinstance(given, Trials) else trials_of(given)
+    every = trials_of(results)
     trials = choose_systems(every, only)
     names = tuple(dict.fromkeys(only)) or trials.systems
     if len(names) < 2:
@@ -304,12 +302,9 @@ def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) ->
         ) from error
 
 
-def _days(given: ResultsLike, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
+def _days(results: Results | Trials, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
     """How much results vary from day to day, if one of the two is a stored run."""
-    from passhat.records import Trials
-
-    results = None if isinstance(given, Trials) else as_results(given)
-    if results is None or len(results.paths) != 2 or len(set(only)) > 1:
+    if not isinstance(results, Results) or len(results.paths) != 2 or len(set(only)) > 1:
         return None
     return days_between(results, errors)
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from passhat.defaults import STORE
 from passhat.fast_dataclass import dataclass
 from passhat.history import History
-from passhat.journeys.results import Results, ResultsLike, as_results, renamed
+from passhat.journeys.results import (
+    Results,
+    ResultsLike,
+    as_results,
+    renamed,
+    renamed_transcripts,
+)
 from passhat.records import Trials
 
 if TYPE_CHECKING:
@@ -45,12 +51,11 @@ def keep_results(
     from passhat.history import Checkout
 
     read = as_results(results)
-    trials, said = read.with_transcripts() if transcripts else (read.trials(), {})
+    trials, said = read.with_transcripts(wanted=transcripts)
     with History.open(store) as history:
         name, why = _agent_name(history, suite, trials, read)
         if name is not None:
-            trials = renamed(trials, name)
-            said = {(name, task, trial): text for (_, task, trial), text in said.items()}
+            trials, said = renamed(trials, name), renamed_transcripts(said, name)
         run = history.start_run(
             suite or ("standard input" if read.paths[0] == "-" else Path(read.paths[0]).stem),
             checkout=Checkout(commit=commit, branch=branch),

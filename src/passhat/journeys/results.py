@@ -87,19 +87,13 @@ class Results:
 
     def trials(self) -> Trials:
         """Every trial of all the paths."""
+        return self.with_transcripts(wanted=False)[0]
+
+    def with_transcripts(self, *, wanted: bool = True) -> tuple[Trials, Transcripts]:
+        """Every trial, and the transcripts if they are `wanted`."""
         from passhat.records import Trials
 
-        tables = [part.read(transcripts=False)[0] for part in self._parts()]
-        whole = tables[0]
-        if len(tables) > 1:
-            whole = Trials.concat(tables, duplicates=self.duplicates)
-        return self._chosen(whole)
-
-    def with_transcripts(self) -> tuple[Trials, Transcripts]:
-        """Every trial, with what was said in each."""
-        from passhat.records import Trials
-
-        found = [part.read(transcripts=True) for part in self._parts()]
+        found = [part.read(transcripts=wanted) for part in self._parts()]
         whole, said = found[0]
         if len(found) > 1:
             said = {key: text for _, texts in found for key, text in texts.items()}
@@ -238,9 +232,7 @@ class Results:
             trials = history.trials(self.noted(found).run)
             said = all_transcripts(history, found.run) if transcripts else {}
         if len(self.names) == 1 and len(trials.systems) == 1:
-            (old,), new = trials.systems, self.names[0]
-            said = {(new if s == old else s, t, n): text for (s, t, n), text in said.items()}
-            trials = renamed(trials, new)
+            return renamed(trials, self.names[0]), renamed_transcripts(said, self.names[0])
         return trials, said
 
     def named_run(self) -> NamedRun | None:
@@ -333,6 +325,11 @@ def renamed(trials: Trials, name: str) -> Trials:
     from passhat.records import Labels
 
     return replace(trials, system=Labels((name,), trials.system.codes))
+
+
+def renamed_transcripts(transcripts: Transcripts, name: str) -> Transcripts:
+    """The transcripts of one agent under another name."""
+    return {(name, task, trial): text for (_, task, trial), text in transcripts.items()}
 
 
 def is_store(path: str) -> bool:

@@ -65,11 +65,11 @@ def conclude(
     report = _report(suite, trials)
     reasons = _trial_reasons(suite, result, opened)
     doubts = (*_perhaps_paid(result), *_judge_notes(suite, result, opened))
+    coverage = _coverage(result, coverage_threshold)
+    covered = () if coverage is None else (coverage.sentence,)
     opened.keep_notes(doubts)
     answer = RunAnswer(
-        report=replace(
-            report, notes=(*report.notes, *notes, *doubts, *_covered(result, coverage_threshold))
-        ),
+        report=replace(report, notes=(*report.notes, *notes, *doubts, *covered)),
         trials=trials,
         verdicts=verdicts,
         recoveries=_recoveries(suite, trials, confidence),
@@ -89,7 +89,7 @@ def conclude(
         store=opened.name or None,
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
-        coverage=_coverage(result, coverage_threshold),
+        coverage=coverage,
         cause=_cause(trials, result, opened),
         more_runs=opened.more_runs,
     )
@@ -117,11 +117,6 @@ def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
 
     causes = explain(trials, opened.transcripts(result.trials)).causes
     return causes[0].sentence if causes else None
-
-
-def _covered(result: RunResult, threshold: float | None) -> Iterator[str]:
-    if (coverage := _coverage(result, threshold)) is not None:
-        yield coverage.sentence
 
 
 def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None:
@@ -230,9 +225,7 @@ def _judge_notes(suite: Suite, result: RunResult, opened: RunStore) -> Iterator[
 
 def _expectations(suite: Suite) -> Iterator[Expectation]:
     for task in suite.tasks:
-        yield from task.expect
-        for step in task.steps:
-            yield from step.expect
+        yield from task.expectations()
 
 
 def _trial_reasons(suite: Suite, result: RunResult, store: RunStore) -> Reasons:

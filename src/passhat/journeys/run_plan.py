@@ -61,7 +61,7 @@ def plan_run(
 ) -> RunPlan:
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     path, loaded = load(suite)
-    return plan_of(prepare(loaded, RunRequest(suite=path, **terms), store=store))
+    return plan_of(prepare(loaded, RunRequest.of(path, terms, None), store=store))
 
 
 def plan_lines(plan: RunPlan) -> Iterator[str]:
@@ -194,11 +194,11 @@ def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, fl
 
 def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:
     from passhat.records import SCRIPTED
-    from passhat.records.providers import LOCAL, PROVIDERS
+    from passhat.records.providers import PROVIDERS, is_local
     from passhat.runner.models.catalog import provider_of
     from passhat.runner.models.prices import pricing
 
-    free = model.name == SCRIPTED or model.name.startswith(f"{LOCAL}/")
+    free = model.name == SCRIPTED or is_local(model.name)
     if free and model.prices is None:
         return lambda usage: 0.0
     provider = provider_of(model)

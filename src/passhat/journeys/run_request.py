@@ -16,26 +16,28 @@ from passhat.suite.fault_variants import vary
 if TYPE_CHECKING:
     from passhat.records import Budget, Pairing, Suite
 
-FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes", "max_calls"})
-"""Options that a resumed run may be given again: how fast and how far it goes, not what runs."""
 
+class RunLimits(TypedDict, total=False):
+    """How fast and how far a run goes; None leaves it to the suite."""
 
-class RunTerms(TypedDict, total=False):
-    """The arguments of `run_suite` that say what is run: the fields of a RunRequest but `suite`."""
-
-    only: tuple[str, ...]
-    tasks: tuple[str, ...]
-    tags: tuple[str, ...]
-    runs: int | None
-    seed: int | None
-    require: tuple[str, ...]
-    until_settled: bool
-    coverage_threshold: float | None
+    concurrency: int | None
     max_cost: float | None
     max_tokens: int | None
     max_minutes: float | None
     max_calls: int | None
-    concurrency: int | None
+
+
+class RunTerms(RunLimits, total=False):
+    """What to run and what to demand; None and empty leave it to the suite."""
+
+    only: Sequence[str]
+    tasks: Sequence[str]
+    tags: Sequence[str]
+    runs: int | None
+    seed: int | None
+    require: Sequence[str]
+    until_settled: bool
+    coverage_threshold: float | None
     cassette: str | None
     servers: str | None
     allow_drift: bool
@@ -76,8 +78,17 @@ class RunRequest:
     @property
     def identity(self) -> dict[str, Any]:
         """What two starts of the same run have in common, as JSON values."""
-        left_out = FREE | set(self.interface)
+        left_out = {*RunLimits.__annotations__, *self.interface}
         return {name: value for name, value in self.to_json().items() if name not in left_out}
+
+    @classmethod
+    def of(cls, suite: str, terms: RunTerms, interface: Mapping[str, Any] | None) -> RunRequest:
+        """A request from the arguments of `run_suite`; a lone text counts as a list of one."""
+        given: dict[str, Any] = {**terms}
+        for name in ("only", "tasks", "tags", "require"):
+            value = given.get(name, ())
+            given[name] = (value,) if isinstance(value, str) else tuple(value)
+        return cls(suite=suite, interface=interface or {}, **given)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads again."""
@@ -176,6 +187,6 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
 
 
 def _budget(budget: Budget, request: RunRequest) -> Budget:
-    limits = ("max_cost", "max_tokens", "max_minutes", "max_calls")
-    given = {name: getattr(request, name) for name in limits}
-    return replace(budget, **{name: value for name, value in given.items() if value is not None})
+    names = [one.name for one in fields(budget)]
+    given = {name: getattr(request, name) for name in names if getattr(request, name) is not None}
+    return replace(budget, **given)

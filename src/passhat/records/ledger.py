@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from passhat.fast_dataclass import dataclass
 from passhat.records.trial import Trial
 
-CallKey = tuple[str, str, int, int]
-"""Which call of a run: its system, its task, its trial, and the step in that trial."""
+TrialKey = tuple[str, str, int]
+"""Which trial of a run: its system, its task, and its number."""
+
+
+class CallKey(NamedTuple):
+    """Which call of a run: its system, its task, its trial, and the step in that trial."""
+
+    system: str = ""
+    task: str = ""
+    trial: int = 0
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +34,11 @@ class Ticket:
     task: str
     trial: int
     stamp: str | None = None
+
+    @property
+    def key(self) -> TrialKey:
+        """The trial that is to be run."""
+        return self.system, self.task, self.trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,62 +61,54 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CallEntry:
-    """An entry on one call: which call it is about."""
-
-    system: str
-    task: str
-    trial: int
-    step: int
-
-    @property
-    def call(self) -> CallKey:
-        return self.system, self.task, self.trial, self.step
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallIntent(_CallEntry):
+class CallIntent:
     """The intent to make a paid call, written before the call is sent.
 
     If the call is sent and no answer follows, the process died or gave up while the call was on
     the wire: perhaps it was paid, and cost at most `most`.
     """
 
+    call: CallKey
     request: str
     most: Amount = Amount()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(_CallEntry):
+class Refused:
     """A call that costs nothing: it brought an error instead of an answer, or was never sent."""
+
+    call: CallKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LostAnswer(_CallEntry):
+class LostAnswer:
     """A call that was sent, and whose answer was lost on its way: perhaps paid, at most `most`.
 
     Its intent stays open, because the call is made again.
     """
 
+    call: CallKey
     most: Amount = Amount()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedCall(_CallEntry):
+class AcceptedCall:
     """A call that the provider works on in the background, and the name of its answer there."""
 
+    call: CallKey
     remote: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer(_CallEntry):
+class Answer:
     """One paid-for exchange of a trial: of a model, a tool, or a whole agent.
 
-    `step` counts the exchanges of a trial from 0; `request` is the hash of what was asked;
-    `reply` is the JSON of what came back; `spent` what it cost. `found` is set if the call was
+    The steps of `call` count the exchanges of a trial from 0. `request` is the hash of what was
+    asked, `reply` the JSON of what came back, `spent` what it cost. `found` is set if the call was
     lost in a crash and the provider still had its answer.
     """
 
+    call: CallKey
     request: str
     reply: bytes
     spent: Amount = Amount(cost=0.0)
@@ -117,6 +124,34 @@ class Finished:
     transcript: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A ticket that a worker has claimed, and what earlier workers left for it.
+
+    `cut_short` says that one had it before and did not finish; `remotes` are the provider's names
+    for answers to the calls that it lost, by step.
+    """
+
+    ticket: Ticket
+    answers: Mapping[int, Answer]
+    remotes: Mapping[int, str]
+    cut_short: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardState:
+    """How many tickets are ready and under way, and how many trials living workers run at once.
+
+    `stopped` says why nothing new starts, where something prevents it.
+    """
+
+    ready: int
+    leased: int
+    workers: int
+    hands: int
+    stopped: str | None
+
+
 Entry = Ticket | CallIntent | Refused | LostAnswer | AcceptedCall | Answer | Finished
 """One line of the ledger. A Ticket means that its trial was launched."""
 
@@ -130,8 +165,8 @@ def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
 
     A statement of SQL changes a row once; an intent and its withdrawal need two statements.
 
-    >>> asked = CallIntent(system="a", task="t", trial=0, step=0, request="x")
-    >>> refused = Refused(system="a", task="t", trial=0, step=0)
+    >>> asked = CallIntent(call=CallKey("a", "t"), request="x")
+    >>> refused = Refused(call=CallKey("a", "t"))
     >>> [len(part) for part in one_entry_a_call([asked, refused, asked])]
     [1, 1, 1]
     """

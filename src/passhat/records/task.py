@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
@@ -108,6 +108,12 @@ class Task:
     expected_tool: str | None = None
     server_prompt: ServerPrompt | None = None
     resources: tuple[ServerResource, ...] = ()
+
+    def expectations(self) -> Iterator[Expectation]:
+        """What is expected of the task and of each of its steps."""
+        yield from self.expect
+        for step in self.steps:
+            yield from step.expect
 
     @property
     def right_tool(self) -> str | None:

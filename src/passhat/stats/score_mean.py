@@ -46,7 +46,7 @@ _Answer = tuple[Interval, str, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scores:
-    """Runs, scores and dispersion: within-task variance as a share of a coin flip's."""
+    """Runs, scores and dispersion: the variance within tasks as a share of that of coin flips."""
 
     runs: Floats
     totals: Floats
@@ -210,7 +210,7 @@ def _default(scores: _Scores) -> _Answer:
 
 
 def _run_noise(scores: _Scores) -> Floats:
-    """The unbiased variance of the mean over new runs, tasks of one run taken at the full room."""
+    """The unbiased variance of the mean over new runs; tasks of one run get the mean of others."""
     room = scores.means * (1 - scores.means)
     shortfall = np.maximum(1 - scores.dispersion / scores.runs, 0.0)
     twice = shortfall > 0
