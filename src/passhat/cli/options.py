@@ -225,9 +225,9 @@ def stored_runs_options(*, last: int, least: int) -> Decorator:
     return in_order(
         click.argument("suite", required=False),
         store_option("The history store to read."),
-        click.option("--branch", metavar="NAME", help="Runs of this branch only."),
+        click.option("--branch", metavar="NAME", help="Stored runs of this branch only."),
         click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
-        click.option("--last", type=newest, default=last, help="How many of the newest runs."),
+        click.option("--last", type=newest, default=last, help="How many stored runs."),
         confidence_option,
     )
 
