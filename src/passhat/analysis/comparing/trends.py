@@ -135,7 +135,7 @@ class SystemTrend(Displayed):
 
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
-        # Drawing is loaded by those who draw.
+        # Imported only to draw.
         from passhat.analysis.comparing.plots import plot_trend
 
         return plot_trend(

@@ -96,8 +96,8 @@ def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) 
     made, unmade = plural(subject.runs, "run"), plural(left, "run")
     if best.word == worst.word != "UNDECIDED":
         sentence = (
-            f"{opening(gate, now.system, best.word)} after {made}: whatever the {unmade} not made "
-            "had brought, the verdict would be the same."
+            f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
+            f"whatever the {unmade} not made had shown."
         )
         whole = subject.runs + left
         return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
