@@ -1,4 +1,4 @@
-"""What a run is asked for, and what is kept of it so that it can be resumed."""
+"""A request to run a suite, and how it is stored so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def chosen_pairings(pairings: Sequence[Pairing], request: RunRequest) -> tuple[P
 
 
 def _chosen(pairing: Pairing, names: Sequence[str], patterns: Sequence[str]) -> Pairing | None:
-    """The pairing as far as patterns choose it: all of it, or single runs such as `refund #3`."""
+    """The part of a pairing that patterns choose: all of it, or single runs like `refund #3`."""
     whole = [p for p in patterns if p in names or not ROW.fullmatch(p)]
     if whole and _matches(names, whole):
         return pairing
