@@ -136,7 +136,7 @@ def _mark(run: Run) -> Hashable:
 
 
 def judge_run(history: History, run: Run) -> Verdicts | None:
-    """The verdicts on a stored run by its own gates; None without any, or if they need other runs."""
+    """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
     require = gates_of(run)
     if not require or run.status != "finished":
         return None
