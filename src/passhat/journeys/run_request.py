@@ -14,6 +14,7 @@ from passhat.messages import one_of_rule
 from passhat.suite.fault_variants import vary
 
 if TYPE_CHECKING:
+    from passhat.journeys.executors import Executor
     from passhat.records import Budget, Pairing, Suite
 
 
@@ -25,6 +26,15 @@ class RunLimits(TypedDict, total=False):
     max_tokens: int | None
     max_minutes: float | None
     max_calls: int | None
+
+
+class ResumeTerms(RunLimits, total=False):
+    """How a run is resumed."""
+
+    retry_errors: bool
+    changed: bool
+    executor: Executor
+    workers: int
 
 
 class RunTerms(RunLimits, total=False):
