@@ -279,11 +279,13 @@ def _sums_over(
 ) -> Iterator[tuple[NDArray[np.intp], SumLaw]]:
     """The laws of suites with the same period; those with whole lattices of a length together."""
     spectrum = _spectrum(cells, k, steps, period)
-    lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
     alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
-    taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
-    spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
-    lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
+    lattice = np.zeros(len(alive), dtype=np.int64)
+    if alive.any():
+        lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
+        taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+        spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
+        lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
         whole, points, found = length or period, length or _POINTS, spectrum[kept]
