@@ -27,7 +27,7 @@ ALLOWED = {
     "over {len(rates)} runs",
     "over {len(values)} runs",
     "over {len(trend.points)} runs",
-    "{len(texts)} transcripts do not fit",
+    "{len(texts)} transcripts for",
     '"1 task has" if count == 1',
     "of the {len(self.offered)} tools",
 }

@@ -117,6 +117,8 @@ def test_errors_are_one_sentence_that_helps(folder: Path):
             client.call_tool("explain_failures", {"task": "refnd"}),
             client.call_tool("judge_gate", {"require": "pas^3 >= 0.8"}),
             client.call_tool("get_report", {"run": "../../../etc/passwd"}),
+            client.call_tool("get_report", {"system": "bto"}),
+            client.call_tool("diff_trials", {"task": "refund", "trial": 99}),
         ]
         answers = [await one for one in wrong]
         assert all(answer.is_error for answer in answers)
@@ -125,12 +127,14 @@ def test_errors_are_one_sentence_that_helps(folder: Path):
     texts = talk(folder, mistakes)
     assert "did you mean refund?" in texts[1]
     assert 'did you mean "pass^3"?' in texts[2]
+    assert "system must be one of bot (did you mean bot?), got 'bto'" in texts[4]
+    assert "trial must be the number of a run: 1, 2, 3" in texts[5]
     assert all("Traceback" not in text for text in texts)
 
 
 def test_what_others_wrote_is_fenced_cut_and_cannot_steer(tools: PasshatTools):
     text = tools.read_trial("refund", 1)
-    mark = re.match(r"What stands between the marks (\w+) was written by", text)[1]
+    mark = re.match(r"What is between the marks (\w+) was written by", text)[1]
     assert text.index(f"<<<{mark}") < text.index("Ignore all previous") < text.index(f"{mark}>>>")
     assert "\x1b" not in text
     assert "Ignore all" not in tools.get_report()
@@ -155,7 +159,7 @@ def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: PasshatTool
     (tools.folder / "results.csv").write_text("task,passed\na,true\na,false\nb,true\nb,true\n")
     assert "reliability@" in tools.get_report("results.csv")
     (tools.folder / "link.csv").symlink_to("/etc/hostname")
-    with pytest.raises(InputError, match="lies outside the folder"):
+    with pytest.raises(InputError, match="is outside the folder"):
         tools.get_report("link.csv")
     with pytest.raises(HistoryError, match="no run"):
         tools.get_report("../results.csv")
@@ -174,7 +178,7 @@ def test_of_runs_with_several_agents_one_is_named(tmp_path):
     tools = PasshatTools(store=str(tmp_path / "history.db"), folder=tmp_path)
     said = " ".join(tools.compare_runs("new.jsonl", "old.jsonl", system="falling").split())
     assert "falling (new.jsonl) is worse than falling (old.jsonl)" in said
-    with pytest.raises(InputError, match=r"new.jsonl holds several agents \(steady, falling\)"):
+    with pytest.raises(InputError, match="both results hold steady, falling"):
         tools.compare_runs("new.jsonl", "old.jsonl")
-    with pytest.raises(InputError, match="name one with `system`"):
+    with pytest.raises(InputError, match="a plan is made from one agent; there are 2"):
         tools.plan_runs("new.jsonl")

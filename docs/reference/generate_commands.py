@@ -45,7 +45,7 @@ A command that says nothing else exits with 0 or 2. What went wrong is said on s
 def page_text() -> str:
     """The whole page."""
     context = click.Context(main, info_name="passhat", **main.context_settings)
-    rows = (f"| [{name}](#passhat-{name}) | {what} |\n" for name, (_, what) in COMMANDS.items())
+    rows = (f"| [{name}](#passhat-{name}) | {what} |\n" for name, what in COMMANDS.items())
     told = (part for command, own in _commands(main, context) for part in _told(command, own))
     return f"{TOP}{''.join(rows)}{EXIT_CODES}{''.join(told)}"
 

@@ -8,7 +8,6 @@ import pytest
 from passhat.analysis.planning.simulate import simulate
 from passhat.history import Checkout, History
 from passhat.ingest import read_with_transcripts
-from passhat.journeys.history_files import Log, keep_logs
 from passhat.records import Outcome, Source, Trial
 
 SYSTEMS = {"careful": 0.9, "hasty": 0.6}
@@ -187,7 +186,11 @@ def test_a_log_is_seen_with_its_transcripts_and_no_payload_in_them_runs(
     rows = [{"task": str(n), "trial": 1, "passed": True, "output": t} for n, t in enumerate(corpus)]
     trials, said = read_with_transcripts(json.dumps(rows).encode())
     path = tmp_path / "logs.db"
-    keep_logs([Log(name="log", written=None, trials=trials, transcripts=said)], path)
+    with History.open(path) as history:
+        run = history.start_run("log")
+        history.add_trials(run, trials)
+        history.add_transcripts(run, said)
+        history.finish_run(run)
     site = serve_site(path)
     page = visit(site, "/runs")
     for number in range(0, len(corpus), 10):

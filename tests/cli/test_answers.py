@@ -51,7 +51,7 @@ def test_two_sides_never_go_by_the_same_name(call, here):
         found = json.loads(call("compare", *paths, "--json").stdout)
         assert (found["first"], found["second"]) == names
     done = call("compare", "a/run.jsonl", "--only", "agent", "--only", "agent")
-    assert "comparing needs two agents; there is only one, agent" in done.stderr
+    assert "comparing needs two agents; there is only 'agent'" in done.stderr
 
 
 def test_a_pair_that_was_picked_from_more_is_said_to_be_one_of_several(call, files):
@@ -72,7 +72,7 @@ def test_more_than_two_agents_are_ranked_and_that_is_said(call, files):
 def test_one_agent_cannot_be_compared(call, files):
     done = call("compare", "new.jsonl")
     assert done.exit_code == 2
-    assert "comparing needs two agents; there is only one, new" in done.stderr
+    assert "comparing needs two agents; there is only 'new'" in done.stderr
 
 
 def test_agents_are_ranked_by_the_metric_asked_for(call, files):
@@ -86,7 +86,7 @@ def test_agents_are_ranked_by_the_metric_asked_for(call, files):
 def test_a_metric_that_cannot_be_ranked_by_is_refused(call, files):
     done = call("rank", "all.jsonl", "--by", "luck")
     assert done.exit_code == 2
-    assert "metric must be mean_score, pass^k or pass@k such as pass^3, got 'luck'" in done.stderr
+    assert "--by must be mean_score, pass^k or pass@k such as pass^3, got 'luck'" in done.stderr
 
 
 def test_a_plan_needs_no_results(call):
@@ -123,7 +123,7 @@ def test_a_reference_that_cannot_be_read_as_the_results_are_names_the_way_out(ca
     told = ("own.csv", "--task", "question", "--against", "all.jsonl")
     done = call("profile", *told)
     assert done.exit_code == 2
-    assert "Reading options hold for RESULTS and REFERENCE alike" in done.stderr
+    assert "Reading options apply to RESULTS and REFERENCE alike" in done.stderr
     convert = re.search(r"passhat (convert own.csv --task question -o mine.jsonl)", done.stderr)[1]
     assert call(*convert.split()).exit_code == 0
     assert call("profile", "mine.jsonl", "--against", "all.jsonl").exit_code == 0
@@ -160,15 +160,17 @@ def test_simulated_trials_are_the_librarys(call, here):
         (["simulate", "--rate", "x=high"], "--rate must be a share or AGENT=SHARE, got 'x=high'"),
         (["simulate", "--rate", "a=0.3", "--rate", "a=0.4"], "--rate must name each agent once"),
         (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
-        (["simulate", "-o", "x.xlsx"], "path must end in .jsonl, .csv, .tsv, .parquet"),
+        (["simulate", "-o", "x.xlsx"], "FILE must end in .jsonl, .csv, .tsv, .parquet"),
         (["simulate", "-o", "no/such.csv"], "No such file or directory"),
         (["plan", "--max-cost", "3"], "--cost-per-run must be given with --max-cost"),
         (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
         (["rank", "one.csv"], "must hold at least two systems to rank"),
-        (
-            ["profile", "one.csv"],
-            "there is only one: say which agents it stands among with --against REFERENCE",
-        ),
+        (["profile", "one.csv"], "name others to compare it with, --against REFERENCE"),
+        (["compare", "one.csv"], "comparing needs two agents; there is only 'one'"),
+        (["gate", "one.csv", "-r", "pass^3"], '--require must read like "pass^3 >= 0.8"'),
+        (["report", "one.csv", "--name", "a", "--name", "b"], "--name must name one agent for"),
+        (["diff", "one.csv", "a"], "no failed run of task a has a transcript to compare"),
+        (["history", "show", "latest"], "history.db: no history here yet"),
     ],
 )
 def test_bad_input_is_one_message_and_exit_code_2(call, here, arguments, message):

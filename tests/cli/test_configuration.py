@@ -58,15 +58,36 @@ def test_a_store_lies_beside_the_file_that_names_it(log, call, monkeypatch):
     assert json.loads(call("report", "latest", "--json").stdout)["systems"]
 
 
+def test_the_store_before_a_subcommand_wins_over_the_configured_one(log, call):
+    (log / "passhat.toml").write_text("columns = {task = 'question', passed = 'ok'}\n")
+    assert call("history", "--store", "mine.db", "add", "log.csv", "--suite", "s").exit_code == 0
+    (log / "passhat.toml").write_text("store = 'other.db'\n")
+    assert call("history", "--store", "mine.db", "list").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["trend", "flaky", "mcp", "merge", "run", "resume", "report"])
+def test_the_configured_store_is_the_default_wherever_there_is_the_option(here, command):
+    from passhat.cli.configuration import configured_defaults
+
+    (here / "passhat.toml").write_text("store = 'kept.db'\nconfidence = 0.8\n")
+    found = configured_defaults(here)
+    assert found[command]["store"] == str(here / "kept.db")
+    assert found["flaky"]["confidence"] == 0.8
+    assert "store" not in found["repeat"]
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("confidense = 0.9", "'confidense' is not a key of passhat. Did you mean 'confidence'?"),
+        (
+            "confidense = 0.9",
+            "'confidense' is not a key that passhat knows. Did you mean",
+        ),
         ("confidence = 95", "confidence must lie strictly between 0 and 1, got 95"),
         ("k = ['two']", "k must be whole numbers, such as [1, 2, 4]"),
         (
             "columns = {tsak = 'q'}",
-            "'tsak' is not a key of columns of passhat. Did you mean",
+            "'tsak' is not a column that passhat knows. Did you mean",
         ),
         ("gates = 'pass^3 >= 1'", "gates must be a list of demands"),
         ("store = 3", "store must be a path or an address, got 3"),

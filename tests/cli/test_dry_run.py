@@ -73,5 +73,5 @@ def test_earlier_runs_know_better_than_rules_of_thumb(suite, call):
     )
     assert call("run").exit_code == 0
     cost = plan(call, "--runs", "100")["cost"]
-    assert cost["how"] == "as 30 earlier trials were paid"
+    assert cost["how"] == "from the cost of 30 earlier trials"
     assert 100 < cost["low"] < 200 < cost["high"] < 300

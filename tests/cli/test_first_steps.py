@@ -23,8 +23,8 @@ gates: [pass@1 >= 0.5]
 def test_the_latest_run_of_no_history_is_answered_with_how_to_begin_one(call, command):
     told = call(command, "latest")
     assert told.exit_code == 2
-    assert "no run is kept here yet" in told.stderr
-    assert "`passhat run` begins a history" in told.stderr
+    assert "no history here yet" in told.stderr
+    assert "`passhat run` or `passhat history add` starts one" in told.stderr
 
 
 def test_a_run_of_the_history_is_judged_by_the_gates_of_the_suite_in_the_folder(suite, call):

@@ -27,7 +27,7 @@ def test_help_of_every_command_is_plain_text_within_100_columns(path):
 
 def test_the_table_of_commands_says_what_each_is_for():
     listed = CliRunner().invoke(main, ["--help"]).output
-    for name, (_, purpose) in COMMANDS.items():
+    for name, purpose in COMMANDS.items():
         assert name in listed
         assert purpose.endswith((".", "?"))
 

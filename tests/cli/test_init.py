@@ -84,7 +84,7 @@ def test_beside_a_suite_only_what_was_asked_for_is_written(here: Path, options, 
     (here / "passhat.yml").write_text("name: mine\n")
     done = call(init, *options)
     assert done.exit_code == 0, done.exception
-    assert "left passhat.yml as it is (--force writes it anew)" in done.stderr
+    assert "left passhat.yml as it is (--force overwrites it)" in done.stderr
     written = {str(path) for path in Path().rglob("*") if path.is_file()}
     assert written == {"passhat.yml", file}
     assert Path("passhat.yml").read_text() == "name: mine\n"

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import passhat
-from passhat.cli import COMMANDS
+from passhat.cli import COMMANDS, main
 
 HEAVY = ("numpy", "scipy", "rich", "jinja2", "msgspec", "pydantic", "polars", "ruamel", "mcp")
 SLOW = ("scipy.stats", "pandas", "polars", "pyarrow", "pydantic", "mcp", "httpx2", "sqlalchemy")
@@ -103,13 +103,10 @@ def test_a_run_loads_no_numbers_before_its_first_trial(tmp_path, monkeypatch):
 
 
 def test_every_command_of_the_table_is_there_and_has_a_sentence():
-    import importlib
-
     import click
 
-    for name, (place, sentence) in COMMANDS.items():
-        module, attribute = place.split(":")
-        command = getattr(importlib.import_module(module), attribute)
+    for name, sentence in COMMANDS.items():
+        command = main.get_command(click.Context(main), name)
         assert isinstance(command, click.Command)
         assert sentence.endswith((".", "?"))
         assert command.help, name

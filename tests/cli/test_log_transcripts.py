@@ -91,7 +91,7 @@ def test_transcripts_without_a_page_are_not_asked_for_in_silence(call, here, com
 
 def test_history_keeps_what_a_log_says_unless_it_is_told_not_to(call, here):
     kept = call("history", "add", str(LOG), "--suite", "with")
-    assert "kept 25 trials" in kept.stderr
+    assert "stored 25 trials" in kept.stderr
     assert "with 25 transcripts" in kept.stderr
     assert "transcripts" not in call("history", "add", str(LOG), "--no-transcripts").stderr
     with History.open(here / ".passhat" / "history.db", read_only=True) as history:

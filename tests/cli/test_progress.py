@@ -90,7 +90,7 @@ def test_a_resumed_run_begins_where_it_was_and_reckons_with_new_trials_only():
 
 def test_a_busy_provider_is_named(started):
     feed(started, Retry(system="gpt-5", attempt=1, wait=2.0, reason="429"))
-    assert started.details()[-1] == "gpt-5 is busy: asked again in 2 s"
+    assert started.details()[-1] == "gpt-5 is busy: next try in 2 s"
 
 
 def test_lines_are_neither_too_many_nor_too_few(capsys, monkeypatch):

@@ -148,7 +148,7 @@ def test_no_secret_reaches_the_cassette(keyed, here):
 
 def test_cassettes_come_first_unless_a_live_run_is_asked_for(recorded, call):
     done = call("run")
-    assert "replay (cassettes are there; --live asks the models)" in done.stderr
+    assert "replay (there are cassettes; --live calls the models)" in done.stderr
     assert "; live; run " in call("run", "--live").stderr
 
 

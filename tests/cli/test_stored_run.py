@@ -71,7 +71,7 @@ def test_a_run_that_is_not_there_is_named(call, store):
 def test_a_log_is_kept_under_its_own_name_and_the_way_to_one_suite_is_said(call, here):
     (here / "monday.csv").write_text("task,trial,passed\nt,1,1\nt,2,0\n")
     told = call("history", "add", "monday.csv")
-    assert told.stderr.startswith("kept 2 trials as run ")
+    assert told.stderr.startswith("stored 2 trials as run ")
     assert " of suite monday" in told.stderr
     assert "--suite NAME" in told.stderr
     named = call("history", "add", "monday.csv", "--suite", "support")

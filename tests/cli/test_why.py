@@ -99,11 +99,11 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["said.jsonl"], "say RESULTS, TASK and up to two runs"),
+        (["said.jsonl"], "give RESULTS, TASK and up to two runs"),
         (["said.jsonl", "refund", "x"], "a run is a whole number, got 'x'"),
-        (["said.jsonl", "refund", "1", "2", "3"], "say RESULTS, TASK and up to two runs"),
+        (["said.jsonl", "refund", "1", "2", "3"], "give RESULTS, TASK and up to two runs"),
         (["said.jsonl", "refund", "77"], "the first RUN must be the number of a run"),
-        (["said.jsonl", "nobody"], "task must be one of"),
+        (["said.jsonl", "nobody"], "TASK must be one of"),
     ],
 )
 def test_diff_refuses_what_it_cannot_show(call, log, words, message):

@@ -11,6 +11,7 @@ from passhat.records.ledger import (
     Amount,
     Answer,
     CallIntent,
+    CallKey,
     Finished,
     LostAnswer,
     Refused,
@@ -25,19 +26,17 @@ def ticket(number: int, *, trial: int, stamp: str | None = None) -> Ticket:
 
 
 def answer(trial: int, step: int) -> Answer:
-    return Answer(
-        system="agent", task="refund", trial=trial, step=step, request="ab", reply=b'{"n": 1}'
-    )
+    return Answer(call=CallKey("agent", "refund", trial, step), request="ab", reply=b'{"n": 1}')
 
 
 def asked(trial: int, step: int, *, cost: float | None) -> CallIntent:
     return CallIntent(
-        system="agent", task="refund", trial=trial, step=step, request="x", most=Amount(cost=cost)
+        call=CallKey("agent", "refund", trial, step), request="x", most=Amount(cost=cost)
     )
 
 
 def refused(trial: int, step: int) -> Refused:
-    return Refused(system="agent", task="refund", trial=trial, step=step)
+    return Refused(call=CallKey("agent", "refund", trial, step))
 
 
 def finished(order: Ticket, outcome: Outcome = Outcome.PASSED, **more: str) -> Finished:
@@ -139,7 +138,7 @@ def test_marks_are_removed_with_the_last_call_that_is_under_way(tmp_path):
 
 def test_calls_given_up_are_remembered_by_later_starts(journal):
     memory = MemoryJournal()
-    lost = LostAnswer(system="agent", task="refund", trial=1, step=0, most=Amount(cost=0.25))
+    lost = LostAnswer(call=CallKey("agent", "refund", 1, 0), most=Amount(cost=0.25))
     for ledger in (memory, journal):
         ledger.write([ticket(0, trial=0), asked(0, 0, cost=1.0), finished(ticket(0, trial=0))])
         ledger.write([asked(1, 0, cost=0.25), lost, replace(answer(1, 0), found=True)])
@@ -155,7 +154,7 @@ def test_an_intent_that_is_withdrawn_in_the_same_batch_leaves_nothing(journal):
 
 
 def test_an_answer_in_preparation_is_remembered_until_it_is_there(journal):
-    accepted = AcceptedCall(system="agent", task="refund", trial=0, step=0, remote="resp_1")
+    accepted = AcceptedCall(call=CallKey("agent", "refund", 0, 0), remote="resp_1")
     memory = MemoryJournal()
     for ledger in (memory, journal):
         ledger.write([asked(0, 0, cost=1.0)])

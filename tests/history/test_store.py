@@ -158,7 +158,7 @@ def test_a_query_cannot_change_the_store(history, sql, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = history.start_run("suite")
     history.add_trials(run, [trial(0)])
-    with pytest.raises(HistoryError, match="--sql"):
+    with pytest.raises(HistoryError, match="`sql`: "):
         history.query(sql)
     assert len(history.trials(run)) == 1
     assert not (tmp_path / "other.db").exists()

@@ -18,6 +18,7 @@ from passhat.records.ledger import (
     Amount,
     Answer,
     CallIntent,
+    CallKey,
     Finished,
     LostAnswer,
     Refused,
@@ -57,14 +58,14 @@ def finished(number):
 
 def asked(trial, step=0, cost=1.0):
     return CallIntent(
-        system="agent", task="refund", trial=trial, step=step, request="model:x",
+        call=CallKey("agent", "refund", trial, step), request="model:x",
         most=Amount(cost=cost, tokens=10),
     )  # fmt: skip
 
 
 def answer(trial, step=0, cost=0.5):
     return Answer(
-        system="agent", task="refund", trial=trial, step=step, request="model:x", reply=b"{}",
+        call=CallKey("agent", "refund", trial, step), request="model:x", reply=b"{}",
         spent=Amount(cost=cost, tokens=7),
     )  # fmt: skip
 
@@ -167,7 +168,7 @@ def test_answers_lost_on_their_way_and_answers_found_are_in_the_account(history,
     session.claim(2)
     session.write([asked(0)])
     most = Amount(cost=1.0, tokens=10)
-    session.write([LostAnswer(system="agent", task="refund", trial=0, step=0, most=most)])
+    session.write([LostAnswer(call=CallKey("agent", "refund", 0, 0), most=most)])
     session.write([replace(answer(0), found=True)])
     journal = RunJournal(history, board.run)
     assert (journal.found(), journal.given_up()) == (1, UnansweredCalls(calls=1, cost=1.0))
@@ -181,7 +182,7 @@ def test_an_answer_in_preparation_is_handed_to_the_next_worker(history, board):
     dead.claim(1)
     dead.write([asked(0)])
     dead.mark_sent(("agent", "refund", 0, 0))
-    dead.write([AcceptedCall(system="agent", task="refund", trial=0, step=0, remote="resp_1")])
+    dead.write([AcceptedCall(call=CallKey("agent", "refund", 0, 0), remote="resp_1")])
     expire(history, dead)
     next_life = WorkerSession(history, board.run, hands=4)
     (claim,) = next_life.claim(1)
@@ -196,7 +197,7 @@ def test_an_answer_in_preparation_is_handed_to_the_next_worker(history, board):
 def test_an_intent_and_its_withdrawal_in_one_batch_leave_nothing(history, board):
     session = WorkerSession(history, board.run, hands=4)
     session.claim(1)
-    refused = Refused(system="agent", task="refund", trial=0, step=0)
+    refused = Refused(call=CallKey("agent", "refund", 0, 0))
     session.write([asked(0), refused])
     session.write([asked(0), refused, asked(0)])
     session.mark_sent(("agent", "refund", 0, 0))
@@ -227,7 +228,7 @@ def test_calls_are_granted_while_what_they_may_cost_fits_into_the_budget(history
     assert list(session.write([asked(0), asked(1), asked(2)])) == [2]
     session.write([answer(0)])  # it cost half of what was held back for it
     assert list(session.write([asked(2), asked(3)])) == [1]
-    session.write([Refused(system="agent", task="refund", trial=1, step=0)])
+    session.write([Refused(call=CallKey("agent", "refund", 1, 0))])
     assert list(session.write([asked(3)])) == []
     session.write([answer(2), answer(3)])
     assert board.state().stopped is None

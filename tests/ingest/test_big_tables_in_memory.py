@@ -3,12 +3,17 @@
 import csv
 import io
 import json
+import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 from passhat.errors import ReadError
-from passhat.ingest import ColumnMap, read_trials, read_with_transcripts, rows
+from passhat.ingest import ColumnMap, Limits, read_trials, read_with_transcripts, rows
+from passhat.ingest.document import Document
+from passhat.ingest.readers import readers_of
+from passhat.records.column_names import USUAL
 
 ROWS = [
     {
@@ -75,3 +80,52 @@ def test_the_words_of_a_log_are_held_once_beside_the_log(tmp_path, shape):
     finally:
         tracemalloc.stop()
     assert peak < 2.5 * size
+
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+EXPORTS = {
+    "braintrust": "braintrust/experiment.jsonl",
+    "langfuse": "langfuse_v3/scores.json",
+    "phoenix": "phoenix/experiment.json",
+    "weave": "weave/calls.jsonl",
+}
+
+
+def decoded_columns(document):
+    """How often a whole column is decoded while a document is read."""
+    counted = 0
+
+    def count(frame, event, _):
+        nonlocal counted
+        counted += event == "call" and frame.f_code is rows._Undecoded.decoded.__code__
+
+    reader = next(one for one in readers_of(document) if one.recognises(document))
+    sys.setprofile(count)
+    try:
+        reader.read(document, USUAL)
+    finally:
+        sys.setprofile(None)
+    return reader.name, counted
+
+
+@pytest.mark.parametrize("tool", EXPORTS)
+def test_a_big_export_is_decoded_as_often_however_many_rows_it_has(monkeypatch, tool):
+    monkeypatch.setattr(rows, "_BIG", 0)
+    path = SAMPLES / EXPORTS[tool]
+    text = path.read_text()
+    found = [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else None
+    found = json.loads(text) if found is None else found
+    once, often = (
+        Document("export", path=None, data=json.dumps(entries).encode(), limits=Limits())
+        for entries in (found, _repeated(found))
+    )
+    assert decoded_columns(once) == decoded_columns(often)
+    assert decoded_columns(once)[0] == tool
+    assert decoded_columns(once)[1] > 0
+
+
+def _repeated(found):
+    """The rows five times, also where they are in an object."""
+    if isinstance(found, list):
+        return found * 5
+    return {key: value * 5 if isinstance(value, list) else value for key, value in found.items()}

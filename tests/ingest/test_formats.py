@@ -31,7 +31,7 @@ def test_the_first_inspect_scorer_is_read_and_said_and_another_can_be_chosen(sam
     log = samples / "inspect" / "flaky_5x5_two_scorers_1error.eval"
     first = read_trials(log)
     assert first.sources[0].notes == (
-        'scorer "includes" was read; the log also has partial_credit',
+        'scorer "includes" was read; there is also partial_credit (choose with `scorer`)',
     )
     partial = read_trials(log, mapping=ColumnMap(scorer="partial_credit"))
     assert partial.sources[0].notes == (ONLY_ONE.format("partial_credit"),)
@@ -447,7 +447,7 @@ def test_lm_eval_filters_and_metrics_are_chosen_and_said():
     assert trials.outcome.tolist() == [0]
     assert trials.sources[0].notes == (
         'filter "strict" was read; the log also has flexible',
-        'metric "exact" was read; the log also has loose',
+        'metric "exact" was read; there is also loose (choose with `scorer`)',
     )
     assert read_trials(log, mapping=ColumnMap(scorer="loose")).outcome.tolist() == [1]
     with pytest.raises(ReadError, match=r'has no metric "bleu"; it has exact, loose'):
@@ -489,7 +489,7 @@ def test_pydantic_evals_pass_when_all_assertions_hold_or_by_the_score_asked_for(
     note = "a case passes when all its assertions hold: x, y"
     assert read_trials(report(case)).sources[0].notes == (note,)
     assert read_trials(report(scored)).sources[0].notes == (
-        'score "s" was read; the report also has r',
+        'score "s" was read; there is also r (choose with `scorer`)',
         ONLY_ONE.format("score"),
     )
     chosen = read_trials(report(case, scored), mapping=ColumnMap(scorer="s"))
@@ -538,11 +538,14 @@ def test_tau_bench_runs_that_broke_are_errored():
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (b'{"doc_id": 1, "resps": 3, "filtered_resps": []}\n' * 2, "line 1.*got `int`.*resps"),
+        (
+            b'{"doc_id": 1, "resps": 3, "filtered_resps": []}\n' * 2,
+            "line 1, field resps: must be a list, got a whole number",
+        ),
         (b'{"doc_id": 1, "resps": [], "filtered_resps": [], "metrics": 1}\n' * 2, "metrics"),
         (
             b'{"spec": {"completion_fns": ["m"]}}\n{"sample_id": "a", "type": "match", "data": 4}',
-            "line 2, field data: Expected `object`, got `int`",
+            "line 2, field data: must be an object, got a whole number",
         ),
         (b'{"agent": "m", "runs": [{"task": "t", "passed": true}, 7]}', '"runs" must hold objects'),
     ],

@@ -54,7 +54,7 @@ def test_percentages_are_compared_as_they_stand():
     data = table("accuracy", "66%", "59.5 %", "100%")
     trials = read_trials(data, mapping=ColumnMap(pass_if="accuracy>=60"))
     assert trials.outcome.tolist() == [1, 0, 1]
-    assert 'percentages of "accuracy" were compared as they stand: 66% is 66' in (
+    assert 'percentages of "accuracy" were compared as they are: 66% is 66' in (
         trials.sources[0].notes
     )
     with pytest.raises(ReadError, match=r"write `pass_if='accuracy>=60'` for 60%, not 0.6"):

@@ -146,7 +146,7 @@ def test_a_saved_report_in_a_folder_of_results_is_not_counted_with_them(tmp_path
     trials = read_trials(tmp_path)
     assert len(trials) == 2
     assert "made by passhat from other results" in " ".join(trials.sources[0].notes)
-    with pytest.raises(ReadError, match=r"saved report on \"agent\", of which .*log\.csv holds"):
+    with pytest.raises(ReadError, match=r"saved report on \"agent\", and .*log\.csv has runs"):
         read_trials([log, report])
     assert len(read_trials([log, report], duplicates="keep")) == 4
 

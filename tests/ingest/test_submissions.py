@@ -216,7 +216,7 @@ def test_files_of_one_name_in_several_folders_are_systems_by_folder(tmp_path):
         write(tmp_path / folder / "results.csv", f"task,passed\na,{passed}\n")
     trials = read_trials(tmp_path)
     assert by_system(trials) == {"baseline": [1], "new": [0]}
-    assert "the folder is taken for the system" in notes_of(trials)
+    assert "the folder is read as the system" in notes_of(trials)
     assert read_trials(tmp_path, mapping=ColumnMap(name="one")).systems == ("one",)
 
 

@@ -144,7 +144,7 @@ def test_faults_of_big_tables_are_named(tmp_path):
         read([{"task": name, "passed": 1, "note": "x"} for name in ("t", None)])
     with pytest.raises(ReadError, match=r'"cost": must hold numbers for cost'):
         read([{"task": "t", "passed": 1, "cost": "cheap"}])
-    with pytest.raises(ReadError, match=r"passed: some rows say nothing"):
+    with pytest.raises(ReadError, match=r"passed: some rows are empty"):
         read([{"task": "t", "passed": value, "note": "x"} for value in (1, None)])
 
 
@@ -227,9 +227,9 @@ def test_what_is_not_zero_or_one_is_not_added_up(tmp_path):
         read(0.0, 0.5, 1.0)
     with pytest.raises(ReadError, match=r"passed: Decimal.*does not say whether"):
         read(0.0, 0.5, 1.0, kind=polars.Decimal(5, 2))
-    with pytest.raises(ReadError, match=r"passed: some rows say nothing"):
+    with pytest.raises(ReadError, match=r"passed: some rows are empty"):
         read(1, None)
-    with pytest.raises(ReadError, match=r"passed: some rows say nothing"):
+    with pytest.raises(ReadError, match=r"passed: some rows are empty"):
         read(True, None)
 
 

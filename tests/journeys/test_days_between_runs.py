@@ -5,7 +5,13 @@ import pytest
 from scipy.special import expit
 
 from passhat.history import History
-from passhat.journeys import compare_results, gate_results, keep_results, run_suite
+from passhat.journeys import (
+    compare_results,
+    gate_results,
+    keep_results,
+    review_change,
+    run_suite,
+)
 from passhat.journeys.results import Results
 
 TASKS, RUNS = 20, 5
@@ -48,6 +54,21 @@ def test_a_file_against_a_stored_run_includes_them_as_a_gate_does(nightly):
     assert any(NOTE in note for note in found.notes)
     gate = gate_results(Results(paths=(new,), store=store), [f"no_worse_than {keys[0]} by 0.01"])[0]
     assert any(NOTE in note for note in gate.notes)
+
+
+def test_a_baseline_that_is_named_apart_from_the_demand_includes_them_too(nightly):
+    store, keys, folder = nightly
+    results = Results(paths=(str(folder / "night6.csv"),), store=store)
+    named = gate_results(results, [f"no_worse_than {keys[0]} by 0.01"])[0]
+    apart = gate_results(results, against=keys[0], margin=0.01)[0]
+    assert (apart.sentence, apart.notes) == (named.sentence, named.notes)
+
+
+def test_a_review_compares_as_a_comparison_does(nightly):
+    store, keys, _ = nightly
+    found = review_change(Results(paths=(keys[6],), store=store), against=keys[0])
+    compared = compare_results(Results(paths=(keys[6], keys[0]), store=store))
+    assert found.comparisons["bot"].differences == compared.differences
 
 
 def test_a_run_is_no_other_day_than_itself(nightly):

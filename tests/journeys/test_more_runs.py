@@ -95,7 +95,7 @@ def test_how_to_read_a_file_cannot_change_a_run_that_was_read(suite):
     passhat.run_suite(suite, store=".passhat/history.db")
     done = CliRunner().invoke(main, ["report", "latest", "--pass-if", "score>=0.8"])
     assert done.exit_code == 2
-    assert "--pass-if says how to read a file, and latest is a run" in done.output
+    assert "--pass-if says how to read a file, but latest is a stored run" in done.output
 
 
 def test_a_settled_run_that_gets_no_more_runs_says_so(suite):

@@ -203,7 +203,7 @@ def test_what_is_not_there_is_named_with_what_is(omission, words, kind, message)
 
 def test_several_systems_must_be_chosen_from():
     table = Trials.from_columns(system=["a", "b"], task=["t", "t"], passed=[True, False])
-    with pytest.raises(InputError, match="was tried by a, b: say which"):
+    with pytest.raises(ArgumentError, match="system must be given: task t was tried by a, b"):
         side_by_side(table, {}, "t")
     with pytest.raises(InputError, match="run #1 of task t has no transcript"):
         side_by_side(table, {}, "t", 0, 0, system="a")

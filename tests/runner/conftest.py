@@ -1,6 +1,10 @@
-"""Small suites for the tests of the runner."""
+"""Small suites for the tests of the runner, and a small HTTP server."""
 
+import json
+import threading
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -32,3 +36,35 @@ def suite_of():
 def scripted():
     """A system with a scripted model."""
     return _scripted
+
+
+@contextmanager
+def _serving(answer):
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            status, given = answer(self.path, body, self.headers)
+            text = isinstance(given, str)
+            data = given.encode() if text else json.dumps(given).encode()
+            self.send_response(status)
+            self.send_header("content-type", "text/plain" if text else "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def serving():
+    """`with serving(answer) as url`: answer(path, body, headers) is a status and text or JSON."""
+    return _serving

@@ -268,38 +268,21 @@ def test_a_function_that_cannot_be_called_stops_the_run(suite_of, reference, mes
 
 
 @pytest.fixture
-def endpoint():
+def endpoint(serving):
     """An HTTP agent on loopback, as simple as they come."""
-    import threading
-    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            kind, status, answer = "application/json", 200, {"answer": body["prompt"].upper()}
-            if self.path == "/text":
-                kind, answer = "text/plain", None
-            if self.path == "/broken":
-                status, answer = 500, {"detail": "out of memory"}
-            if self.path == "/secret":
-                answer = {"answer": self.headers["authorization"]}
-            if self.path == "/slow":
-                time.sleep(3)
-            data = b"plain words" if answer is None else json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(path, body, headers):
+        if path == "/slow":
+            time.sleep(3)
+        special = {
+            "/text": (200, "plain words"),
+            "/broken": (500, {"detail": "out of memory"}),
+            "/secret": (200, {"answer": headers["authorization"]}),
+        }
+        return special.get(path, (200, {"answer": body["prompt"].upper()}))
 
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(answer) as url:
+        yield url
 
 
 def expecting(text):

@@ -231,6 +231,10 @@ def _damage(kind, lines):
         return lines[:5]
     if kind == "changed":
         return [line.replace("20:00", "21:00") for line in lines]
+    if kind == "another system":
+        return [lines[0].replace("agent", "other"), *lines[1:]]
+    if kind == "disguised":  # as a first line
+        return [line.replace("20:00", '21:00","passhat":"1') for line in lines]
     if kind == "line removed":
         return lines[:4] + lines[5:]
     if kind == "lines swapped":
@@ -245,13 +249,15 @@ def _damage(kind, lines):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("torn in a line", r"agent.jsonl:6: torn, this line is not JSON"),
-        ("torn between lines", r"torn, its last line does not close it"),
-        ("changed", r"agent.jsonl:\d+: changed by hand, its sum does not fit"),
+        ("torn in a line", r"agent.jsonl:6: the file is damaged, this line is not JSON"),
+        ("torn between lines", r"the file is damaged, its end is missing"),
+        ("changed", r"agent.jsonl:\d+: changed by hand, the checksum does not fit"),
+        ("another system", r"agent.jsonl:1: changed by hand, the checksum does not fit"),
+        ("disguised", r"agent.jsonl:\d+: changed by hand, the checksum does not fit"),
         ("line removed", r"changed by hand, lines were added, removed or moved"),
         ("lines swapped", r"changed by hand, lines were added, removed or moved"),
         ("another version", r"another version, 'cassette/9'; this passhat reads 'cassette/1'"),
-        ("not a cassette", r"changed by hand|is not a passhat cassette"),
+        ("not a cassette", r"is not a passhat cassette"),
         ("empty", r"is not a passhat cassette"),
     ],
 )

@@ -269,6 +269,26 @@ def test_files_are_listed_and_read_but_only_inside_the_directory(tmp_path: Path)
     assert find(seen, "files.gone.txt") is MISSING
 
 
+def test_a_file_that_is_a_link_to_itself_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert find(Observation(files=tmp_path), "files.loop") is MISSING
+
+
+@pytest.mark.parametrize("answer", ["1e999", 10**400, -(10**400), float("nan")])
+def test_no_number_is_near_one_that_has_no_end(answer: object) -> None:
+    seen = Observation(reported={"value": answer})
+    expected = Expectation(matcher="number", value=5, target="reported.value")
+    assert not asyncio.run(grade([expected], seen)).passed
+
+
+def test_what_is_not_there_is_no_snapshot(tmp_path: Path) -> None:
+    expected = Expectation(matcher="snapshot", value="plan", target="reported.plan")
+    grading = Grading(directory=tmp_path)
+    (check,) = asyncio.run(grade([expected], Observation(), grading=grading)).details
+    assert (check.score, check.message) == (0.0, 'expected snapshot "plan", got nothing')
+    assert not (tmp_path / "snapshots").exists()
+
+
 def test_a_snapshot_is_stored_once_and_expected_ever_after(tmp_path: Path) -> None:
     expectation = Expectation(matcher="snapshot", value="first call", target="tool_calls[0].args")
     here = Grading(directory=tmp_path)
@@ -286,7 +306,7 @@ def test_a_snapshot_is_stored_once_and_expected_ever_after(tmp_path: Path) -> No
 def test_where_snapshots_are_not_written_a_missing_one_breaks_the_grader(tmp_path: Path) -> None:
     expectation = Expectation(matcher="snapshot", value="../escape")
     reading = Grading(directory=tmp_path, write_snapshots=False)
-    with pytest.raises(GraderError, match="is not stored: run once"):
+    with pytest.raises(GraderError, match="is not stored: run the suite once"):
         asyncio.run(grade([expectation], SEEN, grading=reading))
     asyncio.run(grade([expectation], SEEN, grading=Grading(directory=tmp_path)))
     (stored,) = (tmp_path / "snapshots").iterdir()

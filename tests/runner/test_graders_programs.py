@@ -143,6 +143,11 @@ def test_a_program_that_breaks_is_an_error(tmp_path: Path, argv: list[str], said
         graded(tmp_path, command(*argv), Observation())
 
 
+def test_a_program_has_its_say_when_it_exits_even_if_a_child_goes_on(tmp_path: Path) -> None:
+    given = graded(tmp_path, command("sh", "-c", "sleep 60 & echo seen; exit 0"), Observation())
+    assert given.details[0].message == "sh exited with 0: seen"
+
+
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     script = f"sleep 60 & echo $! > {pid_file}; wait"

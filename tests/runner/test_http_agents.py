@@ -1,9 +1,5 @@
 """Endpoints of any shape, reached with a request template and answer paths alone."""
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from passhat.records import Outcome
@@ -68,25 +64,9 @@ def answer(path, body):
 
 
 @pytest.fixture(scope="module")
-def url():
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            data = json.dumps(answer(self.path, body)).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def url(serving):
+    with serving(lambda path, body, headers: (200, answer(path, body))) as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Judges see question, answer and rubric, answer by schema, and their disagreement is reported."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -67,33 +65,21 @@ def test_a_judge_that_answers_in_words_is_understood_too(run):
     assert done.exit_code == 0, done.output
 
 
-def test_a_model_that_cannot_call_tools_judges_without(tmp_path, monkeypatch):
+def test_a_model_that_cannot_call_tools_judges_without(tmp_path, monkeypatch, serving):
     monkeypatch.chdir(tmp_path)
     bodies = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            message = {"role": "assistant", "content": '{"score": 1, "reason": "right"}'}
-            answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
-            if "tools" in bodies[-1]:
-                answer = {"error": {"message": "this model does not support tools"}}
-            data = json.dumps(answer).encode()
-            self.send_response(400 if "error" in answer else 200)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(path, body, headers):
+        bodies.append(body)
+        if "tools" in body:
+            return 400, {"error": {"message": "this model does not support tools"}}
+        message = {"role": "assistant", "content": '{"score": 1, "reason": "right"}'}
+        return 200, {"choices": [{"message": message, "finish_reason": "stop"}]}
 
-        def log_message(self, *arguments):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/v1"
-    (tmp_path / "passhat.yml").write_text(SUITE.format(url=url, repeats=1, transcript="false"))
-    done = CliRunner().invoke(main, ["run", "--no-store", "--concurrency", "1"])
-    server.shutdown()
-    server.server_close()
+    with serving(answer) as url:
+        suite = SUITE.format(url=f"{url}/v1", repeats=1, transcript="false")
+        (tmp_path / "passhat.yml").write_text(suite)
+        done = CliRunner().invoke(main, ["run", "--no-store", "--concurrency", "1"])
     assert done.exit_code == 0, done.output
     assert ["tools" in body for body in bodies] == [True, False, False, False, False]
 

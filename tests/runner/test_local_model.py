@@ -28,7 +28,7 @@ from passhat.runner.local_model import (
     pull_weights,
 )
 from passhat.runner.models.catalog import DIALECTS
-from passhat.runner.models.endpoint import Endpoint, http_client
+from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import Message, Request
 
 if importlib.util.find_spec("xllamacpp") is None:
@@ -63,13 +63,8 @@ def test_every_adapter_talks_to_a_real_model(weights):
             for name in ("anthropic", "openai-chat", "openai-responses"):  # what it speaks
                 dialect = DIALECTS[name]
                 for stream in (False, True):
-                    endpoint = Endpoint(
-                        dialect,
-                        model="m",
-                        base_url=f"{server.url}/v1",
-                        client=client,
-                        stream=stream,
-                    )
+                    at = ModelAddress(model="m", dialect=dialect, base_url=f"{server.url}/v1")
+                    endpoint = Endpoint(at, client=client, stream=stream)
                     replies[name, stream] = await patiently(endpoint)
         return replies
 

@@ -160,6 +160,26 @@ def test_tools_of_the_same_name_are_told_apart_by_their_servers():
     assert with_tools(servers, use) == (["east__convert_time", "west__convert_time"], "west")
 
 
+def test_names_that_become_equal_are_told_apart_by_a_number():
+    long = "a" * 70
+    names = ("get.time", "get_time", "get time", long, f"{long}b")
+    clock = (sys.executable, str(Path(__file__).with_name("clock_server.py")), *names)
+
+    async def use(tools):
+        called = [await tools.call(ToolRequest(name=spec.name)) for spec in tools.specs]
+        return [spec.name for spec in tools.specs], [result.text for result in called]
+
+    given, reached = with_tools([StdioServer(name="clock", argv=clock)], use)
+    assert given == ["get_time", "get_time_2", "get_time_3", "a" * 64, "a" * 62 + "_2"]
+    assert reached == list(names)
+
+
+def test_a_list_of_tools_without_end_is_an_error_that_names_the_server():
+    clock = (sys.executable, str(Path(__file__).with_name("clock_server.py")), "endless")
+    with pytest.raises(ServerError, match=r'server "clock" did not start: .*more than 100 pages'):
+        with_tools([StdioServer(name="clock", argv=clock)], None)
+
+
 def test_a_server_sees_only_the_variables_it_is_given(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "do-not-tell")
     server = npm_server("server-everything")

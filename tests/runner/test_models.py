@@ -18,11 +18,12 @@ from passhat.records import (
     Secret,
     TokenUsage,
 )
+from passhat.records.ledger import CallKey
 from passhat.records.providers import PROVIDERS, known_models
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.models.catalog import locate
 from passhat.runner.models.constrained import Constrained
-from passhat.runner.models.exchange import Message, Place, Reply, Request, ToolSpec
+from passhat.runner.models.exchange import Message, Reply, Request, ToolSpec
 from passhat.runner.models.prices import pricing
 from passhat.runner.models.rate_limits import Throttle
 from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
@@ -246,13 +247,13 @@ def test_a_script_draws_the_same_behaviour_on_every_turn_of_a_trial(weights, see
 def test_a_script_prefers_behaviours_of_the_task():
     model = Scripted([Behaviour(answer="any"), Behaviour(answer="own", task="t")])
     replies = [
-        complete(model, Request(messages=ASK.messages, place=Place(task=task))).text
+        complete(model, Request(messages=ASK.messages, place=CallKey(task=task))).text
         for task in ("t", "other")
     ]
     assert replies == ["own", "any"]
     with pytest.raises(SuiteError, match='has no behaviour for "x"'):
         complete(
-            Scripted([Behaviour(task="t")]), Request(messages=ASK.messages, place=Place(task="x"))
+            Scripted([Behaviour(task="t")]), Request(messages=ASK.messages, place=CallKey(task="x"))
         )
     with pytest.raises(SuiteError, match="needs a script"):
         Scripted([])

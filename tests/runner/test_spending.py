@@ -21,6 +21,7 @@ from passhat.records import (
     TokenUsage,
     UnansweredCalls,
 )
+from passhat.records.ledger import CallKey
 from passhat.runner import run_trials
 from passhat.runner.journal import MemoryJournal
 from passhat.runner.models.exchange import Reply
@@ -137,8 +138,7 @@ def test_agents_that_keep_their_own_accounts_are_held_to_the_budget_too():
             return Observation(answer="4", cost=0.01)
 
     class Request:
-        class place:  # noqa: N801 - stands for a Place
-            system = "agent"
+        place = CallKey("agent")
 
     async def all_at_once():
         spending = RunSpending(Budget(max_cost=0.055))

@@ -7,7 +7,7 @@ import pytest
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.catalog import DIALECTS
-from passhat.runner.models.endpoint import Endpoint, http_client
+from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client, retry_after
 from passhat.runner.models.exchange import (
     Attachment,
     CallRequest,
@@ -33,17 +33,18 @@ USAGE = TokenUsage(tokens_in=120, tokens_out=30, cached_in=40, cache_written=20)
 CALL = CallRequest(id="c1", name="get_weather", arguments={"city": "Paris"})
 
 every_format = pytest.mark.parametrize("name", sorted(DIALECTS))
-every_stream = pytest.mark.parametrize("name", sorted(n for n in DIALECTS if DIALECTS[n].streams))
+every_stream = pytest.mark.parametrize("name", sorted(n for n in DIALECTS if DIALECTS[n].assemble))
 whole_or_streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
 def ask(server, name, request, *, stream=False, model="test-model", key="k"):
     async def main():
         async with http_client(timeout=5) as client:
-            endpoint = Endpoint(
-                DIALECTS[name], model=model, base_url=server.url, client=client, key=key,
-                stream=stream, key_variable="SOME_KEY",
+            at = ModelAddress(
+                model=model, dialect=DIALECTS[name], base_url=server.url, key=key,
+                key_variable="SOME_KEY",
             )  # fmt: skip
+            endpoint = Endpoint(at, client=client, stream=stream)
             return await endpoint.complete(request)
 
     return asyncio.run(main())
@@ -191,7 +192,8 @@ def test_a_stream_that_ends_early_is_never_taken_for_an_answer(name, trouble):
 def test_an_answer_that_never_comes_is_a_busy_model():
     async def main(url):
         async with http_client(timeout=0.2) as client:
-            endpoint = Endpoint(DIALECTS["openai-chat"], model="m", base_url=url, client=client)
+            at = ModelAddress(model="m", dialect=DIALECTS["openai-chat"], base_url=url)
+            endpoint = Endpoint(at, client=client)
             await endpoint.complete(QUESTION)
 
     with (
@@ -329,3 +331,68 @@ def test_a_request_of_the_first_cassettes_still_has_their_fingerprint():
     )
     # Computed before images, reasoning and caching were added.
     assert request.fingerprint() == "92d0c00c142f55d05b7eddf5f64bc6ff"
+
+
+@every_stream
+@pytest.mark.parametrize("ending", ["\u2028", "\u0085", "\x0b", "\x1c"])
+def test_a_stream_is_cut_at_ends_of_lines_and_nowhere_else(name, ending):
+    text = f"before{ending}after"
+    with WireServer(lambda asked: Reply(text=text, usage=USAGE)) as server:
+        assert ask(server, name, QUESTION, stream=True).text == text
+
+
+@pytest.mark.parametrize("headers", [{"retry-after-ms": "soon"}, {"retry-after": "soon"}])
+def test_a_wait_that_is_neither_number_nor_date_is_none(headers):
+    assert retry_after(headers) is None
+
+
+CHAT = {"choices": [{"message": {"content": "Sunny."}, "finish_reason": "stop"}]}
+
+
+@pytest.fixture
+def read_chat(serving):
+    """What an endpoint makes of the body of an answer."""
+
+    async def ask_at(url):
+        at = ModelAddress(model="m", dialect=DIALECTS["openai-chat"], base_url=f"{url}/v1")
+        async with http_client(timeout=5) as client:
+            return await Endpoint(at, client=client).complete(QUESTION)
+
+    def read(body):
+        with serving(lambda path, asked, headers: (200, body)) as url:
+            return asyncio.run(ask_at(url))
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("body", "tokens"),
+    [
+        (CHAT | {"usage": {"prompt_tokens": "12", "completion_tokens": 3.0}}, 15),
+        (CHAT | {"model": None}, 0),
+    ],
+)
+def test_numbers_are_read_however_a_server_writes_them(read_chat, body, tokens):
+    reply = read_chat(body)
+    assert (reply.text, reply.usage.total) == ("Sunny.", tokens)
+
+
+def test_a_text_in_parts_is_joined_and_thinking_is_left_out(read_chat):
+    parts = [{"type": "thinking", "thinking": []}, *({"type": "text", "text": t} for t in "ab")]
+    message = {"message": {"content": parts}, "finish_reason": "stop"}
+    assert read_chat({"choices": [message]}).text == "ab"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        CHAT | {"usage": {"prompt_tokens": "many"}},
+        CHAT | {"usage": {"prompt_tokens": 1.5}},
+        CHAT | {"model": 5},
+        {"choices": [{"message": {"content": {"deep": 1}}, "finish_reason": "stop"}]},
+    ],
+)
+def test_an_answer_with_the_wrong_types_is_not_in_the_wire_format(read_chat, body):
+    with pytest.raises(ModelBusy, match="the answer is not openai-chat") as raised:
+        read_chat(body)
+    assert raised.value.perhaps_paid

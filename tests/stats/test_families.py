@@ -147,7 +147,8 @@ def test_the_variance_between_families_is_found():
     ("options", "message"),
     [
         ({"family": ["a"]}, "family must have one label per task, 2"),
-        ({"weight": [1.0, -1.0]}, "weight must be finite and above 0"),
+        ({"weight": [1.0, -1.0]}, "weight must be finite and above 0, got -1.0"),
+        ({"weight": [1.0, float("inf")]}, "weight must be finite and above 0, got inf"),
         ({"weight": [1.0, 2.0], "method": "t"}, "method must be 'default' with families"),
     ],
 )

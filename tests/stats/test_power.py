@@ -9,7 +9,13 @@ from statsmodels.stats.proportion import samplesize_confint_proportion
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.power import confidence_band, plan_suite, recommend_runs, zero_failure_runs
+from passhat.stats.power import (
+    confidence_band,
+    plan_suite,
+    recommend_runs,
+    smallest_count,
+    zero_failure_runs,
+)
 from passhat.stats.proportions import proportion_interval
 
 
@@ -188,3 +194,11 @@ def test_the_planned_width_is_the_spread_of_simulated_means():
 def test_plans_of_the_impossible_are_refused(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+@given(st.integers(1, 500), st.integers(1, 500), st.integers(1, 3))
+def test_the_smallest_count_is_found_exactly_and_never_beyond_the_most(needed, most, least):
+    found = smallest_count(lambda count: count >= needed, least=least, most=max(most, least))
+    assert found == (max(needed, least) if needed <= max(most, least) else None)
+    near = smallest_count(lambda count: count >= needed, least=least, to_within=1 / 32)
+    assert max(needed, least) <= near <= max(needed, least) * 33 / 32

@@ -91,8 +91,10 @@ def test_of_a_single_task_only_a_drift_is_seen():
 def test_a_table_of_other_numbers_is_refused():
     with pytest.raises(ArgumentError, match="a row for each task and a column for each round"):
         round_tests([1, 0, 1])
-    with pytest.raises(ArgumentError, match=r"must lie in \[0, 1\]"):
+    with pytest.raises(ArgumentError, match=r"must lie in \[0, 1\].*, got 2"):
         round_tests([[1, 2], [0, 1]])
+    with pytest.raises(ArgumentError, match=r"must lie in \[0, 1\].*, got -0.5"):
+        round_tests([[1, -0.5], [0, 1]])
 
 
 def test_calm_runs_raise_an_alarm_one_time_in_a_hundred_at_most():

@@ -35,16 +35,28 @@ def test_partial_credit_is_not_binary_even_when_it_adds_up_to_a_whole():
 
 
 @pytest.mark.parametrize(
-    ("runs", "total", "squares"),
-    [([2], [3.0], [3.0]), ([2], [1.0], [1.5]), ([2], [1.0], [0.1]), ([2], [-1.0], [1.0])],
+    ("runs", "total", "squares", "rule"),
+    [
+        ([2], [3.0], [3.0], "total must lie between 0 and runs"),
+        ([2], [1.0], [1.5], r"squares must lie between total\^2 / runs and total"),
+        ([2], [1.0], [0.1], r"squares must lie between total\^2 / runs and total"),
+        ([2], [-1.0], [1.0], "total must lie between 0 and runs"),
+    ],
 )
-def test_sums_that_no_scores_have_are_refused(runs, total, squares):
-    with pytest.raises(ArgumentError, match=r"must be of scores in \[0, 1\]"):
+def test_sums_that_no_scores_have_are_refused(runs, total, squares, rule):
+    with pytest.raises(ArgumentError, match=rule + r" \(scores are in \[0, 1\]\)"):
         TaskSums(runs=np.array(runs), total=np.array(total), squares=np.array(squares))
 
 
+def test_lists_are_taken_as_arrays():
+    given = TaskSums(runs=[2, 0], total=[1.5, 0], squares=[1.25, 0])
+    kept = given.taken(np.array([True, False]))
+    assert kept.means.tolist() == [0.75]
+    assert not kept.binary
+
+
 def test_sums_of_different_lengths_are_refused():
-    with pytest.raises(ArgumentError, match="must be of one length"):
+    with pytest.raises(ArgumentError, match="total must have one number per task"):
         TaskSums(runs=np.array([1, 2]), total=np.array([1.0]), squares=np.array([1.0]))
 
 

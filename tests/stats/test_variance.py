@@ -205,11 +205,11 @@ def test_a_million_runs_and_a_million_tasks_lose_no_digits():
     ("n", "total", "squares", "message"),
     [
         ([0, 5], [0, 5], None, "n must be at least 1 run for every task"),
-        ([5, 5], [6, 2], None, "total must sum scores"),
-        ([5, 5], [2], None, "must have one entry per task"),
-        ([5, 5], [2, 2], [3, 1], "squares must sum squared scores"),
-        ([5, 5], [2, 2], [0.1, 1], "squares must sum squared scores"),
-        ([5, 5], [2, float("nan")], None, "total must sum scores"),
+        ([5, 5], [6, 2], None, "total must lie between 0 and n"),
+        ([5, 5], [2], None, "total must have one number per task"),
+        ([5, 5], [2, 2], [3, 1], r"squares must lie between total\^2 / n and total"),
+        ([5, 5], [2, 2], [0.1, 1], r"squares must lie between total\^2 / n and total"),
+        ([5, 5], [2, float("nan")], None, "total must be finite"),
         ([5, 2.5], [2, 2], None, "n must be whole numbers"),
     ],
 )

@@ -124,6 +124,10 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
             "judge needs a model: add judge: to the suite",
         ),
         (
+            "agents: [{name: a, model: o3, prompt: hi, expect: [{not: {not: {judge: nice?}}}]}]",
+            "judge needs a model: add judge: to the suite",
+        ),
+        (
             "agents: [{name: a, model: o3, prompt: hi, expect: [{regex: null}]}]",
             "regex needs a value",
         ),
@@ -173,3 +177,33 @@ def test_the_suite_of_a_directory_is_found_by_name(tmp_path) -> None:
 def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
     (line,) = problems(f"agents: [{{name: a, prompt: hi, {word}: gpt-5}}]")
     assert f'"{word}" is not a key' in line
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("budget: 5", "should be a valid dictionary, got 5"),
+        ("k: many", "should be a valid list, got 'many'"),
+        ("retries: true", "should be a valid integer, got True"),
+        ("retries: 1.0", "should be a valid integer, got 1.0"),
+        ("confidence: true", "should be a valid number, got True"),
+        ("confidence: .nan", "should be less than 1, got nan"),
+        (f"shares: {{a: 1{'0' * 400}}}", "should be a valid number, got 1000"),
+        ("name: [a]", "should be a text"),
+        ("cassette: {mode: tape}", "should be 'none', 'record', 'append', 'replay' or 'replay-or"),
+        ("servers: {'': {command: x}}", "should have at least 1 character, got ''"),
+        ("servers: {s: {command: []}}", "should have at least 1 item"),
+        ("servers: {s: {command: x, start_timeout: 0s}}", "should be greater than 0, got '0s'"),
+        ("servers: {s: {command: x, shared: 1}}", "should be a valid boolean, got 1"),
+        ("servers: {s: {command: x, env: [[a]]}}", "should be a list of names, or names and val"),
+        ("quarantine: [{task: a, until: 5}]", "should be a valid date, got 5"),
+        ("judge: {model: o3, reasoning: {}}", "should be 'low', 'medium' or 'high'"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_reported_with_what_it_should_be(problems, key, said) -> None:
+    assert said in problems(AGENT + key)[0]
+
+
+def test_a_function_name_ends_where_it_ends(problems) -> None:
+    (line,) = problems('systems: [{name: s, python: "m:f\\n"}]\ntasks: [{name: t, prompt: hi}]')
+    assert line.endswith("must be module:function, got 'm:f\\n'")

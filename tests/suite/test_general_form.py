@@ -87,6 +87,12 @@ def test_a_system_is_of_the_kind_it_names(load, tmp_path: Path) -> None:
     assert isinstance(systems["service"], HttpSystem)
 
 
+def test_a_pass_score_of_null_is_the_default(load) -> None:
+    agent = "agents: [{name: a, model: o3, prompt: hi, pass_score: null}]"
+    assert load(agent).pairings[0].task.pass_score == 1.0
+    assert load(f"defaults: {{pass_score: 0.5}}\n{agent}").pairings[0].task.pass_score == 0.5
+
+
 def test_defaults_hold_where_an_entry_says_nothing_and_add_to_lists(load) -> None:
     task = load(GENERAL).pairings[0].task
     assert task.pass_score == 0.8

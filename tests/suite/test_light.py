@@ -1,10 +1,10 @@
 import subprocess
 import sys
 
-HEAVY = {"pydantic", "jsonschema", "mcp", "scipy", "rich"}
+HEAVY = {"jsonschema", "mcp", "scipy", "rich", "ruamel"}
 
 
-def test_pydantic_is_loaded_only_when_a_suite_is() -> None:
+def test_nothing_heavy_is_loaded_before_a_suite_is() -> None:
     program = "import sys, passhat.suite; print(*sorted({m.split('.')[0] for m in sys.modules}))"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -12,10 +12,12 @@ def test_pydantic_is_loaded_only_when_a_suite_is() -> None:
     assert not HEAVY & set(done.stdout.split())
 
 
-def test_without_pydantic_the_extra_is_named() -> None:
+def test_without_jsonschema_a_suite_with_a_json_schema_names_the_extra() -> None:
     program = (
-        "import sys; sys.modules['pydantic'] = None; from passhat.suite.load import check_text\n"
-        "from pathlib import Path; check_text('a: 1', path=Path('s.yml'), env={})"
+        "import sys; sys.modules['jsonschema'] = None; from passhat.suite.load import check_text\n"
+        "from pathlib import Path\n"
+        "task = '{name: a, model: o3, prompt: hi, expect: [{json-schema: {type: object}}]}'\n"
+        "check_text(f'agents: [{task}]', path=Path('s.yml'), env={})"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "loading a suite needs an extra: pip install 'passhat[run]'" in done.stderr
+    assert "a JSON Schema in a suite needs an extra: pip install 'passhat[run]'" in done.stderr

@@ -87,6 +87,12 @@ def test_the_judges_address_is_its_own(problems) -> None:
     assert line.startswith(':2:9: judge.model: no model is called "mine".')
 
 
+def test_the_model_of_a_rubric_under_not_is_checked_too(problems) -> None:
+    rubric = "{not: {judge: {rubric: rude?, model: mine}}}"
+    (line,) = problems(f"agents: [{{name: a, prompt: hi, model: o3, expect: [{rubric}]}}]")
+    assert 'agents[0].expect[0].not.judge.model: no model is called "mine".' in line
+
+
 @given(st.sampled_from([m for p in ("anthropic", "openai", "google") for m in known_models(p)]))
 def test_models_that_have_a_price_are_known_by_their_providers_prefix(model: str) -> None:
     for provider in ("anthropic", "openai", "google"):

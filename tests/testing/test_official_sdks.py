@@ -11,7 +11,7 @@ import pytest
 
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.catalog import DIALECTS
-from passhat.runner.models.endpoint import Endpoint, http_client
+from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, ToolSpec
 from passhat.testing import WireServer
 
@@ -185,10 +185,8 @@ def key_in(headers):
 def ask(server, name, *, stream):
     async def main():
         async with http_client(timeout=5) as client:
-            endpoint = Endpoint(
-                DIALECTS[name], model="m", base_url=server.url, client=client, key="k",
-                stream=stream,
-            )  # fmt: skip
+            at = ModelAddress(model="m", dialect=DIALECTS[name], base_url=server.url, key="k")
+            endpoint = Endpoint(at, client=client, stream=stream)
             await endpoint.complete(CONVERSATION)
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""The commands: each a journey of a few lines, loaded when it is called."""
+"""The commands; each calls a function of `journeys`, and is loaded when it is called."""
 
 from __future__ import annotations
 
@@ -12,62 +12,55 @@ import click
 from passhat._version import __version__
 from passhat.cli.exit_codes import ExitCode
 from passhat.errors import ConfigurationError, InputError, PasshatError
-from passhat.messages import closest
+from passhat.messages import closest, short
 
-# name: (where it is, what it does in a few words); --help needs no command to be loaded.
-GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+# What each command does, in a few words: --help loads no command.
+GROUPS: dict[str, dict[str, str]] = {
     "Start": {
-        "demo": ("passhat.cli.demo:demo", "See what passhat says, with no key and no file."),
-        "init": ("passhat.cli.init:init", "Write a suite that runs at once."),
-        "doctor": ("passhat.cli.doctor:doctor", "Will the suite run here?"),
+        "demo": "See what passhat says, with no key and no file.",
+        "init": "Write a suite that runs at once.",
+        "doctor": "Will the suite run here?",
     },
     "Run agents": {
-        "run": ("passhat.cli.run:run", "Run a suite many times: how reliable are its agents?"),
-        "resume": ("passhat.cli.resume:resume", "Resume an interrupted run."),
-        "worker": ("passhat.cli.worker:worker", "Run trials of runs that were started elsewhere."),
-        "deploy": ("passhat.cli.deploy:deploy", "Write the file that starts workers on a cluster."),
-        "merge": ("passhat.cli.merge:merge", "Put the shards of a run together."),
-        "repeat": (
-            "passhat.cli.repeat:repeat",
-            "Run any command many times: how often does it work?",
-        ),
-        "validate": ("passhat.cli.validate:validate", "Check suites for errors."),
-        "list": ("passhat.cli.list_rows:list_rows", "List what a suite would run."),
-        "cassette": ("passhat.cli.cassette:cassette", "Recorded runs: list, show, verify, prune."),
-        "scan": ("passhat.cli.scan:scan", "Are there secrets in these files?"),
-        "local": ("passhat.cli.local:local", "A real model with no key, on this machine."),
+        "run": "Run a suite many times: how reliable are its agents?",
+        "resume": "Resume an interrupted run.",
+        "worker": "Run trials of runs that were started elsewhere.",
+        "deploy": "Write the file that starts workers on a cluster.",
+        "merge": "Put the shards of a run together.",
+        "repeat": "Run any command many times: how often does it work?",
+        "validate": "Check suites for errors.",
+        "list": "List what a suite would run.",
+        "cassette": "List, show, verify and prune recorded runs.",
+        "scan": "Are there secrets in these files?",
+        "local": "A real model with no key, on this machine.",
     },
     "Ask about results": {
-        "report": ("passhat.cli.report:report", "How reliable is the agent in these results?"),
-        "gate": (
-            "passhat.cli.gate:gate",
-            "Do these results meet the demand? PASS, FAIL, UNDECIDED.",
-        ),
-        "compare": ("passhat.cli.compare:compare", "Is one agent better than another?"),
-        "rank": ("passhat.cli.rank:rank", "Which of several agents are ahead, and which are tied?"),
-        "why": ("passhat.cli.why:why", "Why do runs fail sometimes?"),
-        "diff": ("passhat.cli.diff:diff", "Where do two runs of a task first differ?"),
-        "profile": ("passhat.cli.profile:profile", "How does the agent compare with others?"),
-        "plan": ("passhat.cli.plan:plan", "How many runs and tasks does an answer need?"),
+        "report": "How reliable is the agent in these results?",
+        "gate": "Do these results meet the demand? PASS, FAIL, UNDECIDED.",
+        "compare": "Is one agent better than another?",
+        "rank": "Which of several agents are ahead, and which are tied?",
+        "why": "Why do runs fail sometimes?",
+        "diff": "Where do two runs of a task first differ?",
+        "profile": "How does the agent compare with others?",
+        "plan": "How many runs and tasks does an answer need?",
     },
     "History": {
-        "history": ("passhat.cli.history:history", "Every run that was kept."),
-        "trend": ("passhat.cli.trend:trend", "How did reliability move over history?"),
-        "flaky": ("passhat.cli.flaky:flaky", "Which tasks pass only sometimes, run after run?"),
-        "view": ("passhat.cli.view:view", "Look at everything that ran, in a browser."),
-        "mcp": ("passhat.cli.mcp:mcp", "Serve results to a coding agent (MCP)."),
+        "history": "List, show, tag and search stored runs.",
+        "trend": "How did reliability change over the stored runs?",
+        "flaky": "Which tasks pass only sometimes, run after run?",
+        "view": "Look at everything that ran, in a browser.",
+        "mcp": "Serve results to a coding agent (MCP).",
     },
     "Tools": {
-        "convert": (
-            "passhat.cli.convert:convert",
-            "Rewrite any result file as JSONL, CSV or Parquet.",
-        ),
-        "simulate": ("passhat.cli.simulate:simulate", "Write seeded trials of made-up agents."),
-        "schema": ("passhat.cli.schema:schema", "The JSON Schema of what --json prints."),
-        "completion": ("passhat.cli.completion:completion", "Complete commands in your shell."),
+        "convert": "Rewrite any result file as JSONL, CSV or Parquet.",
+        "simulate": "Write seeded trials of made-up agents.",
+        "schema": "Print the JSON Schema of what --json prints.",
+        "completion": "Complete commands in your shell.",
     },
 }
-COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
+_FILES = {"list": "list_rows"}
+"""The module and function of a command that cannot have its name: `list` is a built-in."""
 
 EPILOG = (
     "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
@@ -78,7 +71,7 @@ _ASKS_HELP = "passhat.asks_help"
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when called, and whose errors are one sentence."""
+    """A group whose commands are imported when called, and whose errors are one message."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -86,14 +79,14 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name][0].split(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        name = _FILES.get(cmd_name, cmd_name)
+        command: click.Command = getattr(importlib.import_module(f"passhat.cli.{name}"), name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command, or what was probably meant by a word that is none."""
+        """The command; if there is none of that name, an error that says what was meant."""
         word = args[0]
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
@@ -105,7 +98,7 @@ class Commands(click.Group):
         width = max(map(len, COMMANDS))
         for title, commands in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{n:<{width}}", what) for n, (_, what) in commands.items()])
+                formatter.write_dl([(f"{n:<{width}}", what) for n, what in commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""
@@ -113,7 +106,7 @@ class Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what passhat raises on purpose becomes one message and an exit code."""
+        """Run the command; an error that passhat raises on purpose becomes a message and a code."""
         try:
             ctx.default_map = _defaults(asks_help=ctx.meta[_ASKS_HELP])
             return super().invoke(ctx)
@@ -127,7 +120,7 @@ class Commands(click.Group):
 
 
 def _defaults(*, asks_help: bool) -> dict[str, Any] | None:
-    """What is configured for this folder; a configuration with an error does not hide the help."""
+    """The configuration of this folder; help is shown even if it has an error."""
     from pathlib import Path
 
     from passhat.cli.configuration import configured_defaults
@@ -146,8 +139,6 @@ class Refusal(click.ClickException):
     exit_code = ExitCode.USAGE
 
     def __init__(self, message: str) -> None:
-        import os
-
         from passhat.records.redaction import environment_redactor
         from passhat.reporters.safe_text import safe_lines
 
@@ -156,7 +147,7 @@ class Refusal(click.ClickException):
 
 
 class Incomplete(Refusal):
-    """The run, not the request, was at fault."""
+    """The run failed, not the request."""
 
     exit_code = ExitCode.INCOMPLETE
 
@@ -178,7 +169,7 @@ def main() -> None:
     """
 
 
-# What people do with a file of each kind, where they name no command.
+# What people do with a file of each kind, when they name no command.
 _FOR_ENDING = {".yml": "run", ".yaml": "run", ".db": "history --store"}
 _ENDINGS = (*_FOR_ENDING, ".csv", ".eval", ".json", ".jsonl", ".parquet", ".tsv", ".xml", ".gz")
 _OTHER_WORDS = {
@@ -190,7 +181,6 @@ _OTHER_WORDS = {
     "show": "report",
     "analyze": "report",
     "analyse": "report",
-    "diff": "compare",
     "leaderboard": "rank",
     "power": "plan",
     "dashboard": "view",
@@ -204,7 +194,7 @@ _OTHER_WORDS = {
 
 
 def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
-    """The sentence for a first word that is no command.
+    """The message for a first word that is not a command.
 
     >>> what_was_meant(["reprot", "x.csv"], ["report", "run"])
     'there is no command "reprot". Did you mean "passhat report"?'
@@ -215,22 +205,19 @@ def what_was_meant(words: Sequence[str], commands: Iterable[str]) -> str:
     other = _OTHER_WORDS.get(word.lower())  # "test" is a word before it is a folder
     if other is None and _names_a_file(word):
         command = _FOR_ENDING.get(_ending(word), "report")
-        import shlex  # --version and --help do without
+        import shlex  # not needed for --version and --help
 
         return f'"{word}" is not a command but a file: passhat {command} {shlex.join(words)}'
+    word = short(word)
     if meant := other or closest(word.lower(), known):
         return f'there is no command "{word}". Did you mean "passhat {meant}"?'
     return f'there is no command "{word}"; there are: {", ".join(known)}'
 
 
 def _names_a_file(word: str) -> bool:
-    """Whether it is one, or would be if it were there."""
-    return "/" in word or _ending(word) in _ENDINGS or _is_there(word)
-
-
-def _is_there(word: str) -> bool:
-    """Whether a file or folder has that name; no file has one of thousands of letters."""
-    return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises
+    """Whether a word is the name of a file, or looks like one."""
+    there = bool(word) and os.path.exists(word)  # noqa: PTH110 # Path raises for a long word
+    return "/" in word or _ending(word) in _ENDINGS or there
 
 
 def _ending(word: str) -> str:

@@ -12,13 +12,12 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.options import WholeNumber
-from passhat.errors import CassetteError, PasshatError
+from passhat.errors import CassetteError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.records import Suite
-    from passhat.records.redaction import Redactor
     from passhat.runner.cassettes import Cassette
 
 ENDINGS = (".jsonl", ".jsonl.zst")
@@ -48,9 +47,9 @@ class CassetteObject(TypedDict):
 
 @click.group()
 def cassette() -> None:
-    """Recorded runs: list, show, verify, prune.
+    """List, show, verify and prune recorded runs.
 
-    FILES are cassettes or folders of them; those of the suite here, where none is named.
+    FILES are cassettes or folders of them; without FILES, those of the suite in this folder.
     """
 
 
@@ -74,7 +73,7 @@ def list_cassettes(files: Paths, as_json: bool) -> None:
 
 @cassette.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--task", help="Only this task.")
+@click.option("--task", metavar="TASK", help="Only this task.")
 @click.option("--trial", type=WholeNumber(min=1), help="Only this run, counted from 1.")
 def show(file: Path, task: str | None, trial: int | None) -> None:
     """Show what was said in the runs of a cassette."""
@@ -96,7 +95,7 @@ def show(file: Path, task: str | None, trial: int | None) -> None:
 @_files
 @click.pass_context
 def verify(context: click.Context, files: Paths) -> None:
-    """Read cassettes to the last byte, and compare them with the suite where there is one.
+    """Read cassettes to the last byte, and compare them with the suite if there is one.
 
     Exit codes: 0 all are sound; 2 one is damaged, holds a secret, or no longer fits the suite.
     """
@@ -123,10 +122,10 @@ def verify(context: click.Context, files: Paths) -> None:
 @cassette.command()
 @click.option("--dry-run", is_flag=True, help="Show what would be dropped, and change nothing.")
 def prune(dry_run: bool) -> None:
-    """Drop what the suite here no longer has: systems, tasks, and runs beyond `runs:`."""
+    """Drop systems, tasks and runs that the suite in this folder no longer has."""
     suite = _suite()
     if suite is None:
-        raise CassetteError("there is no suite here: what to keep cannot be known")
+        raise CassetteError("there is no suite here that says what to keep")
     for path in _paths(()):
         for text in _pruned(path, suite, dry_run=dry_run):
             _say(f"{'would drop' if dry_run else 'dropped'} {text}")
@@ -171,13 +170,9 @@ def _paths(files: Sequence[Path]) -> list[Path]:
 
 
 def _suite() -> Suite | None:
-    from passhat.suite import find_suite, load_suite
+    from passhat.suite import suite_in
 
-    try:
-        path = find_suite(Path())
-    except PasshatError:
-        return None
-    return load_suite(path, models_asked=False)
+    return suite_in(Path())
 
 
 def _directory(suite: Suite) -> Path:
@@ -196,23 +191,20 @@ def _read(path: Path) -> CassetteOnDisk:
 
 def _secrets(path: Path, suite: Suite | None) -> list[str]:
     """The secrets in a cassette: earlier versions of passhat let some through."""
+    from passhat.records.redaction import suite_redactor
     from passhat.runner.leak_scan import scan_paths
 
-    found = dict.fromkeys(secret.what for secret in scan_paths([path], _redactor(suite)))
+    scanned = scan_paths([path], suite_redactor(suite, os.environ))
+    found = dict.fromkeys(secret.what for secret in scanned)
     return [f"it holds {what}: record it again, and replace the secret" for what in found]
-
-
-def _redactor(suite: Suite | None) -> Redactor:
-    from passhat.records.redaction import environment_redactor, suite_redactor
-
-    return environment_redactor(os.environ) if suite is None else suite_redactor(suite, os.environ)
 
 
 def _drift(read: Cassette, suite: Suite) -> list[str]:
     """What has changed in the suite since the cassette was recorded."""
+    from passhat.records.redaction import suite_redactor
     from passhat.runner.cassettes.drift import changes, cleaned, setup_of
 
-    redactor = _redactor(suite)
+    redactor = suite_redactor(suite, os.environ)
     found = []
     for pairing in suite.pairings:
         before = read.setups.get(pairing.task.name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import click
 
 from passhat.cli.options import (
-    Analysing,
+    AnalysisOptions,
     SectionedCommand,
     Share,
-    again_options,
     analysis_options,
     output_options,
 )
@@ -21,9 +22,9 @@ from passhat.cli.reading import ReadingOptions, reading_options
     "--only",
     metavar="AGENT",
     multiple=True,
-    help="Compare these two agents, or this one of two results.",
+    help="The two agents to compare, or the one that both results hold.",
 )
-@click.option("--margin", type=Share(), help="A difference below which they count as equivalent.")
+@click.option("--margin", type=Share(), help="The difference up to which they are equivalent.")
 @analysis_options
 @output_options("comparison")
 @reading_options()
@@ -31,16 +32,16 @@ def compare(
     reading: ReadingOptions,
     only: tuple[str, ...],
     margin: float | None,
-    analysing: Analysing,
     output: Output,
+    **analysis: Unpack[AnalysisOptions],
 ) -> None:
     """Is one agent better than another, on the same tasks?
 
-    RESULTS are two files or runs of the history with one agent each, or results that hold two
-    agents between them. Of two runs with the same agents, --only names the one to compare with
-    itself, before and after. More than two agents are ranked. The difference is the first minus the
-    second, in the order of the options or of the file, for this suite and for tasks like
-    these. The verdict is about the mean score or, with --k, about pass^k of the largest k.
+    RESULTS are two files or stored runs with one agent each, or results that hold two agents
+    between them. If both hold the same agents, --only names the one to compare with itself, before
+    and after. More than two agents are ranked. The difference is the first minus the second, in the
+    order of --only or of the file, for this suite and for tasks like these. The verdict is about
+    the mean score, or with --k about pass^k of the largest k.
 
     \b
       passhat compare new.eval old.eval
@@ -51,13 +52,8 @@ def compare(
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.journeys import compare_results
 
-    answer = compare_results(
-        reading.results(),
-        only=only,
-        margin=margin,
-        **analysing.arguments(),
-    )
+    answer = compare_results(reading.results(), only=only, margin=margin, **analysis)
     if not isinstance(answer, Comparison):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
-    output.write(answer, results=reading.again(*again_options(analysing, ())))
+    output.write(answer, results=reading.again(errors=analysis["errors"]))

@@ -1,4 +1,4 @@
-"""`passhat completion`: the completion of commands and options in a shell."""
+"""`passhat completion`: complete commands and options in a shell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHELLS = {
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that completes passhat's commands and options in SHELL.
+    """Print the script that completes passhat's commands and options in your shell.
 
     \b
       passhat completion bash > ~/.local/share/bash-completion/completions/passhat

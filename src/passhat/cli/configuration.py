@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,12 @@ from passhat.messages import closest, short_value
 
 OWN_FILE, PROJECT_FILE = "passhat.toml", "pyproject.toml"
 
-_ANALYSES = ("report", "compare", "rank", "gate", "profile", "plan", "trend", "why", "demo")
-_READERS = (
-    *("report", "compare", "rank", "gate", "profile", "plan", "why", "diff"),
-    *("convert", "view"),
-)
-_STORES = (
-    *("run", "resume", "history", "trend", "flaky", "mcp"),
-    *("report", "compare", "rank", "gate", "profile", "plan", "why", "diff", "convert"),
-)
-
 
 def configured_defaults(folder: Path) -> dict[str, Any] | None:
-    """What options are where the user gives none, for each command; None without configuration.
+    """The defaults of each command's options; None where nothing is configured.
 
-    The nearest configuration counts: that of the folder, else of the folders above it up to the
-    root of the repository.
+    The nearest configuration counts: the folder's, or that of the folders above it up to the root
+    of the repository.
     """
     for place in (folder, *folder.parents):
         found = _own_table(place) or _project_table(place)
@@ -72,7 +62,7 @@ def _defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merge(found: dict[str, Any], command: str, options: dict[str, Any]) -> None:
-    """Options of a command; those of `history add` lie below `history`."""
+    """Add options of a command; those of `history add` are inside those of `history`."""
     place = found
     for word in command.split():
         place = place.setdefault(word, {})
@@ -82,17 +72,14 @@ def _merge(found: dict[str, Any], command: str, options: dict[str, Any]) -> None
 def _confidence(path: Path, value: Any) -> dict[str, dict[str, Any]]:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise _wrong(path, "confidence", "must lie strictly between 0 and 1", value)
-    return {command: {"confidence": float(value)} for command in _ANALYSES}
+    return _everywhere({"confidence": float(value)})
 
 
 def _store(path: Path, value: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(value, str) or not value:
         raise _wrong(path, "store", "must be a path or an address", value)
     place = value if "://" in value else str(path.parent / value)
-    options = {command: {"store": place} for command in _STORES}
-    for below in ("list", "show", "tag", "delete", "export", "vacuum", "add"):
-        options[f"history {below}"] = {"store": place}
-    return options
+    return _everywhere({"store": place}) | {"repeat": {}}  # which stores nothing unless asked to
 
 
 def _ks(path: Path, value: Any) -> dict[str, dict[str, Any]]:
@@ -110,17 +97,25 @@ def _gates(path: Path, value: Any) -> dict[str, dict[str, Any]]:
 
 
 def _columns(path: Path, value: Any) -> dict[str, dict[str, Any]]:
+    from passhat.cli.options import COLUMN
     from passhat.cli.reading import COLUMN_NAMES
 
     if not isinstance(value, dict):
         raise _wrong(path, "columns", "must be a table, such as {task = 'question'}", value)
     for name, column in value.items():
         if name not in COLUMN_NAMES:
-            raise _unknown(path, name, COLUMN_NAMES, of="columns")
+            raise _unknown(path, name, COLUMN_NAMES, "a column that")
         if not isinstance(column, str):
             raise _wrong(path, f"columns.{name}", "must be the name of a column", column)
-    options = {COLUMN_NAMES[name]: column for name, column in value.items()}
-    return {command: dict(options) for command in (*_READERS, "history add")}
+    options = {f"{COLUMN}{name}": column for name, column in value.items()}
+    return _everywhere(options) | {"history add": options}
+
+
+def _everywhere(options: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The same options for every command; a command without such an option ignores them."""
+    from passhat.cli import COMMANDS
+
+    return dict.fromkeys(COMMANDS, options)
 
 
 CONFIGURED: dict[str, Callable[[Path, Any], dict[str, dict[str, Any]]]] = {
@@ -132,11 +127,12 @@ CONFIGURED: dict[str, Callable[[Path, Any], dict[str, dict[str, Any]]]] = {
 }
 
 
-def _unknown(path: Path, key: str, known: Mapping[str, Any], of: str = "") -> ConfigurationError:
+def _unknown(
+    path: Path, key: str, known: Iterable[str], what: str = "a key that"
+) -> ConfigurationError:
     near = closest(key, known)
     guess = f"Did you mean {near!r}?" if near else f"There are: {', '.join(known)}."
-    where = f" of {of}" if of else ""
-    return ConfigurationError(f"{path}: {key!r} is not a key{where} of passhat. {guess}")
+    return ConfigurationError(f"{path}: {key!r} is not {what} passhat knows. {guess}")
 
 
 def _wrong(path: Path, key: str, rule: str, value: Any) -> ConfigurationError:

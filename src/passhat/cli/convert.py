@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import OUTPUT, Command, SectionedCommand, apply_options, shared
+from passhat.cli.options import OUTPUT, Command, SectionedCommand, in_order, quiet_option, shared
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def trials_output_options(command: Command) -> Command:
             )
         return command(write=functools.partial(write_everywhere, **chosen), **values)
 
-    options = [
+    options = in_order(
         shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
         shared(OUTPUT, "--csv", "as_csv", is_flag=True, help="Print CSV."),
         shared(
@@ -46,9 +46,9 @@ def trials_output_options(command: Command) -> Command:
             multiple=True,
             help="Write to a file: .jsonl .csv .tsv .parquet, or .md, a summary. May be repeated.",
         ),
-        shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
-    ]
-    return apply_options(options, with_write)
+        quiet_option,
+    )
+    return options(with_write)
 
 
 def write_everywhere(
@@ -105,7 +105,7 @@ def convert(
 ) -> None:
     """Rewrite any result file as JSON Lines, CSV or Parquet.
 
-    Reading what was written gives the same trials again.
+    Reading the new file gives the same trials again.
 
     \b
       passhat convert logs/airline.eval -o airline.parquet

@@ -9,7 +9,7 @@ from passhat.cli.output import Output
 
 
 @click.command(cls=SectionedCommand)
-@confidence_option()
+@confidence_option
 @click.option("--seed", type=WholeNumber(min=0), help="Seed of the made-up agents.")
 @output_options("demo")
 def demo(confidence: float, seed: int | None, output: Output) -> None:

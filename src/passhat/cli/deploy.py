@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,14 +13,19 @@ from passhat.cli.options import WholeNumber
 @click.argument("where", type=click.Choice(["kubernetes", "slurm", "compose"]))
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("--workers", type=WholeNumber(min=1), default=4, help="How many workers.")
-@click.option("--concurrency", type=WholeNumber(min=1), default=20, help="Trials at a time.")
+@click.option(
+    "--concurrency", type=WholeNumber(min=1), default=20, help="Trials of each at a time."
+)
 @click.option(
     "--image",
     default="passhat-worker:latest",
+    metavar="NAME",
     help="The container image: passhat, your agent and the suite's folder.",
 )
-@click.option("--hours", type=WholeNumber(min=1), default=24, help="When to give up.")
-def deploy(where: str, suite: Path | None, **given: Any) -> None:
+@click.option("--hours", type=WholeNumber(min=1), default=24, help="Stop after this long.")
+def deploy(
+    where: str, suite: Path | None, workers: int, concurrency: int, image: str, hours: int
+) -> None:
     """Print a Kubernetes Job, a Slurm array or a Compose file that starts workers for SUITE.
 
     The address of the store is not in it: workers read it from PASSHAT_STORE.
@@ -35,5 +39,12 @@ def deploy(where: str, suite: Path | None, **given: Any) -> None:
 
     path = suite or find_suite(Path())
     loaded = load_suite(str(path), models_asked=False)  # one that cannot be run is refused here
-    chosen = deployments.Deployment(suite=str(path), resources=loaded.resources, **given)
+    chosen = deployments.Deployment(
+        suite=str(path),
+        resources=loaded.resources,
+        workers=workers,
+        concurrency=concurrency,
+        image=image,
+        hours=hours,
+    )
     click.echo(getattr(deployments, f"render_{where}")(chosen), nl=False)

@@ -12,16 +12,16 @@ _MOST_RUNS = 2
 
 
 @click.command(cls=SectionedCommand)
-@click.option("--only", metavar="AGENT", help="Which agent, where several tried the task.")
+@click.option("--only", metavar="AGENT", help="Which agent, if several tried the task.")
 @output_options("diff")
 @reading_options(transcripts=True, task_option="--task-column", metavar="RESULTS TASK [RUN] [RUN]")
 def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     """Where do two runs of a task first differ?
 
-    RESULTS is a file that keeps what was said in each run, a history store, or a run of the
-    history in this folder. RUN is the number of a run as reports show it: 3 for "refund-17 #3".
-    With one RUN the other is the passing run nearest to it; with none, it is the first that
-    failed. Free text in arguments is masked, so that only what was asked of the tools is compared.
+    RESULTS is a file with a transcript of each run, a history store, or a stored run. RUN is the
+    number of a run as reports show it: 3 for "refund-17 #3". A single RUN is compared with the most
+    similar run that passed; without RUN, the first run that failed is. Free text in arguments is
+    masked, so that only the calls themselves are compared.
 
     \b
       passhat diff logs/airline.eval refund-17 3 5
@@ -37,7 +37,9 @@ def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
 def _words(words: tuple[str, ...]) -> tuple[str, str, list[int]]:
     """RESULTS, TASK and the numbers of one or two runs."""
     if len(words) < 2 or len(words) > 2 + _MOST_RUNS:
-        raise click.UsageError("say RESULTS, TASK and up to two runs: passhat diff latest a 3 5")
+        raise click.UsageError(
+            "give RESULTS, TASK and up to two runs: passhat diff latest refund 3 5"
+        )
     try:
         return words[0], words[1], [int(word) for word in words[2:]]
     except ValueError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import PasshatError, SuiteError
+from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
 
 EXTRAS = {
-    "run": ("pydantic", "httpx2", "mcp"),
+    "run": ("httpx2", "mcp"),
     "local": ("xllamacpp",),
     "web": ("starlette", "uvicorn"),
     "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
@@ -39,10 +39,10 @@ Part = Literal["system", "model", "server"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check; where it is a `problem`, `text` says what to do about it.
+    """One check; if it is a `problem`, `text` says what to do about it.
 
-    A `note` is a problem of something that a run does without. `code` is what a problem exits with:
-    the suite's own faults exit as `validate` does.
+    A `note` is a problem with something that a run does not need. `code` is the exit code of a
+    problem: errors in the suite exit as `validate` does.
     """
 
     what: str
@@ -54,17 +54,19 @@ class Finding:
 
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
-@click.option("--ask", is_flag=True, help="Ask every model one short question (costs a little).")
+@click.option(
+    "--ask", is_flag=True, help="Ask every model one short question; this costs a little."
+)
 @click.pass_context
 def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
     """See whether SUITE (default: passhat.yml) can run on this machine.
 
-    Keys are looked for, servers are started and asked for their tools, programs are looked up.
-    Nothing is paid for without --ask. Where `passhat run` would replay cassettes, what only a live
-    run needs is noted and is no problem.
+    It looks for keys and programs, starts servers and asks them for their tools. Nothing is paid
+    for without --ask. If `passhat run` would replay cassettes, what only a live run needs is noted
+    and is not a problem.
 
-    Exit codes: 0 ready; 1 there is a problem; 2 the suite itself is at fault: not valid, or naming
-    a program or function that is not here.
+    Exit codes: 0 ready; 1 there is a problem; 2 the suite is not valid, or names a program or
+    function that is not here.
     """
     context.exit(asyncio.run(_examine(suite, ask=ask)))
 
@@ -98,8 +100,7 @@ def _tell(finding: Finding) -> None:
 async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
     from passhat.suite import find_suite, load_suite
 
-    for finding in _installation():
-        yield finding
+    yield _installation()
     try:
         name = path or find_suite(Path())
         suite = load_suite(name)
@@ -116,13 +117,13 @@ async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
 
 
 async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Part]]:
-    """What a live run needs, and what kind of thing it is."""
+    """Check what a live run needs, part by part."""
     for system in {p.system.name: p.system for p in suite.pairings}.values():
         for finding in _system(system, suite.directory):
             yield finding, "system"
     for model in _models(suite):
         yield await _model(model, suite.directory, ask=ask), "model"
-    for server in _used_servers(suite):
+    for server in suite.used_servers:
         yield await _server(server, suite.directory), "server"
 
 
@@ -140,22 +141,25 @@ def _noted(finding: Finding) -> Finding:
     )
 
 
-def _installation() -> Iterator[Finding]:
+def _installation() -> Finding:
     from passhat._version import __version__
 
     installed = [name for name, modules in EXTRAS.items() if all(map(_importable, modules))]
-    yield Finding(what="passhat", text=f"{__version__}, extras: {', '.join(installed) or 'none'}")
-    if "run" not in installed:
-        text = "running a suite needs an extra: pip install 'passhat[run]'"
-        yield Finding(what="extras", text=text, problem=True)
+    return Finding(what="passhat", text=f"{__version__}, extras: {', '.join(installed) or 'none'}")
 
 
 def _importable(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+def _lacks_http() -> str | None:
+    """Why nothing can be called over HTTP from here."""
+    missing = MissingExtra("calling a model or an agent over HTTP", "run")
+    return None if _importable("httpx2") else str(missing)
+
+
 def _system(system: System, directory: Path) -> Iterator[Finding]:
-    """What can be checked of an agent that is not a model, without running it."""
+    """Check an agent that is not a model, without running it."""
     from passhat.records import CommandSystem, HttpSystem, PythonSystem
 
     what = f"system {system.name}"
@@ -169,22 +173,19 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
 
         yield _looked_up(what, lacks_function(system), f"{system.function} can be imported")
     elif isinstance(system, HttpSystem):
-        yield Finding(what=what, text=f"posts to {system.url} (not asked)")
+        yield _looked_up(what, _lacks_http(), f"posts to {system.url} (not asked)")
 
 
 def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
-    """What the suite names and is missing here; `run` refuses it too."""
+    """A finding on a program or function that the suite names; `run` refuses a missing one too."""
     if reason is None:
         return Finding(what=what, text=fine)
     return Finding(what=what, text=reason, problem=True, code=ExitCode.USAGE)
 
 
 def _models(suite: Suite) -> list[Model]:
-    """Every model once, those of judges too."""
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings]
-    found = [system.model for system in systems if isinstance(system, ModelSystem)]
+    """Every model once, the judge's too."""
+    found = [system.model for system in suite.model_systems]
     if suite.judge is not None:
         found.append(suite.judge.model)
     return list({(model.name, model.base_url): model for model in found}.values())
@@ -203,16 +204,18 @@ async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
 
 def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
-    from passhat.records.providers import LOCAL
+    from passhat.records.providers import is_local
     from passhat.runner.local_model import why_not_here
     from passhat.runner.models.catalog import locate
 
     if model.name == SCRIPTED:
-        return "acts out its script: no key, no network"
-    if model.name.startswith(f"{LOCAL}/"):
+        return "follows its script: no key, no network"
+    if is_local(model.name):
         if reason := why_not_here(model.name, directory):
             raise SuiteError(reason)
         return "runs on this machine: no key, no network"
+    if reason := _lacks_http():
+        raise SuiteError(reason)
     at = locate(model)
     key = f"key from {at.key_variable}" if at.key else "no key"
     return f"{at.dialect.name} at {at.base_url}, {key}"
@@ -235,14 +238,6 @@ async def _ask(model: Model, directory: Path) -> str:
     finally:
         await supply.close()
     return f"answered {reply.text[:40]!r} in {time.perf_counter() - started:.1f} s"
-
-
-def _used_servers(suite: Suite) -> list[Server]:
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
-    names = dict.fromkeys(name for system in systems for name in system.servers)
-    return [suite.servers[name] for name in names]
 
 
 async def _server(server: Server, directory: Path) -> Finding:

@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping
 
 import click
 
+from passhat.cli.options import COLUMN
 from passhat.errors import ArgumentError, PasshatError
-
-COLUMN = "column_"
-"""What the options of the column mapper begin with: `task` of a ColumnMap is `column_task`."""
 
 _CASSETTE_OPTIONS = {
     f"`cassette='{mode}'`": f"--{flag}"
@@ -23,8 +21,17 @@ _CASSETTE_OPTIONS = {
 }
 """The ways to use cassettes are one argument in Python, and an option each in a shell."""
 
-_WITHOUT_OPTION = {"left": "the first RUN", "right": "the second RUN", "trials": "RESULTS"}
-"""What a command takes without an option: the two runs of `passhat diff`, and the results."""
+_WITHOUT_OPTION = {
+    "left": "the first RUN",
+    "right": "the second RUN",
+    "trials": "RESULTS",
+    "task": "TASK",
+    "path": "FILE",
+}
+"""Arguments that a command takes by position."""
+
+_OTHERWISE = {"gate": "require", "system": "only"}
+"""Arguments that the command line calls by another name."""
 
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
@@ -44,15 +51,13 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     columns = {
         name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
     }
-    columns["transcript"] = "--transcript-column"
-    if "format_name" in options:
-        options["format"] = options["format_name"]
     if isinstance(error, ArgumentError):
-        named = (
-            _WITHOUT_OPTION
-            | options
-            | {f"ColumnMap.{name}": flag for name, flag in columns.items()}
-        )
+        named = {
+            **_WITHOUT_OPTION,
+            **{name: options[flag] for name, flag in _OTHERWISE.items() if flag in options},
+            **options,
+            **{f"ColumnMap.{name}": flag for name, flag in columns.items()},
+        }
         if error.argument in named:
             text = error.worded(named[error.argument])
     return with_options(text, columns | options)
@@ -92,7 +97,7 @@ def _shell_value(value: str) -> str:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
-    """The longest option of each argument of a command, and of the commands below it."""
+    """The longest flag of each option of a command, and of the commands below it."""
     if isinstance(command, click.Group):
         for below in command.commands.values():
             yield from _options(below)

@@ -1,7 +1,7 @@
-"""What happens in a run, as NDJSON: one line for each event, written while the run lasts.
+"""The events of a run as NDJSON: one line for each, written during the run.
 
-The lines keep to `passhat schema events`. They are for programs that watch a run: the other formats
-are written when it is over.
+`passhat schema events` describes the lines. They are for programs that watch a run; the other
+formats are written when it is over.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _KINDS = {
     "StopRequested": "stopping",
     "RunFinished": "run_finished",
 }
-"""What the line of each event of a run is called; it has the fields of the event."""
+"""The name of each event's line; the line has the fields of the event."""
 _CHOSEN = {
     "run_opened": ("suite", "size", "source", "run"),
     "trial_started": ("system", "task", "trial"),
 }
-"""The fields of a line that leaves out some of its event's."""
+"""The fields of lines that leave out some of their event's fields."""
 
 
 class VerdictEvent(TypedDict):
@@ -70,10 +70,10 @@ class AnswerEvent(TypedDict):
 
 
 class EventStream:
-    """Writes events to files and to standard output, each line complete when it is written.
+    """Writes events to files and to standard output, one whole line at a time.
 
-    A place that cannot be written to any more (a full disk, a closed pipe) is left out from then
-    on: it must not end a run that is being paid for. `broken` says which.
+    A place that can no longer be written to (a full disk, a closed pipe) is dropped: it must not
+    end a run that is being paid for. `broken` lists such places.
     """
 
     def __init__(self, paths: Sequence[str], *, printed: bool = False, append: bool = False):
@@ -154,7 +154,7 @@ def event_types() -> Iterator[type]:
 
 
 def _event_facts(event: RunEvent) -> dict[str, Any]:
-    """What a line says about an event: its fields, or those of its trial."""
+    """The content of a line: the fields of its event, or of the event's trial."""
     kind = _KINDS[type(event).__name__]
     inside = {"trial_started": "ticket", "trial_finished": "trial"}.get(kind)
     about = getattr(event, inside) if inside else event

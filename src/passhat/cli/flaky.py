@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import click
 
-from passhat.cli.options import SectionedCommand, output_options, stored_runs_options
+from passhat.cli.options import (
+    SectionedCommand,
+    StoredRunsOptions,
+    output_options,
+    stored_runs_options,
+)
 from passhat.cli.output import Output
 from passhat.journeys.trend_runs import FLAKY_LAST
 
@@ -14,7 +19,7 @@ from passhat.journeys.trend_runs import FLAKY_LAST
 @click.command(cls=SectionedCommand)
 @stored_runs_options(last=FLAKY_LAST, least=1)
 @output_options("flaky")
-def flaky(output: Output, **chosen: Any) -> None:
+def flaky(output: Output, **runs: Unpack[StoredRunsOptions]) -> None:
     """Which tasks passed and failed over the last runs?
 
     A task counts as flaky when its pass rate over all these runs lies between 10 % and 95 % with
@@ -26,4 +31,4 @@ def flaky(output: Output, **chosen: Any) -> None:
     """
     from passhat.journeys import flaky_tasks
 
-    output.write(flaky_tasks(**chosen))
+    output.write(flaky_tasks(**runs))

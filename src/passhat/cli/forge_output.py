@@ -1,15 +1,16 @@
-"""Where reviewers read: the summary, annotations, comment and check of a pull request."""
+"""What reviewers see: the summary, annotations, comment and check of a pull request."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from passhat.cli.options import in_order
 from passhat.errors import ForgeError
 
 if TYPE_CHECKING:
@@ -27,20 +28,17 @@ BASE_BRANCHES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
 _CONCLUSIONS: Mapping[str | None, Conclusion] = {"PASS": "success", "FAIL": "failure"}
 
 
-def forge_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--github`, which is on by itself in Actions, and `--informational`."""
-    github = click.option(
+forge_options = in_order(
+    click.option(
         "--github/--no-github",
         default=None,
-        help="Write to the pull request: summary, annotations, one comment, a check. "
-        "[default: in GitHub Actions]",
-    )
-    informational = click.option(
-        "--informational",
-        is_flag=True,
-        help="Report to reviewers, but always exit with 0.",
-    )
-    return github(informational(command))
+        help="Write to the pull request: summary, annotations, one comment, a check.  "
+        "[default: in CI jobs of GitHub and GitLab]",
+    ),
+    click.option(
+        "--informational", is_flag=True, help="Tell reviewers the verdict, but always exit with 0."
+    ),
+)
 
 
 def wanted(github: bool | None) -> bool:
@@ -57,7 +55,7 @@ def base_branch() -> str | None:
 def announce_run(
     answer: RunAnswer, output: Output, *, store: Path | str | None, informational: bool
 ) -> bool:
-    """Tell reviewers of a run, and say whether it is shown to be worse than its base branch."""
+    """Post a run for reviewers; returns whether it is shown to be worse than its base branch."""
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.errors import InputError

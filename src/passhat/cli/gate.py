@@ -71,8 +71,8 @@ from passhat.journeys.gating import MARGIN
     help="The exit code of UNDECIDED.",
 )
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
-@errors_option()
-@seed_option()
+@errors_option
+@seed_option
 @forge_options
 @output_options("verdicts")
 @reading_options()
@@ -107,43 +107,26 @@ def gate(
     Exit codes: 0 every gate passed; 1 one failed; 2 usage or unreadable input; 4 undecided, unless
     --on-undecided says otherwise.
     """
-    from passhat.journeys import gate_results
-    from passhat.journeys.results import trials_of
-    from passhat.journeys.reviewing import demands_under_review
+    from passhat.journeys import gate_results, review_change
 
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
-    reviewed = wanted(github)
-    demands: list[Any] = list(require)
-    if reviewed and against is not None:
-        systems = len(trials_of(reading.results(), only).systems)
-        demands = demands_under_review(require, against, margin, systems=systems)
-    found = gate_results(
-        reading.results(),
-        demands,
-        against=against,
-        margin=margin,
-        suite=suite,
-        only=only,
-        bars=parse_bars(bars, ()) if bars else None,
-        seed=seed,
-        **terms,
-    )
+    results = reading.results()
+    terms |= {"against": against, "margin": margin, "suite": suite, "only": only, "seed": seed}
+    terms["bars"] = parse_bars(bars, ()) if bars else None
+    review = None
+    if wanted(github) and (require or against is not None or suite is not None):
+        sure = terms.pop("confidence")
+        review = review_change(
+            results, require, gate_confidence=sure, informational=informational, **terms
+        )
+    found = gate_results(results, require, **terms) if review is None else review.verdicts
+    assert found is not None, "a review with a demand has verdicts"
     output.write(found, explain=explain)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in found:
             output.say(verdict.sentence)
-    if reviewed:
-        from passhat.journeys import review_change
-
-        review = review_change(
-            reading.results(),
-            against=against,
-            only=only,
-            seed=seed,
-            judged=found,
-            informational=informational,
-        )
+    if review is not None:
         announce(review, output, key=str(suite or "gate"))
     context.exit(0 if informational else found.exit_code)
 

@@ -1,20 +1,24 @@
-"""`passhat history`: every run that was kept, and what can be done with one."""
+"""`passhat history`: stored runs, and what can be done with them."""
 
 from __future__ import annotations
 
 import functools
 import json
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.baseline_change import change_of_named_run
 from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
-from passhat.cli.output import Output, fitted_transcripts, ink_for, wants_page, writes_page
+from passhat.cli.output import (
+    Output,
+    baseline_tile,
+    fitted_transcripts,
+    wants_page,
+    writes_page,
+)
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import STORE
 from passhat.messages import listed, plural
@@ -28,7 +32,7 @@ _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: 
 
 
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:
-    """--store behind a subcommand too, where people look for it; handed over as `path`."""
+    """--store after a subcommand too, where people expect it; passed on as `path`."""
 
     @_STORE
     @click.pass_obj
@@ -41,13 +45,13 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.group(invoke_without_command=True)
 @_STORE
-@click.option("--sql", metavar="QUERY", help="Print the rows of a reading query, tab-separated.")
+@click.option("--sql", metavar="QUERY", help="Print the rows of a SELECT query, tab-separated.")
 @click.pass_context
 def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> None:
-    """Every run that was kept.
+    """List, show, tag and search stored runs.
 
-    RUN is a key, a tag, a commit, a branch (its newest run), or `latest`; of a key or a commit, the
-    first 4 characters or more will do where no other begins so.
+    RUN is a key, a tag, a commit, a branch (its newest run), or `latest`. The first 4 characters
+    of a key or a commit are enough if no other begins with them.
 
     \b
       passhat history
@@ -65,31 +69,29 @@ def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> No
         ctx.invoke(list_runs)
 
 
-@history.command("list")
-@click.option("--suite", help="Runs of this suite only.")
-@click.option("--branch", help="Runs of this branch only.")
-@click.option(
-    "--limit", type=WholeNumber(min=1), default=20, show_default=True, help="At most so many."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_limit = click.option("--limit", type=WholeNumber(min=1), default=20, help="At most this many.")
+
+
+@history.command("list", cls=SectionedCommand)
+@click.option("--suite", metavar="NAME", help="Runs of this suite only.")
+@click.option("--branch", metavar="NAME", help="Runs of this branch only.")
+@_limit
+@output_options("run list")
 @_of_store
 def list_runs(
-    path: Path | str, suite: str | None, branch: str | None, limit: int, as_json: bool
+    path: Path | str, suite: str | None, branch: str | None, limit: int, output: Output
 ) -> None:
     """List the newest runs."""
     from passhat.journeys.run_store import resume_newest
     from passhat.reporters.answers.run_list import RunList
-    from passhat.reporters.grid import render_json, render_terminal
 
     with _open(path, read_only=True) as store:
         runs = store.runs(suite=suite, branch=branch, limit=limit)
         rows = [_row(run, store.pass_rates(run)) for run in runs]
-    found = RunList(tuple(rows), resume=resume_newest(runs, str(path)))
-    text = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
-    click.echo(text, nl=False, color=True)
+    output.write(RunList(tuple(rows), resume=resume_newest(runs, str(path))))
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Show transcripts on the page.")
 @output_options("report", verbose=True)
@@ -103,13 +105,16 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """
     from passhat.journeys import Results, report_results
     from passhat.journeys.results import LATEST
+    from passhat.journeys.stored_runs import change_of_results
 
+    _open(path, read_only=True).close()  # says so if there is no store; Results would read a file
     results = Results(paths=(str(path),), run=run, on_note=say_note)
     trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
     answer = report_results(results if trials is None else trials)
     page = fitted_transcripts(answer, trials, said, output) if said else {}
     if writes_page(output) and len(answer.systems) == 1:
-        page["change"] = change_of_named_run(results, answer.systems[0].name)
+        change = change_of_results(results, system=answer.systems[0].name)
+        page["change"] = baseline_tile(change)
     again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
     output.write(answer, results=again, **page)
 
@@ -119,7 +124,7 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
 @click.argument("name")
 @_of_store
 def tag(path: Path | str, run: str, name: str) -> None:
-    """Name a run, for example as a baseline; a name moves when it is given again."""
+    """Name a run, for example baseline; the name moves if another run had it."""
     with _open(path) as store:
         found = _run_named(store, run)
         store.tag(found, name)
@@ -133,30 +138,30 @@ def tag(path: Path | str, run: str, name: str) -> None:
 def delete(path: Path | str, run: str, yes: bool) -> None:
     """Delete a run with its trials and transcripts.
 
-    Exit codes: 0 it is forgotten; 1 it was not confirmed; 2 there is no such run.
+    Exit codes: 0 it is deleted; 1 it was not confirmed; 2 there is no such run.
     """
     with _open(path) as store:
         found = _run_named(store, run)
         if not yes:
             size = plural(found.trials, "trial")
-            click.confirm(f"Forget run {found.key} with {size}?", abort=True)
+            click.confirm(f"Delete run {found.key} with {size}?", abort=True)
         store.delete(found)
-    click.echo(f"forgot {found.key}", err=True)
+    click.echo(f"deleted {found.key}", err=True)
 
 
 @history.command()
 @click.argument("run")
 @click.argument("file")
-@click.option("--transcripts", is_flag=True, help="Export to a folder what was said, too.")
+@click.option("--transcripts", is_flag=True, help="Export the transcripts too, to a folder.")
 @_of_store
 def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     """Write the trials of a run to a .jsonl, .csv or .parquet file, or to a folder.
 
     A folder becomes a dataset of Parquet files, `FILE/suite=NAME/run=KEY/part-00000.parquet`, that
-    `passhat report` and any engine read as one table. It may be in an object store: s3://, gs://
-    or any other address that fsspec knows. Transcripts go to `FILE/_transcripts`;
-    `passhat report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT
-    FILE` searches them.
+    `passhat report` and any query engine read as one table. It may be in an object store: s3://,
+    gs:// or any other address that fsspec knows. Transcripts go to `FILE/_transcripts`. `passhat
+    report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT FILE`
+    searches them.
     """
     from passhat.ingest import write_trials
     from passhat.ingest.remote import is_url
@@ -177,21 +182,19 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     click.echo(f"wrote {file}", err=True)
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @click.argument("text")
 @click.argument("dataset", required=False)
-@click.option("--run", help="Look at this run only.")
-@click.option("--only", metavar="AGENT", help="Look at this agent only.")
-@click.option("--task", help="Look at this task only.")
+@click.option("--run", metavar="RUN", help="Search this run only.")
+@click.option("--only", metavar="AGENT", help="Search this agent only.")
+@click.option("--task", metavar="TASK", help="Search this task only.")
 @click.option(
     "--outcome",
     type=click.Choice(["passed", "failed", "errored"]),
-    help="Look at trials that ended so only.",
+    help="Search trials with this outcome only.",
 )
-@click.option(
-    "--limit", type=WholeNumber(min=1), default=20, show_default=True, help="At most so many."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_limit
+@output_options("transcript matches")
 @_of_store
 def search(
     path: Path | str,
@@ -202,13 +205,13 @@ def search(
     task: str | None,
     outcome: str | None,
     limit: int,
-    as_json: bool,
+    output: Output,
 ) -> None:
-    """Find the trials in which anyone said TEXT, in upper or lower case.
+    """Find the trials whose transcript contains TEXT, in upper or lower case.
 
-    Looks at messages, calls of tools, answers, errors and what graders said. Of a store the newest
-    run comes first. DATASET is a folder or an address that `passhat history export RUN DATASET
-    --transcripts` wrote, and takes the place of the store.
+    Messages, tool calls, answers, errors and what graders said are searched, those of the newest
+    run first. DATASET is a folder or an address that `passhat history export RUN DATASET
+    --transcripts` wrote; it is searched instead of the store.
 
     \b
       passhat history search "out of stock" --outcome failed
@@ -217,13 +220,10 @@ def search(
     """
     from passhat.journeys.searching import SearchedTrials, search_transcripts
     from passhat.records.trial import Outcome
-    from passhat.reporters.grid import render_json, render_terminal
 
     ended = None if outcome is None else Outcome[outcome.upper()]
     trials = SearchedTrials(run=run, system=only, task=task, outcome=ended)
-    found = search_transcripts(text, store=path, dataset=dataset, trials=trials, limit=limit)
-    shown = render_json(found) if as_json else render_terminal(found, ink_for(sys.stdout))
-    click.echo(shown, nl=False, color=True)
+    output.write(search_transcripts(text, store=path, dataset=dataset, trials=trials, limit=limit))
 
 
 @history.command()
@@ -236,11 +236,11 @@ def vacuum(path: Path) -> None:
 
 @history.command(cls=SectionedCommand)
 @reading_options(transcripts=True, stores=False)
-@click.option("--suite", default=None, help="The suite it belongs to; else the file's name.")
-@click.option("--commit", help="The commit it ran at.")
-@click.option("--branch", help="The branch it ran on.")
-@click.option("--started", help="When it ran (ISO 8601); else now.")
-@click.option("--no-transcripts", is_flag=True, help="Do not keep what was said.")
+@click.option("--suite", metavar="NAME", help="Its suite.  [default: the name of the file]")
+@click.option("--commit", metavar="HASH", help="The commit it ran at.")
+@click.option("--branch", metavar="NAME", help="The branch it ran on.")
+@click.option("--started", metavar="TIME", help="When it ran (ISO 8601).  [default: now]")
+@click.option("--no-transcripts", is_flag=True, help="Do not store transcripts.")
 @_of_store
 def add(
     path: Path | str,
@@ -249,9 +249,9 @@ def add(
     no_transcripts: bool,
     **checkout: str | None,
 ) -> None:
-    """Keep the results in a log of any tool as a run, with its transcripts if it has any.
+    """Store the results of any tool as a run, with the transcripts if there are any.
 
-    Runs of one suite make a trend: name it where logs have names of their own.
+    A trend is made of the runs of one suite: name the suite if every log has another name.
 
     \b
       passhat history add monday.eval --suite support
@@ -269,17 +269,17 @@ def add(
         **checkout,
     )
     run = kept.run
-    lines = [f"kept {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
+    lines = [f"stored {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
     if not no_transcripts:
         lines[0] += f", with {plural(kept.transcripts, 'transcript')}"
     lines.append(f"agent: {listed(kept.systems)}{kept.why_named}")
-    if not suite:  # logs have names of their own, and a trend is of one suite
-        lines.append("the suite is named after the file; --suite NAME puts logs under one")
+    if not suite:
+        lines.append("the suite is named after the file; --suite NAME puts several logs under one")
     click.echo(safe_lines("\n".join(lines)), err=True)
 
 
 def _run_named(history: History, reference: str) -> Run:
-    """The run of that name; where several fit, says which was taken."""
+    """The run of that name; a note says which one was taken of several."""
     from passhat.history.references import look_up
 
     found = look_up(history, reference)
@@ -289,7 +289,7 @@ def _run_named(history: History, reference: str) -> Run:
 
 
 def _open(path: Path | str, *, read_only: bool = False) -> History:
-    """A store that is there; only `add` begins one."""
+    """An existing store; only `add` creates one."""
     from passhat.history import History
 
     if not read_only:

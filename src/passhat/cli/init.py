@@ -23,16 +23,16 @@ RUN_IT = (("run it", "passhat run"),)
     "--from-log",
     "log",
     metavar="FILE",
-    help="A suite of the tasks in a log of any tool; --python or --command says who is asked.",
+    help="A suite of the tasks in a log of any tool; --python or --command names the agent.",
 )
 @click.option(
     "--ci",
     type=click.Choice(["github", "gitlab"]),
     help="Also write a CI job: it installs the project, runs the suite and shows the verdict.",
 )
-@click.option("--pytest", "with_pytest", is_flag=True, help="Also write a test that runs it.")
-@click.option("--scripted", is_flag=True, help="The example with a model that acts out a script.")
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("--pytest", "with_pytest", is_flag=True, help="Also write a pytest test.")
+@click.option("--scripted", is_flag=True, help="The example with a scripted model.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
 def init(
     directory: Path,
@@ -49,37 +49,37 @@ def init(
     """Write a suite that runs at once: an example with no key, or one for what you have.
 
     \b
-      passhat init                            an example: a small MCP server, a real model's runs
+      passhat init                 an example: an MCP server, runs of a real model
       passhat init --python my_agent:answer
       passhat init --command './agent --ask {prompt}'
       passhat init --mcp 'npx -y @modelcontextprotocol/server-everything'
       passhat init --from-log logs/airline.eval --python my_agent:answer
 
-    Where there is a passhat.yml, --ci and --pytest write their own files beside it and leave the
-    suite as it is. An MCP server is started and asked for its tools; none is called.
+    If there is a passhat.yml, --ci and --pytest write their files beside it and leave the suite as
+    it is. An MCP server is started and asked for its tools; no tool is called.
     """
     from passhat.suite.first_suite import SUITE_FILE, starter_files
 
     files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
     steps: Sequence[tuple[str, str]] = RUN_IT
-    own = starter_files(scripted=scripted)
     beside = False
     if any(one is not None for one in (python, command, mcp, log)):
         _check_choice(python, command, mcp, log, scripted=scripted)
-        from passhat.journeys.first_suite import first_suite
+        from passhat.journeys.new_suite import new_suite
 
-        found = first_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
+        found = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
         files = {**_without_example(files), **found.files}
         steps = found.next_steps
     elif not force and (directory / SUITE_FILE).exists() and (ci or with_pytest):
         beside = True
+        own = starter_files(scripted=scripted)
         files = {name: text for name, text in files.items() if name not in own}
     _refuse_overwriting(directory, files, force=force)
     _write(directory, files, quiet=quiet)
     if quiet:
         return
     if beside:
-        click.echo(f"left {directory / SUITE_FILE} as it is (--force writes it anew)", err=True)
+        click.echo(f"left {directory / SUITE_FILE} as it is (--force overwrites it)", err=True)
     _tell_next(directory, steps)
 
 
@@ -105,7 +105,7 @@ def _without_example(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
-    # What passhat wrote there may be replaced; what a user wrote may not.
+    # Files below .passhat are passhat's own; all others may be the user's.
     there = [
         name for name in files if (directory / name).exists() and not name.startswith(".passhat/")
     ]
@@ -123,15 +123,12 @@ def _write(directory: Path, files: Mapping[str, str], *, quiet: bool) -> None:
 
 
 def _tell_next(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
-    """What to do now, each a command that can be pasted."""
+    """Print what to do now: commands to paste."""
     if len(steps) == 1:
         where = "" if directory == Path() else f"cd {directory} && "
         click.echo(f"now: {where}{steps[0][1]}", err=True)
         return
-    if directory != Path():
-        click.echo(f"now, in {directory}:", err=True)
-    else:
-        click.echo("now:", err=True)
+    click.echo("now:" if directory == Path() else f"now, in {directory}:", err=True)
     width = max(len(command) for _, command in steps)
     for what, command in steps:
         click.echo(f"  {command:<{width}}  # {what}", err=True)

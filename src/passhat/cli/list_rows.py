@@ -1,4 +1,4 @@
-"""`passhat list`: what a run would run."""
+"""`passhat list`: what a suite would run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Listed(TypedDict):
 @click.command("list")
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("--rows", is_flag=True, help="One line for every trial.")
-@click.option("--models", is_flag=True, help="List the models that have a price instead.")
+@click.option("--models", is_flag=True, help="List the models with a known price instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> None:
     """List what SUITE would run (default: passhat.yml).

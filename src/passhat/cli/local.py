@@ -32,9 +32,9 @@ def pull() -> None:
 @local.command()
 @click.pass_context
 def status(context: click.Context) -> None:
-    """Say whether local/smollm2 can run here.
+    """Check whether local/smollm2 can run here.
 
-    Exit codes: 0 it can; 1 it cannot, and why is said.
+    Exit codes: 0 it can; 1 it cannot, and the reason is printed.
     """
     from passhat.runner.local_model import why_not_here
 

@@ -6,27 +6,24 @@ from pathlib import Path
 
 import click
 
-from passhat.defaults import STORE
+from passhat.cli.options import Number, store_option
 
 
 @click.command()
-@click.option(
-    "--store", default=STORE, show_default=True, metavar="STORE", help="The history to read."
-)
+@store_option("The history to read.")
 @click.option("--allow-runs", is_flag=True, help="Let the coding agent start runs.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=1.0,
-    show_default=True,
     metavar="DOLLARS",
-    help="What one run may cost that the coding agent starts.",
+    help="What a run that the coding agent starts may cost.",
 )
-def mcp(store: str, allow_runs: bool, max_cost: float) -> None:
+def mcp(store: Path | str, allow_runs: bool, max_cost: float) -> None:
     """Serve results to a coding agent, as an MCP server over standard input and output.
 
-    It reads the history of this folder and result files below it: reports, causes of failure, two
-    trials side by side, comparisons, plans, verdicts. It runs nothing unless --allow-runs says so.
+    It reads the history and result files of this folder: reports, causes of failure, two trials
+    side by side, comparisons, plans, verdicts. It runs nothing without --allow-runs.
 
     \b
       passhat mcp

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import StoreType
-from passhat.defaults import STORE
+from passhat.cli.options import StoreType, store_option
 from passhat.messages import plural
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command()
-@click.argument("stores", nargs=-1, required=True, type=StoreType())
-@click.option(
-    "--store", type=StoreType(), default=Path(STORE), show_default=True, help="Where to keep it."
-)
+@click.argument("stores", metavar="STORES...", nargs=-1, required=True, type=StoreType())
+@store_option("Where to store the merged run.")
 def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
     """Put the shards in STORES together as one run.
 
     Each machine runs a part with `passhat run --shard 3/10 --store part3.db`. Shards of different
-    suites, seeds or requests are refused, and so is a trial that two of them have.
+    suites, seeds or options are refused, and so is a trial that occurs in two of them.
 
     \b
       passhat merge part*.db

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from passhat.cli.output import Output, usual_endings
 from passhat.defaults import CONFIDENCE, SEED, STORE
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.reporters import formats_for
 
 if TYPE_CHECKING:
     from passhat.records import ErrorPolicy
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 
-ANALYSIS, OUTPUT, READING = "Analysis", "Output", "Reading results"
-"""Sections of a command's help, behind its own options and in this order."""
+OPTIONS, ANALYSIS, OUTPUT, READING = "Options", "Analysis", "Output", "Reading results"
+"""Sections of a command's help: its own options come first; the last three in this order."""
 
+COLUMN = "column_"
+"""What the parameters of the options on columns begin with: `task` is `column_task`."""
 
 OTHER_OPTIONS = {
     **dict.fromkeys(
@@ -75,6 +76,12 @@ class NumberList(click.ParamType[tuple[int, ...]]):
         return numbers
 
 
+class Number(click.FloatRange):
+    """A number within a range."""
+
+    name = "NUMBER"
+
+
 K_LIST = NumberList("K", "whole numbers such as 1,2,4", "k must be at least 1")
 ROUND_NUMBERS = NumberList("N", "rounds such as 4 or 2,4", "rounds are counted from 1")
 
@@ -118,7 +125,7 @@ class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some v
 
 
 class SharedOption(click.Option):
-    """An option that the help shows in a section of its own."""
+    """An option that the help shows under the title of its section."""
 
     def __init__(self, *names: Any, section: str, **attributes: Any) -> None:
         super().__init__(*names, **attributes)
@@ -129,7 +136,7 @@ class SectionedCommand(click.Command):
     """A command whose help lists its own options first, then those that it shares."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The arguments; an option of another tool is answered with ours."""
+        """The arguments; the error for an option of another tool names ours."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -141,117 +148,108 @@ class SectionedCommand(click.Command):
             raise click.NoSuchOption(error.option_name, message, ctx=ctx) from None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for section in (ANALYSIS, OUTPUT, READING):
-            sections[section] = []
+        sections: dict[str, list[tuple[str, str]]] = {OPTIONS: []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                sections[getattr(param, "section", "Options")].append(record)
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+                sections.setdefault(getattr(param, "section", OPTIONS), []).append(record)
+        last = (ANALYSIS, OUTPUT, READING)
+        for title in sorted(sections, key=lambda one: last.index(one) if one in last else -1):
+            with formatter.section(title):
+                formatter.write_dl(sections[title])
 
 
-def shared(section: str, *names: str, **attributes: Any) -> Callable[[Command], Command]:
+def shared(section: str, *names: str, **attributes: Any) -> Decorator:
     """An option in a section of the help."""
     return click.option(*names, cls=SharedOption, section=section, **attributes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysing:
-    """How to analyse."""
+def in_order(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order of their help."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+quiet_option = shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
+confidence_option = shared(
+    ANALYSIS,
+    "--confidence",
+    type=Share(),
+    default=CONFIDENCE,
+    help="Confidence level of all intervals.",
+)
+errors_option = shared(
+    ANALYSIS,
+    "--errors",
+    type=click.Choice(["fail", "exclude"]),
+    default="fail",
+    help="Whether an errored trial counts as a failure or not at all.",
+)
+seed_option = shared(
+    ANALYSIS,
+    "--seed",
+    type=WholeNumber(min=0),
+    default=SEED,
+    help="Seed of all random draws: the same seed gives the same bytes.",
+)
+analysis_options = in_order(
+    shared(ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass^k and pass@k, such as 1,2,4."),
+    confidence_option,
+    errors_option,
+    seed_option,
+)
+
+
+class AnalysisOptions(TypedDict):
+    """The values of `analysis_options`, as the arguments of a journey."""
 
     ks: tuple[int, ...] | None
     confidence: float
     errors: ErrorPolicy
     seed: int
 
-    def arguments(self) -> dict[str, Any]:
-        """The same as the arguments of a journey."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+def store_option(purpose: str, *, section: str = OPTIONS) -> Decorator:
+    """--store, the history of this folder by default."""
+    return shared(section, "--store", type=StoreType(), default=Path(STORE), help=purpose)
 
 
-def stored_runs_options(*, last: int, least: int) -> Callable[[Command], Command]:
+def stored_runs_options(*, last: int, least: int) -> Decorator:
     """SUITE, --store, --branch, --only, --last and --confidence: runs of the history."""
-    options: list[Callable[[Command], Command]] = [
+    newest = WholeNumber(min=least)
+    return in_order(
         click.argument("suite", required=False),
-        click.option(
-            "--store", type=StoreType(), default=Path(STORE), help="The history store to read."
-        ),
-        click.option("--branch", help="Runs of this branch only."),
+        store_option("The history store to read."),
+        click.option("--branch", metavar="NAME", help="Runs of this branch only."),
         click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
-        click.option(
-            "--last",
-            type=WholeNumber(min=least),
-            default=last,
-            help="The newest runs of the suite.",
-        ),
-        confidence_option(),
-    ]
-    return lambda command: apply_options(options, command)
-
-
-def analysis_options(command: Command) -> Command:
-    """--k, --confidence, --errors and --seed, handed over as `analysing`."""
-
-    @functools.wraps(command)
-    def with_analysing(**values: Any) -> Any:
-        chosen = {name: values.pop(name) for name in ("ks", "confidence", "errors", "seed")}
-        return command(analysing=Analysing(**chosen), **values)
-
-    options: list[Callable[[Command], Command]] = [
-        shared(
-            ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass^k and pass@k, such as 1,2,4."
-        ),
-        confidence_option(),
-        errors_option(),
-        seed_option(),
-    ]
-    return apply_options(options, with_analysing)
-
-
-def confidence_option() -> Callable[[Command], Command]:
-    """--confidence."""
-    return shared(
-        ANALYSIS,
-        "--confidence",
-        type=Share(),
-        default=CONFIDENCE,
-        help="Confidence level of all intervals.",
+        click.option("--last", type=newest, default=last, help="How many of the newest runs."),
+        confidence_option,
     )
 
 
-def errors_option() -> Callable[[Command], Command]:
-    """--errors."""
-    return shared(
-        ANALYSIS,
-        "--errors",
-        type=click.Choice(["fail", "exclude"]),
-        default="fail",
-        help="Whether an errored trial counts as a failure or not at all.",
-    )
+class StoredRunsOptions(TypedDict):
+    """The values of `stored_runs_options`, as the arguments of a journey."""
+
+    suite: str | None
+    store: Path | str
+    branch: str | None
+    only: tuple[str, ...]
+    last: int
+    confidence: float
 
 
-def seed_option() -> Callable[[Command], Command]:
-    """--seed."""
-    return shared(
-        ANALYSIS,
-        "--seed",
-        type=WholeNumber(min=0),
-        default=SEED,
-        help="Seed of all random draws: the same seed gives the same bytes.",
-    )
-
-
-def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], Command]:
+def output_options(kind: str, *, verbose: bool = False) -> Decorator:
     """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, handed over as `output`.
 
     The help names the endings that can hold this kind of answer.
     """
     endings = " ".join(usual_endings(kind))
-    options: list[Callable[[Command], Command]] = [
+    options = [
         shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON."),
         shared(OUTPUT, "--markdown", "as_markdown", is_flag=True, help="Print Markdown."),
         shared(
@@ -271,7 +269,7 @@ def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], C
             multiple=True,
             help=f"Write to a file; its ending says how: {endings}. May be repeated.",
         ),
-        shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error."),
+        quiet_option,
     ]
     if verbose:
         more = "Show every number, and what the terms mean."
@@ -295,19 +293,9 @@ def output_options(kind: str, *, verbose: bool = False) -> Callable[[Command], C
             )
             return command(output=output, **values)
 
-        return apply_options(options, with_output)
+        return in_order(*options)(with_output)
 
     return decorate
-
-
-def again_options(analysing: Analysing, only: Sequence[str]) -> list[str]:
-    """The options of an advised command beside its results: the error policy and a single agent.
-
-    >>> again_options(Analysing(ks=None, confidence=0.95, errors="fail", seed=0), ["o3"])
-    ['--only', 'o3']
-    """
-    policy = ["--errors", analysing.errors] if analysing.errors != "fail" else []
-    return [*policy, *(["--only", only[0]] if len(only) == 1 else [])]
 
 
 def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] | float | None:
@@ -327,10 +315,3 @@ def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] |
     if not named:
         return common
     return named if common is None else dict.fromkeys(tasks, common) | named
-
-
-def apply_options(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
-    """Several options, in the order of their help."""
-    for option in reversed(options):
-        command = option(command)
-    return command

@@ -19,16 +19,18 @@ from passhat.reporters.grid import ENDINGS, format_of_file
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
     from passhat.ingest.dataset_failures import SomeFailures
+    from passhat.journeys.stored_runs import BaselineChange
     from passhat.records import Transcripts, Trials
+    from passhat.reporters.baseline_words import ChangeTile
     from passhat.reporters.terminal_style import Ink
 
 NARROWEST, WIDEST = 72, 140
-"""Below, tables would break; above, lines are no longer read."""
+"""Narrower, tables break; wider, lines are hard to read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What the user asked for: a format on standard output, or files by their endings."""
+    """Where to write an answer: standard output in a format, or files by their endings."""
 
     format: str | None
     paths_out: tuple[str, ...]
@@ -46,9 +48,9 @@ class Output:
         return self.format in (None, "text") and not self.paths_out
 
     def write(self, answer: Any, **options: Any) -> None:
-        """Render `answer` and put it where it was asked for.
+        """Render `answer` and write it to the files and formats that were asked for.
 
-        `options` are those of `render`; a format takes the ones that mean something to it.
+        `options` are those of `render`; each format uses the ones that it knows.
         """
         if self.verbose:
             options["verbose"] = True
@@ -59,12 +61,12 @@ class Output:
             _save(path, render(answer, format_name, **options))
             self.say(f"wrote {path}")
         if not targets or self.format is not None:
-            if self.format in (None, "text"):  # other formats are read elsewhere, and are whole
+            if self.format in (None, "text"):  # other formats are for files, and not cut to width
                 options["ink"] = ink_for(sys.stdout)
             click.echo(render(answer, self.format or "text", **options), nl=False, color=True)
 
     def check(self, kind: str) -> None:
-        """Refuse now what could not be written later, when the work is done and paid for."""
+        """Refuse a file now that could not be written after the run is paid for."""
         for path in map(Path, self.paths_out):
             _format_of(path, kind)
             if not path.parent.is_dir():
@@ -111,7 +113,7 @@ def ink_for(stream: TextIO) -> Ink:
 
 
 def _format_of(path: Path, answer: Any) -> str:
-    """The format that a file's ending asks for, of those that can hold the answer."""
+    """The format that a file's ending asks for, if it can hold the answer."""
     name = format_of_file(path.name)
     if name is None or name not in formats_for(answer):
         known = endings_for(answer)
@@ -130,7 +132,7 @@ def _save(path: Path, found: str | bytes) -> None:
 
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:
-    """Whether transcripts were asked for and there is a page to show them; says so if not."""
+    """Whether to show transcripts; a note says if there is no page to show them on."""
     page = writes_page(output) or html is not None
     if transcripts and not page:
         output.say("transcripts are shown on a page: add -o report.html")
@@ -142,10 +144,23 @@ def writes_page(output: Output) -> bool:
     return any(name.lower().endswith((".html", ".htm")) for name in output.paths_out)
 
 
+def baseline_tile(change: BaselineChange | None) -> ChangeTile | None:
+    """What the page of a run says about its change against the baseline, if there is one."""
+    if change is None:
+        return None
+    from passhat.reporters.baseline_words import change_tile
+
+    day = change.baseline.started[:10]
+    return change_tile(change.comparison, tagged=change.tagged, day=day)
+
+
 def fitted_transcripts(
     report: Report, trials: Trials | None, transcripts: Transcripts, output: Output
 ) -> dict[str, Any]:
-    """What a page has room for and why runs fail, as options of `render`; says what is left out."""
+    """The transcripts that fit on a page and why runs fail, as options of `render`.
+
+    A note says what is left out.
+    """
     from passhat.analysis.explaining.explain import explain
     from passhat.journeys.results import choose_systems
     from passhat.records.task_names import first_number
@@ -159,7 +174,7 @@ def fitted_transcripts(
 
 
 def fitted_failures(report: Report, some: SomeFailures, output: Output) -> dict[str, Any]:
-    """What a page shows of the failures of a table too big to be read, as options of `render`."""
+    """What a page shows of the failures of a huge table, as options of `render`."""
     count = plural(len(some.said), "transcript")
     output.say(f"The page shows {count}: the first failures of each task.")
     return {**_fitted(report, some.said, None, output), "first_trial": some.first_trial}

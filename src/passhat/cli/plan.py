@@ -2,59 +2,77 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from passhat.cli.options import (
-    Analysing,
+    Number,
     SectionedCommand,
     Share,
     WholeNumber,
     analysis_options,
     output_options,
+    shared,
 )
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 
+if TYPE_CHECKING:
+    from passhat.journeys.analyses import PlanTerms
+
 _COUNT = WholeNumber(min=1)
-_AMOUNT = click.FloatRange(min=0, min_open=True)
+_AMOUNT = Number(min=0, min_open=True)
+_budget = functools.partial(shared, "What a budget buys", type=_AMOUNT)
+_gate = functools.partial(shared, "What a gate costs")
 
 
 @click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", help="Plan from this agent's trials.")
-@click.option("--tasks", type=_COUNT, help="How many tasks.  [default: those there are, or 20]")
-@click.option("--runs", type=_COUNT, help="Runs of each.  [default: those there are, or enough]")
-@click.option("--half-width", type=Share(), default=0.05, help="Wanted: mean (pass^K) ± this.")
-@click.option("--assurance", type=Share(), default=0.8, help="Share of reports as narrow.")
-@click.option("--difference", type=Share(), help="Wanted: to tell two agents apart by this.")
-@click.option("--power", type=Share(), default=0.8, help="Chance to see it.")
-@click.option("--rate", type=Share(), help="Expected pass rate, before any run.")
-@click.option("--icc", type=Share(), help="Expected share of the spread between tasks.")
-@click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, in runs of one.")
-@click.option("--max-cost", type=_AMOUNT, help="Budget in money.")
-@click.option("--cost-per-run", type=_AMOUNT, help="What one run costs.")
-@click.option("--max-minutes", type=_AMOUNT, help="Budget in minutes.")
-@click.option("--seconds-per-run", type=_AMOUNT, help="What one run takes.")
-@click.option("--gate", "gates", metavar="DEMAND", multiple=True, help="What will a gate cost?")
-@click.option("--indifference", type=Share(), help="Of the gate: how far beyond is clear.")
-@click.option("--at-once", type=_COUNT, default=1, help="Runs side by side.")
+@click.option("--tasks", type=_COUNT, help="How many tasks.  [default: as in RESULTS, or 20]")
+@click.option("--runs", type=_COUNT, help="Runs of each task.  [default: as in RESULTS, or enough]")
+@click.option(
+    "--half-width", type=Share(), default=0.05, help="Half the width of the interval you want."
+)
+@click.option(
+    "--assurance", type=Share(), default=0.8, help="The share of reports that reach that width."
+)
+@click.option("--difference", type=Share(), help="The difference of two agents you want to see.")
+@click.option("--power", type=Share(), default=0.8, help="The chance of seeing that difference.")
+@click.option("--rate", type=Share(), help="The pass rate you expect, before any run.")
+@click.option("--icc", type=Share(), help="The share of the spread you expect between tasks.")
+@click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, counted in runs.")
+@_budget("--max-cost", metavar="DOLLARS", help="The budget in money.")
+@_budget("--cost-per-run", metavar="DOLLARS", help="What one run costs.")
+@_budget("--max-minutes", metavar="MINUTES", help="The budget in time.")
+@_budget("--seconds-per-run", metavar="SECONDS", help="How long one run takes.")
+@_budget("--at-once", type=_COUNT, default=1, help="Runs at a time.")
+@_gate("--gate", "gates", metavar="DEMAND", multiple=True, help="Such as 'pass^3 >= 0.8'.")
+@_gate("--indifference", type=Share(), help="How far from the threshold either verdict will do.")
 @analysis_options
 @output_options("plan")
 @reading_options(required=False)
 def plan(
     reading: ReadingOptions,
     gates: tuple[str, ...],
+    only: str | None,
     icc: float | None,
     indifference: float | None,
-    analysing: Analysing,
+    max_cost: float | None,
+    cost_per_run: float | None,
+    max_minutes: float | None,
+    seconds_per_run: float | None,
+    at_once: int,
+    ks: tuple[int, ...] | None,
+    seed: int,
     output: Output,
-    **terms: Any,
+    **terms: Unpack[PlanTerms],
 ) -> None:
     """How many runs and tasks does an answer need?
 
-    Without RESULTS, from guesses; with them, from the spread that was observed.
+    Without RESULTS the plan rests on your guesses, with them on the spread that was observed. With
+    --k the interval is that of pass^k for the largest k, else that of the mean.
 
     \b
       passhat plan --tasks 50 --rate 0.8 --half-width 0.03
@@ -68,24 +86,23 @@ def plan(
         found = plan_gates(
             gates,
             results,
-            only=terms["only"],
+            only=only,
             tasks=terms["tasks"],
             icc=icc,
             indifference=indifference,
-            confidence=analysing.confidence,
-            seed=analysing.seed,
+            confidence=terms["confidence"],
+            seed=seed,
         )
         output.write(found)
         return
     from passhat.analysis.planning.budgets import Spending
 
-    answer = plan_results(
-        results,
-        correlation=icc,
-        spending=Spending(**{one.name: terms.pop(one.name) for one in fields(Spending)}),
-        k=analysing.ks[-1] if analysing.ks else 1,
-        **terms,
-        confidence=analysing.confidence,
-        errors=analysing.errors,
+    spending = Spending(
+        max_cost=max_cost,
+        cost_per_run=cost_per_run,
+        max_minutes=max_minutes,
+        seconds_per_run=seconds_per_run,
+        at_once=at_once,
     )
-    output.write(answer)
+    k = ks[-1] if ks else 1
+    output.write(plan_results(results, only=only, correlation=icc, spending=spending, k=k, **terms))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from passhat.cli.options import Analysing, SectionedCommand, analysis_options, output_options
+from passhat.cli.options import AnalysisOptions, SectionedCommand, analysis_options, output_options
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import ReadError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Results of the agents to compare it with.  [default: the others in RESULTS]",
 )
-@click.option("--only", metavar="AGENT", help="Profile this agent.")
+@click.option("--only", metavar="AGENT", help="The agent to compare with the others.")
 @analysis_options
 @output_options("profile")
 @reading_options()
@@ -30,13 +30,13 @@ def profile(
     reading: ReadingOptions,
     against: tuple[str, ...],
     only: str | None,
-    analysing: Analysing,
     output: Output,
+    **analysis: Unpack[AnalysisOptions],
 ) -> None:
     """How does the agent compare with others?
 
-    RESULTS hold the agent, REFERENCE the field; any file that `report` reads will do for either.
-    Options that say how to read hold for both: where only one needs them, `convert` it first.
+    RESULTS hold the agent and REFERENCE the others; both may be any file that `report` reads.
+    Options on how to read apply to both: if only one needs them, `convert` it first.
 
     \b
       passhat profile mine.eval --against leaderboard.csv
@@ -48,13 +48,13 @@ def profile(
         reading.results(),
         against=_reference(reading, against) if against else None,
         only=only,
-        **analysing.arguments(),
+        **analysis,
     )
     output.write(answer)
 
 
 def _reference(reading: ReadingOptions, against: tuple[str, ...]) -> Trials:
-    """The field, read as RESULTS are: where that fails, it may be due to the reading options."""
+    """The other agents, read as RESULTS are; if that fails, the reading options may be why."""
     try:
         return reading.results(*against).trials()
     except ReadError as error:
@@ -63,7 +63,7 @@ def _reference(reading: ReadingOptions, against: tuple[str, ...]) -> Trials:
             raise
         way = f"passhat convert {again} -o mine.jsonl, then passhat profile mine.jsonl"
         raise ReadError(
-            f"{str(error).rstrip('.')}. Reading options hold for RESULTS and REFERENCE alike; "
+            f"{str(error).rstrip('.')}. Reading options apply to RESULTS and REFERENCE alike; "
             "if REFERENCE needs none, write RESULTS in the usual columns first: "
             f"{way} --against ..."
         ) from error

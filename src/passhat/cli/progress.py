@@ -1,4 +1,4 @@
-"""Progress of a run: a moving bar on a terminal or in a notebook, now and then a line elsewhere."""
+"""Progress of a run: a bar on a terminal or in a notebook, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from passhat.journeys.run_events import RunEvent
 
 REDRAWS_PER_SECOND = 5
-SECONDS_BETWEEN_LINES = 5.0
-MOST_SECONDS_WITHOUT_LINE = 30.0
 SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
 FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
+
+# Without a terminal: a line at every tenth of the run, at least and at most so many seconds apart.
 STEPS = 10
-"""The most seconds between lines where there is no terminal."""
+SECONDS_BETWEEN_LINES = 5.0
+MOST_SECONDS_WITHOUT_LINE = 30.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class RunProgress:
                 self.planned, self.kept, self.done = event.planned, event.kept, event.kept
                 self.begun = time.monotonic()
             case events.Retry():
-                self.busy = f"{event.system} is busy: asked again in {event.wait:.0f} s"
+                self.busy = f"{event.system} is busy: next try in {event.wait:.0f} s"
             case _:
                 pass
 
@@ -110,8 +111,8 @@ class RunProgress:
         from passhat.reporters.numbers import percent, span
         from passhat.stats.sequential import confidence_sequence
 
-        # A person watches it and may stop at any moment, so it must hold at every look. In
-        # full rounds over unequal tasks the passes vary less than the binomial that it is made for.
+        # A person watches it and may stop at any moment, so the interval must hold at every look.
+        # It assumes binomial passes; those of full rounds over unequal tasks vary less.
         interval = confidence_sequence(self.done, self.passed)
         return f"passed {percent(self.passed / self.done)} {span(interval, digits=0)}"
 
@@ -124,10 +125,10 @@ class RunProgress:
 
 
 class Progress:
-    """Shows how far a run is: hand it to a run as `on_event`.
+    """Shows how far a run is: pass it to a run as `on_event`.
 
     It draws a bar on a terminal and in a notebook, and prints a line now and then elsewhere.
-    Used in `with`, it also takes its bar away when the run raises.
+    Used in `with`, it also removes its bar when the run raises.
     """
 
     def __init__(self, run: RunProgress | None = None, *, quiet: bool = False) -> None:
@@ -148,7 +149,7 @@ class Progress:
         self.run.take(event)
         if self._display is None:
             return
-        if isinstance(event, RunOpened):  # not before: a request that is refused needs no bar
+        if isinstance(event, RunOpened):  # not before: a refused request needs no bar
             self._display.start()
         self._display.show(event)
         for text in _announcements(event):
@@ -314,7 +315,7 @@ def _fitting_display() -> type[_Plain | _Moving | _Notebook]:
 
 
 def _announcements(event: RunEvent) -> Iterator[str]:
-    """What is worth a line of its own."""
+    """The events that get a line."""
     from passhat.journeys.run_events import RunOpened
     from passhat.runner import events
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import click
 
 from passhat.cli.options import (
-    Analysing,
+    AnalysisOptions,
     SectionedCommand,
-    again_options,
     analysis_options,
     output_options,
 )
@@ -29,15 +30,15 @@ def rank(
     reading: ReadingOptions,
     only: tuple[str, ...],
     by: str | None,
-    analysing: Analysing,
     output: Output,
+    **analysis: Unpack[AnalysisOptions],
 ) -> None:
     """Which of several agents are ahead, and which are tied?
 
-    RESULTS hold two agents or more; of a history store, one run is ranked. Ranks and ties are said
-    of tasks like these, and all hold at once, with the confidence: `passhat compare` looks at one
-    pair by itself, and may tell two apart that are tied here. Agents without k runs are left out
-    of pass^k, by name.
+    RESULTS hold two agents or more; of a history store, one run is ranked. Ranks and ties are for
+    tasks like these, and all of them hold together with the stated confidence. `passhat compare`
+    looks at one pair alone and may tell two agents apart that are tied here. Agents with fewer than
+    k runs are left out of pass^k, and named.
 
     \b
       passhat rank results.csv
@@ -45,10 +46,5 @@ def rank(
     """
     from passhat.journeys import rank_results
 
-    answer = rank_results(
-        reading.results(),
-        only=only,
-        by=by,
-        **analysing.arguments(),
-    )
-    output.write(answer, results=reading.again(*again_options(analysing, ())))
+    answer = rank_results(reading.results(), only=only, by=by, **analysis)
+    output.write(answer, results=reading.again(errors=analysis["errors"]))

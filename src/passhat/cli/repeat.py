@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import click
 
-from passhat.cli.options import SectionedCommand, Share, StoreType, WholeNumber, output_options
+from passhat.cli.options import (
+    Number,
+    SectionedCommand,
+    Share,
+    StoreType,
+    WholeNumber,
+    output_options,
+)
 from passhat.cli.output import Output
 from passhat.cli.run_output import show_run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class RepeatOptions(TypedDict):
+    """Options of `passhat repeat`, as the arguments of `repeat_command`."""
+
+    runs: int
+    outcome: Literal["auto", "exit", "json"]
+    timeout: float
+    concurrency: int
+    store: Path | str | None
 
 
 @click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})
@@ -17,8 +37,7 @@ from passhat.cli.run_output import show_run
     "--runs",
     type=WholeNumber(min=1),
     default=20,
-    show_default=True,
-    help="How often; at most, with --until-settled.",
+    help="How often to run it; at most, with --until-settled.",
 )
 @click.option("--min", "least", type=Share(), help="The share of runs that must succeed.")
 @click.option("--until-settled", is_flag=True, help="Stop as soon as --min is proved or disproved.")
@@ -26,20 +45,17 @@ from passhat.cli.run_output import show_run
     "--outcome",
     type=click.Choice(["auto", "exit", "json"]),
     default="auto",
-    show_default=True,
     help="What decides: the exit code, or a JSON line on its output with `score` or `passed`.",
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     default=120.0,
-    show_default=True,
-    help="Seconds that one run may take.",
+    metavar="SECONDS",
+    help="How long one run may take.",
 )
-@click.option(
-    "--concurrency", type=WholeNumber(min=1), default=1, show_default=True, help="Runs at a time."
-)
-@click.option("--store", type=StoreType(), help="Keep the runs in this store.")
+@click.option("--concurrency", type=WholeNumber(min=1), default=1, help="Runs at a time.")
+@click.option("--store", type=StoreType(), help="Also store the runs here.")
 @output_options("run", verbose=True)
 @click.pass_context
 def repeat(
@@ -49,7 +65,7 @@ def repeat(
     least: float | None,
     until_settled: bool,
     output: Output,
-    **given: Any,
+    **given: Unpack[RepeatOptions],
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?
 

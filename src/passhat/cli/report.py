@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from passhat.cli.baseline_change import change_of_named_run
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
-    Analysing,
+    AnalysisOptions,
     SectionedCommand,
-    again_options,
     analysis_options,
     output_options,
     parse_bars,
 )
 from passhat.cli.output import (
     Output,
+    baseline_tile,
     fitted_failures,
     fitted_transcripts,
     ink_for,
@@ -46,7 +45,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "bars",
     metavar="[TASK=]SHARE",
     multiple=True,
-    help="What a task's pass^k should reach; one bar for all, or one for each named task.",
+    help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
 )
 @click.option("--all-tasks", is_flag=True, help="List every task.")
 @click.option(
@@ -55,7 +54,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON Schema of --json, and stop.",
+    help="Print the JSON Schema of --json, and exit.",
 )
 @click.option("--transcripts", is_flag=True, help="Show the transcript of each run on the page.")
 @click.option("--matrix", is_flag=True, help="Show every task against every agent instead.")
@@ -72,16 +71,16 @@ def report(
     transcripts: bool,
     matrix: bool,
     targets: bool,
-    analysing: Analysing,
     github: bool | None,
     informational: bool,
     output: Output,
+    **analysis: Unpack[AnalysisOptions],
 ) -> None:
     """How reliable is the agent in these results?
 
-    RESULTS are files, folders or globs that any supported tool wrote, here or behind an address
-    such as s3://evals/trials; - for standard input; or runs of the history: latest, a tag, a
-    branch, a commit or a key. Of a history store that is named, one run is reported.
+    RESULTS are files, folders or globs that any supported tool wrote, here or at an address such as
+    s3://evals/trials; - for standard input; or stored runs: latest, a tag, a branch, a commit or a
+    key. Of a history store, one run is reported.
 
     \b
       passhat report logs/airline.eval
@@ -92,6 +91,7 @@ def report(
       passhat report logs/*.eval --matrix -o matrix.csv -o matrix.md
     """
     from passhat.journeys import report_results
+    from passhat.journeys.stored_runs import change_of_results
 
     results = reading.results()
     subjects: Trials | list[Tally]
@@ -107,7 +107,7 @@ def report(
         subjects,
         only=only if said or some else (),
         bars=parse_bars(bars, _task_names(subjects)),
-        **analysing.arguments(),
+        **analysis,
     )
     if targets:
         from passhat.reporters.answers.report_blocks import render_targets
@@ -123,8 +123,9 @@ def report(
     elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     if writes_page(output) and len(answer.systems) == 1:
-        page["change"] = change_of_named_run(results, answer.systems[0].name)
-    again = reading.again(*again_options(analysing, only))
+        change = change_of_results(results, system=answer.systems[0].name)
+        page["change"] = baseline_tile(change)
+    again = reading.again(errors=analysis["errors"], only=only)
     output.write(
         answer,
         results=again,

@@ -2,44 +2,44 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from passhat.cli.options import (
-    SectionedCommand,
-    StoreType,
-    WholeNumber,
-    apply_options,
-    output_options,
-)
+from passhat.cli.options import SectionedCommand, WholeNumber, output_options
 from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
-from passhat.cli.run_options import execution_options, limits
+from passhat.cli.run_options import budget_options, execution_options, page_options
 from passhat.cli.run_output import show_run
-from passhat.defaults import STORE
+from passhat.journeys.run_request import RunLimits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from passhat.journeys.executors import Executor
+
+
+class ResumeOptions(RunLimits):
+    """What a resumed run may be given again, as the arguments of `resume_run`."""
+
+    retry_errors: bool
+    changed: bool
+    executor: Executor
+    workers: int
 
 
 @click.command(cls=SectionedCommand)
 @click.argument("run", required=False)
-@functools.partial(apply_options, limits())
 @click.option(
     "--runs",
     type=WholeNumber(min=1),
-    help="Bring every task to this many trials; adds to a finished run too.",
+    help="Run every task this often in all; this adds to a finished run too.",
 )
 @click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
 @click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
-@click.option(
-    "--store",
-    type=StoreType(),
-    default=Path(STORE),
-    show_default=True,
-    help="Where the run is kept.",
-)
+@page_options
+@budget_options
 @execution_options
 @output_options("run", verbose=True)
 @click.pass_context
@@ -53,19 +53,19 @@ def resume(
     rows: str | None,
     transcripts: bool,
     output: Output,
-    **given: Any,
+    **given: Unpack[ResumeOptions],
 ) -> None:
     """Resume an interrupted RUN, or add trials to a finished one.
 
     RUN is the newest unfinished one unless you name another. It continues with the options it was
-    started with, its -o and --html too; limits and files may be given again. Finished trials are
-    not run again, and no answered model call is paid for again.
+    started with, also -o and --html; budgets and files may be given again. Finished trials are not
+    run again, and no model call that was answered is paid for again.
 
     \b
-      passhat resume                       the newest unfinished run
-      passhat resume latest --runs 30      30 trials of every task in all
+      passhat resume                     the newest unfinished run
+      passhat resume latest --runs 30    30 runs of every task in all
 
-    Exit codes: those of `passhat run`; 2 also where there is nothing to resume.
+    Exit codes: those of `passhat run`; 2 also if there is nothing to resume.
     """
     from passhat.journeys import resume_run
     from passhat.journeys.run_store import run_to_resume

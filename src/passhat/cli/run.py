@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.forge_output import announce_run, forge_options, wanted
-from passhat.cli.options import StoreType, output_options
+from passhat.cli.options import output_options
 from passhat.cli.output import Output, wants_page
-from passhat.cli.run_options import OptionalValues, execution_options, run_options
+from passhat.cli.run_options import (
+    OptionalValues,
+    execution_option,
+    execution_options,
+    page_options,
+    run_options,
+)
 from passhat.cli.run_output import show_run
-from passhat.defaults import STORE
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.journeys.executors import Executor
+    from passhat.journeys.run_plan import RunPlan
+    from passhat.journeys.run_request import RunTerms
 
 
 @click.command(cls=OptionalValues)
@@ -29,16 +37,10 @@ if TYPE_CHECKING:
 )
 @run_options
 @click.option("--dry-run", is_flag=True, help="Show what would run and what it may cost.")
-@click.option("--resume", is_flag=True, help="Continue the newest run of the same request.")
-@click.option(
-    "--store",
-    type=StoreType(),
-    default=Path(STORE),
-    show_default=True,
-    help="Where trials are kept.",
-)
+@click.option("--resume", is_flag=True, help="Resume the newest run with the same options.")
+@page_options
 @execution_options
-@click.option("--no-store", is_flag=True, help="Keep nothing; an interrupted run is lost.")
+@execution_option("--no-store", is_flag=True, help="Store nothing; an interrupted run is lost.")
 @forge_options
 @output_options("run", verbose=True)
 @click.pass_context
@@ -46,11 +48,10 @@ def run(
     context: click.Context,
     suite: Path | None,
     config: Path | None,
-    options: dict[str, Any],
     dry_run: bool,
     resume: bool,
     store: Path | str,
-    executor: Literal["local", "workers", "ray"],
+    executor: Executor,
     workers: int,
     no_store: bool,
     html: str | None,
@@ -59,18 +60,19 @@ def run(
     github: bool | None,
     informational: bool,
     output: Output,
+    **terms: Unpack[RunTerms],
 ) -> None:
     """Run SUITE (default: passhat.yml in this folder) and say how reliable its agents are.
 
     \b
       passhat run
       passhat run suite.yml --runs 20 --require 'pass^3 >= 0.8' --until-settled
-      passhat run --record                 then, without a key: passhat run --replay
+      passhat run --record               then, without a key: passhat run --replay
       passhat run --html report.html -o report.json --max-cost 5
-      passhat run -o events.ndjson         one line for each event, while the run lasts
+      passhat run -o events.ndjson       a line for each event, while it runs
 
-    Every trial is kept in the store as soon as it ends; `passhat resume` continues an interrupted
-    run and pays for nothing twice.
+    Every trial is stored as soon as it ends; `passhat resume` continues an interrupted run and pays
+    for nothing twice.
 
     Exit codes: 0 passed; 1 a gate, a floor or (in a suite without gates) an expectation failed;
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
@@ -80,11 +82,11 @@ def run(
         raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)
     suite = suite or config
     kept = None if no_store else store
-    if dry_run:
-        _show_plan(suite, options, kept, as_json=output.as_json)
-        return
-    from passhat.journeys import run_suite
+    from passhat.journeys import plan_run, run_suite
 
+    if dry_run:
+        _show_plan(plan_run(suite, store=kept, **terms), as_json=output.as_json)
+        return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
 
     def tell(answer: RunAnswer) -> bool:
@@ -93,7 +95,7 @@ def run(
     code = show_run(
         lambda on_event: run_suite(
             suite,
-            **options,
+            **terms,
             store=kept,
             resume=resume,
             transcripts=wants_page(transcripts, output, html=html),
@@ -111,17 +113,13 @@ def run(
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)
 
 
-def _show_plan(
-    suite: Path | None, options: dict[str, Any], store: Path | str | None, *, as_json: bool
-) -> None:
-    from passhat.journeys.run_plan import plan_lines, plan_run
-
-    plan = plan_run(suite, store=store, **options)
+def _show_plan(plan: RunPlan, *, as_json: bool) -> None:
     if as_json:
         import json
 
         click.echo(json.dumps(plan, indent=2))
         return
+    from passhat.journeys.run_plan import plan_lines
     from passhat.reporters.safe_text import safe_text
 
     for line in plan_lines(plan):

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import click
 
-from passhat.cli.options import Command, SectionedCommand, WholeNumber, apply_options
+from passhat.cli.options import (
+    Command,
+    Number,
+    SectionedCommand,
+    WholeNumber,
+    in_order,
+    shared,
+    store_option,
+)
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
 
-_NAMES = (
-    *("only", "tasks", "tags", "runs", "seed", "require", "until_settled", "coverage_threshold"),
-    *("max_cost", "max_tokens", "max_minutes", "max_calls", "concurrency"),
-    *("servers", "allow_drift", "compress", "faults", "shard"),
-)
-"""Arguments of `run_suite` that are options of the same name."""
+EXECUTION = "Where it runs"
 
 
 class OptionalValues(SectionedCommand):
@@ -33,128 +35,102 @@ class OptionalValues(SectionedCommand):
         return super().parse_args(ctx, words + args[end:])
 
 
-def execution_options(command: Command) -> Command:
-    """Who runs the trials, and the page: the options that `run` and `resume` share."""
-    options = [
-        click.option(
-            "--executor",
-            type=click.Choice(["local", "workers", "ray"]),
-            default="local",
-            show_default=True,
-            help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
-        ),
-        click.option(
-            "--workers",
-            type=WholeNumber(min=1),
-            default=2,
-            help="Workers to start on the Ray cluster.",
-        ),
-        click.option("--html", metavar="FILE", help="Also write the report as a page."),
-        click.option(
-            "--rows",
-            type=click.Choice(["tasks", "runs"]),
-            help="A test case in JUnit, CTRF, TAP and the like: a task (the default), or a run.",
-        ),
-        click.option("--transcripts", is_flag=True, help="Show transcripts on the page."),
-    ]
-    return apply_options(options, command)
+page_options = in_order(
+    click.option("--html", metavar="FILE", help="Also write the report as a page."),
+    click.option("--transcripts", is_flag=True, help="Show transcripts on the page."),
+    click.option(
+        "--rows",
+        type=click.Choice(["tasks", "runs"]),
+        help="A test case in JUnit, CTRF, TAP and the like: a task (the default), or a run.",
+    ),
+)
+_COUNT, _AMOUNT = WholeNumber(min=1), Number(min=0, min_open=True)
+_limit = functools.partial(shared, "Budget")
+budget_options = in_order(
+    _limit("--max-cost", type=_AMOUNT, metavar="DOLLARS", help="Stop when this much is spent."),
+    _limit("--max-tokens", type=_COUNT, help="Stop at this many tokens."),
+    _limit("--max-calls", type=_COUNT, help="Stop at this many model calls."),
+    _limit("--max-minutes", type=_AMOUNT, metavar="MINUTES", help="Stop after this long."),
+)
+execution_option = functools.partial(shared, EXECUTION)
+execution_options = in_order(
+    store_option("Where the trials are stored.", section=EXECUTION),
+    execution_option("--concurrency", type=_COUNT, help="Trials at a time."),
+    execution_option(
+        "--executor",
+        type=click.Choice(["local", "workers", "ray"]),
+        default="local",
+        help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
+    ),
+    execution_option("--workers", type=_COUNT, default=2, help="Workers to start with Ray."),
+)
+_named = functools.partial(click.option, metavar="NAME", multiple=True)
+_choosing = in_order(
+    _named("--only", help="Only this agent or system; * and ? match."),
+    _named("--task", "tasks", help="Only this task, or one run: 'refund #3'."),
+    _named("--tag", "tags", help="Only tasks with this tag."),
+    click.option("--runs", type=_COUNT, help="Runs of each task."),
+    click.option("--seed", type=WholeNumber(min=0), help="The seed that trials get theirs from."),
+    click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
+    click.option(
+        "--faults",
+        is_flag=False,
+        flag_value=BARE_VALUES["--faults"],
+        type=click.Choice(["both", "only"]),
+        metavar="[=only]",
+        help="Run with and without the suite's faults, and score the recovery.",
+    ),
+)
+_demanding = in_order(
+    click.option(
+        *("--require", "-r"),
+        metavar="DEMAND",
+        multiple=True,
+        help="A gate besides those of the suite, such as 'pass^3 >= 0.8'. May be repeated.",
+    ),
+    click.option(
+        "--until-settled", is_flag=True, help="Stop as soon as every gate has its verdict."
+    ),
+    click.option(
+        "--coverage-threshold",
+        type=Number(min=0, max=1),
+        metavar="SHARE",
+        help="Fail unless this share of the servers' tools was called.",
+    ),
+)
+_cassette_option = functools.partial(shared, "Cassettes")
+_cassette_flag = functools.partial(_cassette_option, is_flag=True)
+_cassettes = in_order(
+    _cassette_option(
+        "--record",
+        is_flag=False,
+        flag_value=BARE_VALUES["--record"],
+        type=click.Choice(["new", "missing", "all", "drifted"]),
+        metavar="[=missing|all|drifted]",
+        help="Record every exchange in cassettes: all again, or only missing or drifted ones.",
+    ),
+    _cassette_flag("--append", help="Record further runs beside the recorded ones."),
+    _cassette_flag("--replay", help="Answer from the cassettes and make no calls."),
+    _cassette_flag("--replay-or-live", help="Replay what is recorded, call models for the rest."),
+    _cassette_flag("--live", help="Call the models even where recordings exist."),
+    _cassette_option(
+        "--servers",
+        type=click.Choice(["live", "recorded"]),
+        help="In a replay: the real MCP servers, or their recorded answers.",
+    ),
+    _cassette_flag("--allow-drift", help="Replay although the suite has changed."),
+    _cassette_flag("--compress", help="Write cassettes with zstd."),
+)
 
 
 def run_options(command: Command) -> Command:
-    """What `run_suite` takes of the same names, handed over as `options`."""
+    """What to run, what to demand and what it may cost: the arguments of a RunRequest."""
 
     @functools.wraps(command)
-    def with_options(**values: Any) -> Any:
-        options = {"cassette": _cassette(values), **{name: values.pop(name) for name in _NAMES}}
-        return command(options=options, **values)
+    def with_cassette(**values: Any) -> Any:
+        return command(cassette=_cassette(values), **values)
 
-    return apply_options([*_choosing(), *_demanding(), *limits(), *_replaying()], with_options)
-
-
-def limits() -> list[Callable[[Command], Command]]:
-    """--max-cost, --max-tokens, --max-calls, --max-minutes and --concurrency."""
-    money = click.FloatRange(min=0, min_open=True)
-    return [
-        click.option(
-            "--max-cost", type=money, metavar="DOLLARS", help="Stop when this much is spent."
-        ),
-        click.option("--max-tokens", type=WholeNumber(min=1), help="Stop at this many tokens."),
-        click.option("--max-calls", type=WholeNumber(min=1), help="Stop at this many calls."),
-        click.option("--max-minutes", type=money, metavar="MINUTES", help="Stop after this long."),
-        click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time."),
-    ]
-
-
-def _choosing() -> list[Callable[[Command], Command]]:
-    named: dict[str, Any] = {"metavar": "NAME", "multiple": True}
-    return [
-        click.option("--only", **named, help="Only this agent or system; * and ? match."),
-        click.option("--task", "tasks", **named, help="Only this task, or one run: 'refund #3'."),
-        click.option("--tag", "tags", **named, help="Only tasks with this tag."),
-        click.option("--runs", type=WholeNumber(min=1), help="Trials of each task."),
-        click.option(
-            "--seed", type=WholeNumber(min=0), help="Seed from which the trials get theirs."
-        ),
-        click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
-    ]
-
-
-def _demanding() -> list[Callable[[Command], Command]]:
-    return [
-        click.option(
-            "--require",
-            metavar="DEMAND",
-            multiple=True,
-            help="A gate besides those of the suite, such as 'pass^3 >= 0.8'.",
-        ),
-        click.option(
-            "--until-settled", is_flag=True, help="Stop as soon as every gate has its verdict."
-        ),
-        click.option(
-            "--coverage-threshold",
-            type=click.FloatRange(min=0, max=1),
-            metavar="SHARE",
-            help="Fail unless this share of the servers' tools was called.",
-        ),
-    ]
-
-
-def _replaying() -> list[Callable[[Command], Command]]:
-    return [
-        click.option(
-            "--record",
-            is_flag=False,
-            flag_value=BARE_VALUES["--record"],
-            type=click.Choice(["new", "missing", "all", "drifted"]),
-            metavar="[=missing|all|drifted]",
-            help="Record every exchange in cassettes: all again, or only missing or drifted ones.",
-        ),
-        click.option(
-            "--append", is_flag=True, help="Record further runs beside the recorded ones."
-        ),
-        click.option("--replay", is_flag=True, help="Answer from the cassettes and make no calls."),
-        click.option(
-            "--replay-or-live",
-            is_flag=True,
-            help="Replay what is recorded; call the models for the rest.",
-        ),
-        click.option("--live", is_flag=True, help="Call the models even where recordings exist."),
-        click.option(
-            "--servers",
-            type=click.Choice(["live", "recorded"]),
-            help="In a replay: the real MCP servers, or their recorded answers.",
-        ),
-        click.option("--allow-drift", is_flag=True, help="Replay although the suite has changed."),
-        click.option("--compress", is_flag=True, help="Write cassettes with zstd."),
-        click.option(
-            "--faults",
-            is_flag=False,
-            flag_value=BARE_VALUES["--faults"],
-            type=click.Choice(["both", "only"]),
-            metavar="[=only]",
-            help="Run with and without the suite's faults, and score the recovery.",
-        ),
-    ]
+    return in_order(_choosing, _demanding, budget_options, _cassettes)(with_cassette)
 
 
 def _cassette(values: dict[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""What a run shows: its events while it lasts, then its answer and its exit code."""
+"""What a run shows: its events, then its answer and its exit code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.cli.baseline_change import change_of_kept_run
 from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.output import fitted_transcripts, writes_page
+from passhat.cli.output import baseline_tile, fitted_transcripts, writes_page
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.reporters.baseline_words import ChangeTile
 
 MOST_REASONS = 3
-"""How many reasons for failures are printed when a file has them all."""
+"""Reasons for failures that are printed when a file has them all."""
 
 _EXIT_CODES = {
     "passed": ExitCode.PASS,
@@ -39,12 +38,12 @@ def show_run(
     resumed: bool = False,
     tell_reviewers: Callable[[RunAnswer], bool] | None = None,
 ) -> ExitCode:
-    """Start a run, show its progress and its answer, and say how to exit.
+    """Start a run, show its progress and its answer, and return the exit code.
 
     `html` is a page to write beside what `output` asks for; with `by_run` test cases are single
-    runs. Files of events are written while the run lasts; those of a `resumed` run grow.
-    `tell_reviewers` is called with the answer of a run that was not interrupted, and says whether
-    the change is shown to be worse than its baseline.
+    runs. Files of events are written during the run; a `resumed` run appends to them.
+    `tell_reviewers` is called with the answer of a run that was not interrupted, and returns
+    whether the change is shown to be worse than its baseline.
     """
     output.check("run")
     live = [path for path in output.paths_out if path.endswith(ENDING)]
@@ -99,10 +98,12 @@ def _show(
 
 
 def _change(answer: RunAnswer) -> ChangeTile | None:
-    """What changed against the baseline of the suite, for the page of a run that is kept."""
+    """The change against the baseline of the suite, for the page of a stored run."""
     if answer.store is None or answer.run is None or len(answer.report.systems) != 1:
         return None
-    return change_of_kept_run(answer.store, answer.run)
+    from passhat.journeys.stored_runs import change_of_run
+
+    return baseline_tile(change_of_run(answer.store, answer.run))
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:
@@ -124,7 +125,7 @@ def _places(output: Output, html: str | None) -> list[Output]:
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
-    """Why the run ends as it does; in full where the report is not on the terminal."""
+    """Why the run ends as it does; in full if the report is not on the terminal."""
     hidden = not output.shows_text
     if hidden:
         yield from (verdict.sentence for verdict in answer.judged)
@@ -139,7 +140,7 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
 
 
 def _broken_demands(answer: RunAnswer) -> Iterator[str]:
-    """The gates and floors that keep the run from passing: standard error has every reason."""
+    """The gates and floors that keep the run from passing, for standard error."""
     yield from (v.sentence for v in answer.judged if v.word != "PASS")
     yield from (floor.line for floor in answer.floors if not floor.passed)
 

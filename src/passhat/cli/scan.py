@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.errors import PasshatError
 from passhat.messages import plural
-
-if TYPE_CHECKING:
-    from passhat.records.redaction import Redactor
 
 USUAL = (Path("cassettes"), Path("snapshots"), Path(".passhat"))
 """Where passhat writes, when no path is named."""
@@ -28,9 +23,9 @@ USUAL = (Path("cassettes"), Path("snapshots"), Path(".passhat"))
 def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
     """Search PATHS (default: what passhat wrote here) for secrets.
 
-    Found are the values of variables whose names end like MY_KEY or DB_PASSWORD, what the suite
-    here refers to as a secret, and everything with the shape of a known kind of key. Compressed
-    files, archives and SQLite stores are looked into. No secret is printed.
+    It finds the values of variables with names such as MY_KEY or DB_PASSWORD, the secrets that the
+    suite in this folder refers to, and everything that looks like a known kind of key, also in
+    compressed files, archives and SQLite stores. No secret is printed.
 
     \b
       passhat scan
@@ -38,35 +33,25 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
 
     Exit codes: 0 nothing was found; 1 something was; 2 a path cannot be read.
     """
+    from passhat.records.redaction import suite_redactor
+    from passhat.reporters.safe_text import safe_text
     from passhat.runner.leak_scan import scan_paths
+    from passhat.suite import suite_in
 
+    try:
+        suite = suite_in(Path())
+    except PasshatError:
+        suite = None  # a suite with an error must not keep secrets from being found
     places = paths or tuple(path for path in USUAL if path.exists())
-    found = list(dict.fromkeys(scan_paths(places, _redactor())))
+    found = list(dict.fromkeys(scan_paths(places, suite_redactor(suite, os.environ))))
     if as_json:
         rows = [{"path": str(f.path), "place": f.place, "what": f.what} for f in found]
         click.echo(json.dumps(rows, indent=2))
     else:
-        for line in _lines(map(str, found)):
-            click.echo(line)
-    where = ", ".join(map(str, places)) or "nothing: passhat has written nothing here"
-    click.echo(f"{plural(len(found), 'secret') if found else 'no secrets'} in {where}", err=True)
+        for one in found:
+            click.echo(safe_text(str(one)))
+    count = plural(len(found), "secret") if found else "no secrets"
+    where = ", ".join(map(str, places)) or "this folder: passhat has written nothing here"
+    click.echo(f"{count} in {where}", err=True)
     if found:
         context.exit(ExitCode.FAIL)
-
-
-def _redactor() -> Redactor:
-    """The redactor of the suite here, where there is one; else of the environment."""
-    from passhat.records.redaction import environment_redactor, suite_redactor
-    from passhat.suite import find_suite, load_suite
-
-    try:
-        suite = load_suite(find_suite(Path()), models_asked=False)
-    except PasshatError:
-        return environment_redactor(os.environ)
-    return suite_redactor(suite, os.environ)
-
-
-def _lines(found: Iterator[str]) -> Iterator[str]:
-    from passhat.reporters.safe_text import safe_text
-
-    yield from map(safe_text, found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-# name: what is written so. Answers have the key "schema" with the value `passhat.NAME/1`; what only
-# looks at a suite or a folder (list to cassettes) has none.
+# name: what it describes. Answers have the key "schema" with the value `passhat.NAME/1`; the output
+# of commands that only look at a suite or a folder (list to cassettes) has none.
 SCHEMAS = {
     "report": "report, history show, demo: --json",
     "matrix": "report --matrix --json",
@@ -45,7 +45,7 @@ OF_COMMANDS = {
     "validate": "validation",
     "cassette": "cassettes",
 }
-"""Commands whose answer goes by another name."""
+"""Commands whose answer has another name."""
 
 
 @click.command()

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
 from passhat.cli.convert import trials_output_options
-from passhat.cli.options import SectionedCommand, Share, WholeNumber, seed_option
+from passhat.cli.options import Number, SectionedCommand, Share, WholeNumber, seed_option
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
     from passhat.records import Trials
 
 _COUNT = WholeNumber(min=1)
-_PROBABILITY = click.FloatRange(0, 1)
+_PROBABILITY = Number(0, 1)
+
+
+class WorldOptions(TypedDict):
+    """The options that are fields of `World`."""
+
+    luck: float
+    shared: float
+    seeds: int
+    seed_effect: float
+    drift: float
+    partial: bool
+    pass_score: float
+    error_rate: float
 
 
 @click.command(cls=SectionedCommand)
@@ -28,17 +41,19 @@ _PROBABILITY = click.FloatRange(0, 1)
     multiple=True,
     help="Mean pass rate of an agent; repeat it for several.  [default: 0.7]",
 )
-@click.option("--luck", type=_PROBABILITY, default=0.6, help="Share of luck.")
+@click.option("--luck", type=_PROBABILITY, default=0.6, help="Luck's share of the spread.")
 @click.option(
     "--shared", type=_PROBABILITY, default=0.8, help="How far agents find the same tasks hard."
 )
-@click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that runs carry.")
-@click.option("--seed-effect", type=click.FloatRange(min=0), default=0.0, help="Its sd, log-odds.")
-@click.option("--drift", type=float, default=0.0, help="First to last run, in log-odds.")
-@click.option("--partial", is_flag=True, help="Scores between 0 and 1.")
-@click.option("--pass-score", type=Share(), default=0.5, help="A score that passes, of --partial.")
+@click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that the runs share.")
+@click.option(
+    "--seed-effect", type=Number(min=0), default=0.0, help="Spread between seeds, in log-odds."
+)
+@click.option("--drift", type=Number(), default=0.0, help="Change over the runs, in log-odds.")
+@click.option("--partial", is_flag=True, help="Give scores between 0 and 1.")
+@click.option("--pass-score", type=Share(), default=0.5, help="With --partial: what passes.")
 @click.option("--error-rate", type=_PROBABILITY, default=0.0, help="Share of errored trials.")
-@seed_option()
+@seed_option
 @trials_output_options
 def simulate(
     tasks: int,
@@ -46,7 +61,7 @@ def simulate(
     rates: tuple[str, ...],
     seed: int,
     write: Callable[[Trials], None],
-    **world: Any,
+    **world: Unpack[WorldOptions],
 ) -> None:
     """Write seeded trials of made-up agents; the same seed gives the same trials.
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import click
 
-from passhat.cli.options import SectionedCommand, WholeNumber, output_options, stored_runs_options
+from passhat.cli.options import (
+    SectionedCommand,
+    StoredRunsOptions,
+    WholeNumber,
+    output_options,
+    stored_runs_options,
+)
 from passhat.cli.output import Output
 from passhat.journeys.trend_runs import LAST
 
@@ -15,10 +21,11 @@ from passhat.journeys.trend_runs import LAST
 @stored_runs_options(last=LAST, least=2)
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
 @output_options("trend")
-def trend(output: Output, **chosen: Any) -> None:
+def trend(output: Output, k: int | None, **runs: Unpack[StoredRunsOptions]) -> None:
     """How did reliability move over history?
 
-    Change points have a stated false-alarm rate; pass@k rising while pass^k falls is named.
+    Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
+    falls.
 
     \b
       passhat trend
@@ -26,4 +33,4 @@ def trend(output: Output, **chosen: Any) -> None:
     """
     from passhat.journeys import trend_of_runs
 
-    output.write(trend_of_runs(**chosen))
+    output.write(trend_of_runs(k=k, **runs))

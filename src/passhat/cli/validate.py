@@ -14,7 +14,6 @@ from passhat.cli.output import Output, usual_endings
 if TYPE_CHECKING:
     from passhat.records import Suite
     from passhat.reporters.answers.validation import SuiteCheck
-    from passhat.suite import Problem
 
 
 class FaultObject(TypedDict):
@@ -46,7 +45,7 @@ class Validated(TypedDict):
     help="Also write to a file; its ending says how: "
     f"{' '.join(usual_endings('validation'))}. May be repeated.",
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and stop.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
 @click.pass_context
 def validate(
     context: click.Context,
@@ -71,46 +70,53 @@ def validate(
         return
     checked = [_checked(path) for path in suites or (find_suite(Path()),)]
     if as_json:
-        click.echo(json.dumps([_plain(*entry) for entry in checked], indent=2))
+        click.echo(json.dumps([_plain(check) for check, _ in checked], indent=2))
     else:
-        for path, suite, problems in checked:
-            _tell(path, suite, problems)
+        for check, suite in checked:
+            _print_check(check, suite)
+    checks = [check for check, _ in checked]
     if paths_out:
-        output = Output(format=None, paths_out=paths_out, quiet=False)
-        output.write([_check(*entry) for entry in checked])
-    if any(suite is None for _, suite, _ in checked):
+        Output(format=None, paths_out=paths_out, quiet=False).write(checks)
+    if any(check.faults for check in checks):
         context.exit(ExitCode.USAGE)
 
 
-def _checked(path: Path) -> tuple[Path, Suite | None, tuple[Problem, ...]]:
-    """The suite, or what is wrong: its text, or a function whose module is not here."""
+def _checked(path: Path) -> tuple[SuiteCheck, Suite | None]:
+    """The suite, and what is wrong with it: its text, or a function whose module is not here."""
+    from passhat.reporters.answers.validation import SuiteCheck, SuiteFault
+    from passhat.runner.programs import absent_modules
     from passhat.suite import check_suite
+    from passhat.suite.load import located_problems
+    from passhat.suite.problems import dotted
 
     suite, problems = check_suite(path)
-    if suite is not None:
-        from passhat.runner.programs import absent_modules
-        from passhat.suite.load import located_problems
+    absent = [] if suite is None else absent_modules(suite)
+    if faults := [(one.section, one.name, one.key, one.reason) for one in absent]:
+        suite, problems = None, tuple(located_problems(path, faults))
+    check = SuiteCheck(
+        file=str(path),
+        size=None if suite is None else suite.size,
+        faults=tuple(
+            SuiteFault(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
+            for p in problems
+        ),
+    )
+    return check, suite
 
-        absent = [(one.section, one.name, one.key, one.reason) for one in absent_modules(suite)]
-        if absent:
-            return path, None, tuple(located_problems(path, absent))
-    return path, suite, problems
 
-
-def _tell(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> None:
+def _print_check(check: SuiteCheck, suite: Suite | None) -> None:
     from passhat.reporters.safe_text import safe_text
 
-    for problem in problems:
-        click.echo(safe_text(problem.at(str(path))))
-    if suite is None:
-        return
-    click.echo(safe_text(f"{path}: valid: {suite.size}"))
-    for note in _notes(suite):
-        click.echo(safe_text(f"{path}: {note}"), err=True)
+    for fault in check.faults:
+        click.echo(safe_text(check.line(fault)))
+    if suite is not None:
+        click.echo(safe_text(f"{check.file}: valid: {check.size}"))
+        for note in _notes(suite):
+            click.echo(safe_text(f"{check.file}: {note}"), err=True)
 
 
 def _notes(suite: Suite) -> list[str]:
-    """What is not wrong, but worth knowing before a run."""
+    """What is not wrong but worth knowing before a run."""
     from datetime import UTC, datetime
 
     from passhat.runner.programs import absent_programs
@@ -125,39 +131,22 @@ def _notes(suite: Suite) -> list[str]:
 
 
 def _unlisted(suite: Suite) -> list[str]:
-    """Models whose family is known and whose name is not: they may be new, or mistyped."""
-    from passhat.records import ModelSystem
+    """Models of a known family with an unknown name: they may be new, or mistyped."""
     from passhat.records.providers import unlisted_model
 
-    models = [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
+    models = [system.model for system in suite.model_systems]
     if suite.judge is not None:
         models.append(suite.judge.model)
     names = dict.fromkeys(model.name for model in models if model.base_url is None)
     return list(filter(None, map(unlisted_model, names)))
 
 
-def _plain(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> Validated:
-    from passhat.suite.problems import dotted
-
+def _plain(check: SuiteCheck) -> Validated:
     return {
-        "suite": str(path),
-        "valid": suite is not None,
+        "suite": check.file,
+        "valid": not check.faults,
         "problems": [
-            {"line": p.line, "column": p.column, "path": dotted(p.path), "message": p.message}
-            for p in problems
+            {"line": one.line, "column": one.column, "path": one.path, "message": one.message}
+            for one in check.faults
         ],
     }
-
-
-def _check(path: Path, suite: Suite | None, problems: tuple[Problem, ...]) -> SuiteCheck:
-    from passhat.reporters.answers.validation import SuiteCheck, SuiteFault
-    from passhat.suite.problems import dotted
-
-    return SuiteCheck(
-        file=str(path),
-        size=None if suite is None else suite.size,
-        faults=tuple(
-            SuiteFault(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
-            for p in problems
-        ),
-    )

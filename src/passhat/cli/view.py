@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TypedDict, Unpack
 
 import click
 
@@ -20,16 +20,22 @@ from passhat.cli.options import SectionedCommand, WholeNumber
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
-if TYPE_CHECKING:
-    from passhat.journeys.history_files import Log
-
 _BACKGROUND_SECONDS = 1.0
 """Seconds between looks at whether the program is in the foreground again."""
 
 
+class ServingOptions(TypedDict):
+    """Options of `passhat view`, as the arguments of `serve`."""
+
+    host: str
+    port: int
+    token: str | None
+    person_header: str | None
+
+
 @click.command(cls=SectionedCommand)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The interface to listen on.")
-@click.option("--port", type=WholeNumber(0, 65535), default=0, help="A free one by default.")
+@click.option("--host", default="127.0.0.1", help="The interface to listen on.")
+@click.option("--port", type=WholeNumber(0, 65535), default=0, help="The port; 0 is a free one.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
 @click.option(
     "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."
@@ -37,19 +43,23 @@ _BACKGROUND_SECONDS = 1.0
 @click.option(
     "--person-header",
     metavar="NAME",
-    help="The header in which a proxy that knows the token says who asks; else refused.",
+    help="The header in which your proxy names the person; requests without it are refused.",
 )
-@click.option("--no-transcripts", is_flag=True, help="Leave what logs say unread: faster to open.")
+@click.option("--no-transcripts", is_flag=True, help="Do not read transcripts: faster to open.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, transcripts=True, stores=False)
 def view(
-    reading: ReadingOptions, expose: bool, no_transcripts: bool, no_browser: bool, **given: Any
+    reading: ReadingOptions,
+    expose: bool,
+    no_transcripts: bool,
+    no_browser: bool,
+    **given: Unpack[ServingOptions],
 ) -> None:
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
-    RESULTS is a history store, or logs of any tool, which are only read. With none it is the
-    history of this folder, .passhat/history.db. The address that is printed opens one browser,
-    once; Enter prints another. No other machine can reach it.
+    RESULTS is a history store, or logs of any tool, which are only read. Without RESULTS it is the
+    history of this folder, .passhat/history.db. The printed address opens once, in one browser;
+    Enter prints another. No other machine can reach it unless you --expose it.
 
     \b
       passhat view
@@ -64,9 +74,9 @@ def view(
 def _store(
     reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
 ) -> tuple[Path | str, str]:
-    """The store to show, and its title; logs are read into a temporary one."""
+    """The store to show, and its title; logs are read into a temporary store."""
     from passhat.history import DEFAULT_PATH, History
-    from passhat.journeys.history_files import keep_logs
+    from passhat.journeys import keep_results
     from passhat.journeys.results import is_store
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
@@ -74,29 +84,24 @@ def _store(
         found = reading.paths[0] if named else DEFAULT_PATH
         with History.open(found, read_only=True) as history:
             return found, history.name
-    logs = (_log(reading, path, transcripts=transcripts) for path in reading.paths)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
-    keep_logs(logs, store)
+    for path in reading.paths:
+        results, started = reading.results(path), _time_written(Path(path))
+        keep_results(results, store=store, started=started, transcripts=transcripts)
     return store, ", ".join(reading.paths)
 
 
-def _log(reading: ReadingOptions, path: str, *, transcripts: bool) -> Log:
-    from passhat.journeys.history_files import Log
-
-    file = Path(path)
-    written = datetime.fromtimestamp(file.stat().st_mtime, UTC) if file.exists() else None
-    results = reading.results(path)
-    trials, said = results.with_transcripts() if transcripts else (results.trials(), {})
-    return Log(
-        name=file.stem if path != "-" else "standard input",
-        written=None if written is None else written.isoformat(timespec="milliseconds"),
-        trials=trials,
-        transcripts=said,
-    )
+def _time_written(file: Path) -> str | None:
+    if not file.exists():
+        return None
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    return written.isoformat(timespec="milliseconds")
 
 
-def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
+def _serve(
+    store: Path | str, title: str, *, quiet: bool, exposed: bool, **how: Unpack[ServingOptions]
+) -> None:
     try:
         from passhat.dashboard.serving import serve
         from passhat.journeys.report_cache import ReportCache
@@ -114,7 +119,7 @@ def _serve(store: Path | str, title: str, *, quiet: bool, **how: Any) -> None:
         if not quiet:
             click.launch(address)
 
-    serve(ReportCache(store, title=title), started=started, **how)
+    serve(ReportCache(store, title=title), exposed=exposed, started=started, **how)
 
 
 def _renew_at_enter(renew: Callable[[], str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict, Unpack
 
 import click
 
@@ -17,6 +17,16 @@ from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 
 
+class WhyOptions(TypedDict):
+    """The options of `passhat why`, as the arguments of `explain_results`."""
+
+    task: str | None
+    only: tuple[str, ...]
+    alpha: float
+    confidence: float
+    seed: int
+
+
 @click.command(cls=SectionedCommand)
 @click.option("--task", metavar="TASK", help="Explain the runs of this task only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Explain the runs of this agent only.")
@@ -24,18 +34,18 @@ from passhat.cli.reading import ReadingOptions, reading_options
     "--alpha",
     type=Share(),
     default=0.05,
-    help="How often something may be named where failing is pure luck.",
+    help="How often a cause may be named although failing is pure luck.",
 )
-@confidence_option()
-@seed_option()
+@confidence_option
+@seed_option
 @output_options("explanation")
 @reading_options(transcripts=True, task_option="--task-column")
-def why(reading: ReadingOptions, output: Output, **given: Any) -> None:
+def why(reading: ReadingOptions, output: Output, **given: Unpack[WhyOptions]) -> None:
     """Why do runs fail sometimes?
 
-    RESULTS are files that keep what was said in each run, a history store, or a run of the history
-    in this folder: latest, a tag, a key. Failing runs are compared with passing runs of the same
-    task, call by call; no model is asked. What is named goes together with failing beyond luck.
+    RESULTS are files with a transcript of each run, a history store, or a stored run: latest, a
+    tag, a key. Failing runs are compared with passing runs of the same task, call by call; no model
+    is called. What is named occurs with failures more often than luck explains.
 
     \b
       passhat why logs/airline.eval

@@ -12,18 +12,17 @@ from passhat.errors import ArgumentError
 
 @click.command()
 @click.option("--store", type=StoreType(), required=True, help="The PostgreSQL store of the run.")
-@click.option("--run", metavar="KEY", help="Only this run; else every run that is waiting.")
+@click.option("--run", metavar="KEY", help="Only this run.  [default: any run that waits]")
 @click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time.")
 @click.option("--until-idle", is_flag=True, help="Stop when no run has work for 10 seconds.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def worker(
     store: Path | str, run: str | None, concurrency: int | None, until_idle: bool, quiet: bool
 ) -> None:
-    """Run trials of runs that `passhat run --executor workers` leads.
+    """Run trials of runs that were started with `passhat run --executor workers`.
 
-    Start as many as you like, on any machine that reaches the store and has the suite's folder.
-    A worker that dies is replaced by the others: what it had is run again, and no answer that was
-    kept is paid for twice.
+    Start as many as you like, on any machine that reaches the store and has the suite's folder. If
+    a worker dies, the others run its trials again, and no stored answer is paid for twice.
 
     \b
       passhat worker --store postgresql://passhat@db.example/evals --concurrency 50

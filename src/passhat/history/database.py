@@ -1,4 +1,4 @@
-"""What the store asks of a database, so that one SQL text serves SQLite and PostgreSQL."""
+"""What the store needs from a database, so that one SQL text serves SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = Sequence[Any] | Mapping[str, Any]
 
 
 class Duplicate(Exception):
-    """A row with this key is there already."""
+    """There is a row with this key already."""
 
 
 class Rows(Protocol):
@@ -42,9 +42,10 @@ class Rows(Protocol):
 class Database(Protocol):
     """One connection.
 
-    SQL is written once, with the marks `?`, `?1` and `:name` and `ON CONFLICT`; `words` gives
-    the few words that differ. Outside of `writing` every statement is its own transaction.
-    Everything raises StoreError where the database cannot serve, Duplicate where a key is taken.
+    SQL is written once, with the marks `?`, `?1` and `:name` and `ON CONFLICT`; `clock` and
+    `joined` are the words that differ. Outside of `writing` every statement is its own
+    transaction. Every method raises StoreError if the database cannot be used, and Duplicate if a
+    key is taken.
     """
 
     name: str
@@ -106,12 +107,14 @@ def shown_address(address: Path | str) -> str:
 
     >>> shown_address("postgresql://ann:secret@db.example:5433/evals?password=x&sslmode=require")
     'postgresql://ann@db.example:5433/evals?sslmode=require'
+    >>> shown_address("postgresql://ann:secret@one:5432,[::1]:5433/evals")
+    'postgresql://ann@one:5432,[::1]:5433/evals'
     """
     if not is_postgres(address):
         return str(address)
     parts = urlsplit(str(address))
-    at = f"{parts.username}@" if parts.username else ""
-    port = f":{parts.port}" if parts.port else ""
+    # By hand, for an address may list several hosts, each with a port.
+    login, at, hosts = parts.netloc.rpartition("@")
     settings = [part for part in parts.query.split("&") if part.partition("=")[0] not in _SECRET]
     query = "?" * bool(any(settings)) + "&".join(settings)
-    return f"postgresql://{at}{parts.hostname or ''}{port}{parts.path}{query}"
+    return f"postgresql://{login.partition(':')[0]}{at}{hosts}{parts.path}{query}"

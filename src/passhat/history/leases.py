@@ -72,14 +72,10 @@ class Lease:
 
     def renew(self, database: Database) -> None:
         """Extend the lease inside the caller's transaction; LostRun if another has the run."""
-        done = database.execute(
-            f"UPDATE sessions SET lease = {database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
-            (LEASE_SECONDS, self.session),
-        )
-        if not done.rowcount:
+        if not renew_session(database, self.session):
             raise LostRun(
-                f"run {self.run.key} was taken over by another process, or deleted: nothing more "
-                "is kept of what this one does"
+                f"run {self.run.key} was taken over by another process, or deleted: what this "
+                "process does from now on is not kept"
             )
 
     def _beat(self) -> None:
@@ -90,7 +86,7 @@ class Lease:
                 database = database or self._database.another()
                 self.renew(database)
             except LostRun:
-                break  # the next write says so
+                break  # the next write raises it again
             except StoreError:
                 database = None
                 continue  # the lease outlasts a short outage; a long one fails the next write
@@ -148,6 +144,15 @@ def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:
     return int(row[0])
 
 
+def renew_session(database: Database, session: int) -> bool:
+    """Extend the lease of a session; False if the session was closed."""
+    done = database.execute(
+        f"UPDATE sessions SET lease = {database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
+        (LEASE_SECONDS, session),
+    )
+    return done.rowcount > 0
+
+
 def end_sessions(database: Database, sessions: list[int]) -> None:
     """Close sessions: the store refuses whatever they write after this."""
     database.executemany(
@@ -164,7 +169,7 @@ def _session(row: tuple[Any, ...]) -> Session:
 def _held(history: Index, run: Run, owner: Session) -> str:
     return (
         f"{history.name}: run {run.key} is still running: {owner} has it. Wait for it, or stop "
-        f"that process; a process that dies is replaced at once on its own host, and after "
+        f"that process; when it is gone, the run can be taken over at once on its host, and after "
         f"{LEASE_SECONDS:.0f} s elsewhere"
     )
 

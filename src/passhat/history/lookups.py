@@ -1,23 +1,22 @@
-"""What a page shows of the store, counted and cut to size inside the database."""
+"""What pages show of the store, counted and cut to size inside the database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat.fast_dataclass import dataclass
-from passhat.history.database import ALL
-from passhat.history.trial_rows import split_texts
-from passhat.records.trial import FEATURES, Outcome, Trial
+from passhat.history.database import ALL, Row
+from passhat.history.trial_rows import TRIAL_COLUMNS, split_texts, trial_of_row
+from passhat.records.trial import Trial
 
 if TYPE_CHECKING:
     from passhat.history.runs import Run
     from passhat.history.store import History
 
-_TRIAL_COLUMNS = (
-    *("trial", "outcome", "score", "seed", *FEATURES),
-    *("level", "family", "weight", "error", "started"),
-)
+_TRIAL = ", ".join(f"x.{name}" for name in TRIAL_COLUMNS)
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class SuiteLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrial:
-    """A trial and whether what was said in it was kept."""
+    """A trial and whether its transcript was kept."""
 
     trial: Trial
     transcript: bool
@@ -39,7 +38,7 @@ class KeptTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMoment:
-    """How one task fared in one run."""
+    """The results of one task in one run."""
 
     key: str
     commit: str | None
@@ -98,10 +97,7 @@ def run_label(run: Run) -> str:
 
 def list_suites(history: History) -> list[SuiteLine]:
     """Every suite, the one that ran last first."""
-    rows = history.database.execute(
-        "SELECT suite, count(*), max(started) FROM runs GROUP BY suite ORDER BY 3 DESC"
-    )
-    return [SuiteLine(name=name, runs=runs, latest=latest) for name, runs, latest in rows]
+    return search_suites(history, "", limit=ALL)
 
 
 def newest_suite(history: History) -> str:
@@ -195,14 +191,13 @@ def read_trials_from(
     """Finished trials from the one with this number on, each with its number in the order."""
     rows = history.database.execute(
         f"""
-        SELECT s.text, t.text, x.sequence, {", ".join(f"x.{name}" for name in _TRIAL_COLUMNS)},
-          x.tools, x.tags, 0
+        SELECT x.sequence, s.text, t.text, {_TRIAL}
         FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
         WHERE x.run = ? AND x.sequence >= ? ORDER BY x.sequence LIMIT ?
         """,  # noqa: S608  our own names
         (run.id, number, limit),
     )
-    return [(row[2], _kept_trial(row[0], row[1], row[3:]).trial) for row in rows]
+    return [(sequence, trial_of_row(system, task, row)) for sequence, system, task, *row in rows]
 
 
 def first_trial(history: History, run: Run) -> int:
@@ -216,7 +211,7 @@ def first_trial(history: History, run: Run) -> int:
 def task_moments(
     history: History, suite: str, system: str, task: str, *, limit: int = 30
 ) -> list[TaskMoment]:
-    """How one task fared in the newest runs of its suite, oldest first."""
+    """The results of one task in the newest runs of its suite, oldest first."""
     rows = history.database.execute(
         """
         SELECT r.key, r.commit_id, r.started, count(*) FILTER (WHERE x.outcome = 1), count(*)
@@ -227,10 +222,7 @@ def task_moments(
         """,
         (suite, system, task, limit),
     ).fetchall()
-    return [
-        TaskMoment(key=key, commit=commit, started=started, passed=passed, trials=trials)
-        for key, commit, started, passed, trials in reversed(rows)
-    ]
+    return _records(TaskMoment, reversed(rows))
 
 
 def read_progress(history: History, run: Run) -> StoredProgress:
@@ -242,7 +234,7 @@ def read_progress(history: History, run: Run) -> StoredProgress:
     ).fetchone() or ("deleted", 0, None)
     rows = history.database.execute(
         f"""
-        SELECT s.text AS system, t.text AS task, passed, failed, errored, runs FROM (
+        SELECT s.text, t.text, passed, failed, errored, runs FROM (
           SELECT system, task, count(*) FILTER (WHERE outcome = 1) AS passed,
             count(*) FILTER (WHERE outcome = 0) AS failed,
             count(*) FILTER (WHERE outcome = 2) AS errored,
@@ -252,8 +244,7 @@ def read_progress(history: History, run: Run) -> StoredProgress:
         """,  # noqa: S608  our own names
         (run.id,),
     )
-    names = [column[0] for column in rows.description or ()]
-    tasks = [TaskProgress(**dict(zip(names, row, strict=True))) for row in rows]
+    tasks = _records(TaskProgress, rows)
     done = sum(task.passed + task.failed + task.errored for task in tasks)
     return StoredProgress(status=status, launched=max(launched, done), tasks=tasks, cost=cost)
 
@@ -266,10 +257,7 @@ def ended_trials(history: History, run: Run) -> list[EndedTrial]:
         "WHERE x.run = ? ORDER BY x.sequence",
         (run.id,),
     )
-    return [
-        EndedTrial(system=system, task=task, trial=int(trial), outcome=int(outcome))
-        for system, task, trial, outcome in rows
-    ]
+    return _records(EndedTrial, rows)
 
 
 def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:
@@ -316,7 +304,7 @@ def search_suites(history: History, text: str, *, limit: int = 50) -> list[Suite
         "GROUP BY suite ORDER BY 3 DESC LIMIT ?",
         (_pattern(text), limit),
     )
-    return [SuiteLine(name=name, runs=runs, latest=latest) for name, runs, latest in rows]
+    return _records(SuiteLine, rows)
 
 
 def search_runs(history: History, text: str, *, limit: int = 50) -> list[Run]:
@@ -347,16 +335,18 @@ def search_systems(history: History, text: str, *, limit: int = 50) -> list[Sear
 def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> list[KeptTrial]:
     rows = history.database.execute(
         f"""
-        SELECT {", ".join(f"x.{name}" for name in _TRIAL_COLUMNS)}, x.tools, x.tags,
-          EXISTS (SELECT 1 FROM transcripts k WHERE k.run = x.run AND k.system = x.system
-            AND k.task = x.task AND k.trial = x.trial)
+        SELECT EXISTS (SELECT 1 FROM transcripts k WHERE k.run = x.run AND k.system = x.system
+          AND k.task = x.task AND k.trial = x.trial), {_TRIAL}
         FROM trials x WHERE x.run = ?1 AND x.system = (SELECT id FROM names WHERE text = ?2)
           AND x.task = (SELECT id FROM names WHERE text = ?3) AND {where}
         ORDER BY x.trial LIMIT ?4 OFFSET ?5
         """,  # noqa: S608  our own names
         values,
     )
-    return [_kept_trial(values[1], values[2], row) for row in rows]
+    return [
+        KeptTrial(trial=trial_of_row(values[1], values[2], row), transcript=bool(kept))
+        for kept, *row in rows
+    ]
 
 
 def _search_names(history: History, text: str, limit: int, *, by_task: bool) -> list[SearchHit]:
@@ -384,16 +374,7 @@ def _pattern(text: str) -> str:
     return f"%{text}%"
 
 
-def _kept_trial(system: str, task: str, row: tuple[Any, ...]) -> KeptTrial:
-    *values, tools, tags, transcript = row
-    given = dict(zip(_TRIAL_COLUMNS, values, strict=True))
-    return KeptTrial(
-        trial=Trial(
-            system=system,
-            task=task,
-            tools=split_texts(tools),
-            tags=split_texts(tags),
-            **{**given, "outcome": Outcome(given["outcome"])},
-        ),
-        transcript=bool(transcript),
-    )
+def _records(kind: type[Record], rows: Iterable[Row]) -> list[Record]:
+    """Rows as records: their columns are the fields, in the same order."""
+    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+    return [kind(**dict(zip(names, row, strict=True))) for row in rows]

@@ -9,6 +9,7 @@ from passhat.history.database import Database, Row
 from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
 from passhat.history.sent_marks import KnownMarks, mark_of, marks_path, read_marks
+from passhat.records.ledger import CallKey
 
 CallFate = Literal["lost", "unsure", "given up", "free"]
 """Lost: sent, and asked again. Unsure: asked again, perhaps never sent. Given up: sent, and its
@@ -78,6 +79,6 @@ def _fate(row: Row, marks: dict[int, KnownMarks | None]) -> CallFate:
     if session is None:
         return "lost"
     known = marks.get(session)
-    if known is not None and mark_of((system, task, trial, step)) in known.sent:
+    if known is not None and mark_of(CallKey(system, task, trial, step)) in known.sent:
         return "lost"
     return "free" if known is not None and known.final else "unsure"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15
 LOCK = 7_226_847
-"""The advisory lock under which the tables are changed: any number, the same for everybody."""
+"""The advisory lock under which the tables are changed: an arbitrary number, the same for all."""
 
 _MARK = re.compile(r"\?(\d+)|\?|(?<!:):([a-z_]+)\b")
 
@@ -92,7 +92,7 @@ class PostgresDatabase:
                 cursor.execute(sql.strip().rstrip(";").encode())
                 rows = cursor.fetchmany(limit)
             except psycopg.Error as error:
-                raise HistoryError(f"--sql: {_said(error)}") from None
+                raise HistoryError(f"`sql`: {_said(error)}") from None
             return [column[0] for column in cursor.description or ()], rows
 
     def change_mark(self) -> int:
@@ -111,7 +111,6 @@ class PostgresDatabase:
         return PostgresDatabase.open(self._address, read_only=self._read_only)
 
     def reconnect(self) -> None:
-        """A new connection in the place of one that broke."""
         self._connection.close()
         self._connection = _connect(self._address, self._read_only)
 
@@ -228,5 +227,5 @@ def _without_nul(value: Any) -> Any:
 
 
 def _said(error: Exception) -> str:
-    """The first line of what the server said."""
+    """The first line of the server's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from passhat.errors import HistoryError
-from passhat.fast_dataclass import dataclass
 from passhat.history.database import is_postgres
 from passhat.history.dead_workers import WORKER, reap
 from passhat.history.leases import Lease
@@ -15,21 +14,7 @@ from passhat.history.run_journal import MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.store import History
 from passhat.records import Budget, Trial, UnansweredCalls
-from passhat.records.ledger import Ticket
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoardState:
-    """Tickets that are ready and under way, trials that living workers can run at once.
-
-    `stopped` says why nothing new starts, where something does.
-    """
-
-    ready: int
-    leased: int
-    workers: int
-    hands: int
-    stopped: str | None
+from passhat.records.ledger import BoardState, Ticket
 
 
 class RunBoard:
@@ -39,7 +24,7 @@ class RunBoard:
         if not is_postgres(history.name):
             raise HistoryError(
                 f"{history.name}: workers share a run through a server; "
-                "name one with --store postgresql://..."
+                "name one with `store='postgresql://...'`"
             )
         self._history = history
         self._database = history.database

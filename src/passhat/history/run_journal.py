@@ -43,21 +43,11 @@ _UPSERT_ANSWER = (
     "reserved_tokens = excluded.reserved_tokens, priced = excluded.priced, "
     "session = excluded.session, remote = NULL"
 )
-_FORGET_INTENT = (
-    "DELETE FROM answers WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ? "
-    "AND reply IS NULL"
-)
-_FORGET_OPEN = (
-    "DELETE FROM answers WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?"
-)
-_KEEP_REMOTE = (
-    "UPDATE answers SET session = 0, reserved_cost = 0, reserved_tokens = 0 "
-    "WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?"
-)
-_ACCEPTED = (
-    "UPDATE answers SET remote = ? WHERE run = ? AND system = ? AND task = ? AND trial = ? "
-    "AND step = ? AND reply IS NULL"
-)
+THIS_CALL = "WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?"
+_FORGET_OPEN = f"DELETE FROM answers {THIS_CALL}"  # noqa: S608  our words, as below
+_FORGET_INTENT = f"{_FORGET_OPEN} AND reply IS NULL"
+_KEEP_REMOTE = f"UPDATE answers SET session = 0, reserved_cost = 0, reserved_tokens = 0 {THIS_CALL}"  # noqa: S608
+ACCEPTED = f"UPDATE answers SET remote = ? {THIS_CALL} AND reply IS NULL"  # noqa: S608
 _ACCOUNT = (
     "lost_calls", "lost_cost", "unpriced", "unsure_calls", "found_calls",
     "given_up_calls", "given_up_cost", "given_up_unpriced",
@@ -113,15 +103,15 @@ class RunJournal:
         self._marks.settle(entries)
 
     def mark_sent(self, call: CallKey) -> None:
-        """Note that a call is about to be sent: the note outlives this process."""
+        """Mark a call that is about to be sent; the mark outlives this process."""
         self._marks.add(call)
 
     def unmark_sent(self, call: CallKey) -> None:
-        """Take the note back: the provider refused the call, which costs nothing."""
+        """Remove the mark: the provider refused the call, which costs nothing."""
         self._marks.remove(call)
 
     def close(self) -> None:
-        """Put away what only a start after a crash would need."""
+        """Remove what only a start after a crash would need."""
         self._marks.close()
 
     def launched(self) -> Sequence[Ticket]:
@@ -149,13 +139,13 @@ class RunJournal:
             (self.run.id,),
         )
         return [
-            Answer(system=system, task=task, trial=trial, step=step, request=request, reply=reply)
-            for system, task, trial, step, request, reply in rows
+            Answer(call=CallKey(*call), request=request, reply=reply)
+            for *call, request, reply in rows
         ]
 
     def finished(self) -> Sequence[Finished]:
         """All finished trials, by the number of their ticket (without their transcripts)."""
-        # One query, for workers finish trials while a driver reads; and the tickets after it.
+        # One query, and the tickets after it: workers finish trials while a driver reads.
         found = read_trials_from(self.history, self.run, 0)
         stamps = {ticket.number: ticket.stamp for ticket in self.launched()} if found else {}
         return [
@@ -228,7 +218,7 @@ class RunJournal:
             "WHERE a.run = ? AND a.reply IS NULL AND a.remote IS NOT NULL",
             (self.run.id,),
         )
-        return {(system, task, trial, step): remote for system, task, trial, step, remote in rows}
+        return {CallKey(*call): remote for *call, remote in rows}
 
     def _account(self) -> tuple[int, ...]:
         row = self.history.database.execute(
@@ -254,12 +244,17 @@ class RunJournal:
             self.history.database.execute(_ADD_TO_ACCOUNT, (self.run.id, *amounts))
 
     def _write_calls(self, kinds: Kinds) -> None:
-        """Write what is said of calls, at most one entry for each."""
-        self._insert_answers([*kinds.get(CallIntent, ()), *kinds.get(Answer, ())])
-        self._forget_intents(kinds.get(Refused, ()))
+        """Write the entries about calls, at most one for each call."""
+        answers = [*kinds.get(CallIntent, ()), *kinds.get(Answer, ())]
+        if answers:
+            self.history.database.executemany(
+                _UPSERT_ANSWER, [(*self._key(entry), *self._rest(entry)) for entry in answers]
+            )
+        if refused := kinds.get(Refused):
+            self.history.database.executemany(_FORGET_INTENT, map(self._key, refused))
         if accepted := kinds.get(AcceptedCall):
             rows = [(entry.remote, *self._key(entry)) for entry in accepted]
-            self.history.database.executemany(_ACCEPTED, rows)
+            self.history.database.executemany(ACCEPTED, rows)
         lost = [_lost_call(entry) for entry in kinds.get(LostAnswer, ())]
         found = sum(entry.found for entry in kinds.get(Answer, ()))
         if lost or found:
@@ -277,19 +272,9 @@ class RunJournal:
             ],
         )
 
-    def _insert_answers(self, entries: Sequence[CallIntent | Answer]) -> None:
-        if entries:
-            self.history.database.executemany(
-                _UPSERT_ANSWER, [(*self._key(entry), *self._rest(entry)) for entry in entries]
-            )
-
-    def _forget_intents(self, entries: Sequence[Refused]) -> None:
-        if entries:
-            self.history.database.executemany(_FORGET_INTENT, map(self._key, entries))
-
     def _key(self, entry: CallEntry) -> tuple[int, int, int, int, int]:
-        name_id = self.history.name_id
-        return self.run.id, name_id(entry.system), name_id(entry.task), entry.trial, entry.step
+        name_id, call = self.history.name_id, entry.call
+        return self.run.id, name_id(call.system), name_id(call.task), call.trial, call.step
 
     def _rest(self, entry: CallIntent | Answer) -> tuple[object, ...]:
         """Request, reply, reserved cost and tokens, whether it has a price, and the session."""

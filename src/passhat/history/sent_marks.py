@@ -27,7 +27,7 @@ from passhat.records.ledger import (
     Finished,
     LostAnswer,
     Refused,
-    call_key,
+    TrialKey,
 )
 
 MARK_BYTES = 16
@@ -46,7 +46,7 @@ class SentMarks:
     def __init__(self, database: Database, run: Run, session: int | None) -> None:
         self._path = None if session is None else marks_path(database, run, session)
         self._file: int | None = None
-        self._places: dict[tuple[str, str, int], dict[int, int]] = {}
+        self._places: dict[TrialKey, dict[int, int]] = {}
         self._free: list[int] = []
         self._used = 0
 
@@ -88,7 +88,7 @@ class SentMarks:
                 steps = self._places.pop((trial.system, trial.task, trial.trial), {})
                 self._clear(steps.values())
             elif isinstance(entry, Answer | Refused | LostAnswer):
-                self.remove(call_key(entry))
+                self.remove(entry.call)
 
     def close(self) -> None:
         """Remove the file, unless a call is still marked: the next start wants to know."""

@@ -50,18 +50,14 @@ class SqliteDatabase:
     def execute(self, sql: str, values: Values = (), /) -> sqlite3.Cursor:
         try:
             return self._connection.execute(sql, values)
-        except sqlite3.IntegrityError as error:
-            raise Duplicate(str(error)) from None
         except sqlite3.Error as error:
-            raise _unusable(self._path, error) from None
+            raise self._failure(error) from None
 
     def executemany(self, sql: str, rows: Iterable[Values], /) -> None:
         try:
             self._connection.executemany(sql, rows)
-        except sqlite3.IntegrityError as error:
-            raise Duplicate(str(error)) from None
         except sqlite3.Error as error:
-            raise _unusable(self._path, error) from None
+            raise self._failure(error) from None
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Row], /) -> None:
         marks = ", ".join("?" * len(columns))
@@ -94,7 +90,7 @@ class SqliteDatabase:
                 cursor = connection.execute(sql)
                 rows = cursor.fetchmany(limit)
             except sqlite3.Error as error:
-                raise HistoryError(f"--sql: {error}") from None
+                raise HistoryError(f"`sql`: {error}") from None
             return [column[0] for column in cursor.description or ()], rows
 
     def change_mark(self) -> int:
@@ -115,6 +111,10 @@ class SqliteDatabase:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _failure(self, error: sqlite3.Error) -> Duplicate | StoreError:
+        taken = isinstance(error, sqlite3.IntegrityError)
+        return Duplicate(str(error)) if taken else _unusable(self._path, error)
 
     def _prepare(self) -> None:
         try:

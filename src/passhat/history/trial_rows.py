@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from passhat.records import FEATURES, Source, Trial
+from passhat.records import FEATURES, Outcome, Source, Trial
 
 if TYPE_CHECKING:
     from passhat.records import Trials
@@ -54,11 +54,11 @@ TRIAL_COLUMNS = (
     "trial", "sequence", "outcome", "score", "seed", *FEATURES,
     "tools", "level", "tags", "error", "started", "family", "weight",
 )  # fmt: skip
-"""What is kept of a trial, beside its run, system and task."""
+"""The columns of a trial, besides its run, system and task."""
 
 
 def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
-    """A trial in `TRIAL_COLUMNS`, with its place in the order of evidence."""
+    """A trial as a row of `TRIAL_COLUMNS`, with its place in the order of evidence."""
     packed = {
         "sequence": sequence,
         "outcome": int(trial.outcome),
@@ -68,8 +68,17 @@ def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
     return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
 
 
+def trial_of_row(system: str, task: str, row: Sequence[Any]) -> Trial:
+    """The trial in a row of `TRIAL_COLUMNS`."""
+    given = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    del given["sequence"]
+    given["outcome"] = Outcome(given["outcome"])
+    given["tools"], given["tags"] = split_texts(given["tools"]), split_texts(given["tags"])
+    return Trial(system=system, task=task, **given)
+
+
 ROUND_COLUMNS = ("trial", "sequence", "outcome", "score", "seed", "started")
-"""What tells whether runs moved together."""
+"""The columns that show whether runs moved together."""
 
 _ALWAYS_THERE = ("system", "task", "trial", "outcome", "score")
 

@@ -7,24 +7,25 @@ freezes never blocks the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from passhat.errors import LostRun
-from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database, Row
 from passhat.history.dead_workers import CALL_KEY, WORKER, as_json, reap
-from passhat.history.leases import LEASE_SECONDS, open_session, this_process
-from passhat.history.run_journal import MICRO, micro
+from passhat.history.leases import LEASE_SECONDS, open_session, renew_session, this_process
+from passhat.history.run_journal import ACCEPTED, MICRO, micro
 from passhat.history.runs import Run
 from passhat.history.sent_marks import SentMarks
 from passhat.history.store import History
 from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row
+from passhat.records import Trial
 from passhat.records.ledger import (
     AcceptedCall,
     Answer,
     CallIntent,
     CallKey,
+    Claim,
     Entry,
     Finished,
     LostAnswer,
@@ -166,10 +167,7 @@ UPDATE accounts SET given_up_calls = given_up_calls + :calls, given_up_cost = gi
 WHERE run = :run AND EXISTS (SELECT 1 FROM sessions WHERE id = :me AND alive = 1)
 """
 
-_ACCEPTED = """
-UPDATE answers SET remote = ? WHERE run = ? AND system = ? AND task = ? AND trial = ? AND step = ?
-  AND reply IS NULL AND session = ?
-"""
+_ACCEPTED = f"{ACCEPTED} AND session = ?"
 
 # A bucket is one instant that moves on with every draw (GCRA): what is drawn now may start at the
 # instant before it. An instant further back than a minute is a bucket that is full.
@@ -178,20 +176,6 @@ INSERT INTO buckets (name, at) VALUES (:name, {clock} - 60 + :taken)
 ON CONFLICT (name) DO UPDATE SET at = greatest(buckets.at, {clock} - 60) + :taken
 RETURNING at - :taken - {clock}
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A ticket that is this worker's, and what earlier workers left for it.
-
-    `cut_short` says that one had it before; `remotes` are the provider's names of answers to the
-    calls that it lost, by step.
-    """
-
-    ticket: Ticket
-    answers: Mapping[int, Answer]
-    remotes: Mapping[int, str]
-    cut_short: bool
 
 
 class WorkerSession:
@@ -235,7 +219,7 @@ class WorkerSession:
     def write(self, entries: Sequence[Entry], /) -> Collection[int]:
         """Write everything; returns the places of intents that the budget refuses.
 
-        It is one statement, but where two things are said of one call.
+        It is one statement, unless there are two entries about one call.
         """
         if any(isinstance(entry, CallIntent) for entry in entries):
             self._marks.open()
@@ -266,7 +250,7 @@ class WorkerSession:
                 "intents": as_json([self._intent(i, e) for i, e in enumerate(asked)]),
                 "replies": as_json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
                 "bodies": [e.reply for e in answers],
-                "refusals": as_json([self._key(e) for e in entries if isinstance(e, Refused)]),
+                "refusals": as_json([self._key(e.call) for e in entries if isinstance(e, Refused)]),
                 "finished": as_json(map(self._row, finished)),
                 "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(said, 1)]),
                 "transcripts": [pack(e.transcript or "") for e in said],
@@ -282,11 +266,11 @@ class WorkerSession:
         if isinstance(entry, Finished):
             return entry.trial.system in self._agents
         if isinstance(entry, CallIntent) and entry.request.startswith("agent:"):
-            self._agents.add(entry.system)
+            self._agents.add(entry.call.system)
         return isinstance(entry, CallIntent | Answer | Refused)
 
     def _write_rare(self, entries: Sequence[Entry]) -> None:
-        """Write what few calls have: lost and found answers, and those to be fetched later."""
+        """Write what few calls have: lost and found answers, and names to fetch answers by."""
         lost = [e.most.cost for e in entries if isinstance(e, LostAnswer)]
         found = sum(isinstance(e, Answer) and e.found for e in entries)
         if lost or found:
@@ -299,15 +283,15 @@ class WorkerSession:
             self._database.execute(_ADD, {"me": self.number, "run": self.run.id, **amounts})
         for entry in entries:
             if isinstance(entry, AcceptedCall):
-                key = self._key(entry).values()
+                key = self._key(entry.call).values()
                 self._database.execute(_ACCEPTED, (entry.remote, self.run.id, *key, self.number))
 
     def mark_sent(self, call: CallKey) -> None:
-        """Note that a call is about to be sent: the note outlives this process."""
+        """Mark a call that is about to be sent; the mark outlives this process."""
         self._marks.add(call)
 
     def unmark_sent(self, call: CallKey) -> None:
-        """Take the note back: the provider refused the call, which costs nothing."""
+        """Remove the mark: the provider refused the call, which costs nothing."""
         self._marks.remove(call)
 
     def give_back(self, ticket: Ticket) -> None:
@@ -320,11 +304,7 @@ class WorkerSession:
 
     def renew(self) -> None:
         """Extend the lease while there is nothing to write."""
-        done = self._database.execute(
-            f"UPDATE sessions SET lease = {self._database.clock} + ? WHERE id = ? AND alive = 1",  # noqa: S608  our words
-            (LEASE_SECONDS, self.number),
-        )
-        if not done.rowcount:
+        if not renew_session(self._database, self.number):
             raise self._lost()
 
     def draw(self, name: str, per_minute: float, amount: float) -> float:
@@ -356,39 +336,35 @@ class WorkerSession:
             rows = self._database.execute(
                 "SELECT step, request, reply, remote FROM answers WHERE run = ? AND system = ? "
                 "AND task = ? AND trial = ? AND (reply IS NOT NULL OR remote IS NOT NULL)",
-                (self.run.id, *list(self._key(ticket).values())),
+                (self.run.id, *self._key(ticket).values()),
             ).fetchall()
         return Claim(
             ticket=ticket,
             answers={
-                step: Answer(
-                    system=ticket.system, task=ticket.task, trial=ticket.trial,
-                    step=step, request=request, reply=reply,
-                )
-                for step, request, reply, _ in rows if reply is not None
+                step: Answer(call=CallKey(*ticket.key, step), request=request, reply=reply)
+                for step, request, reply, _ in rows
+                if reply is not None
             },
             remotes={step: remote for step, _, reply, remote in rows if reply is None},
             cut_short=tries > 1,
-        )  # fmt: skip
+        )
 
-    def _key(self, entry: Any) -> dict[str, Any]:
-        key = {
-            "system": self._name_ids[entry.system],
-            "task": self._name_ids[entry.task],
-            "trial": entry.trial,
-        }
-        return {**key, "step": entry.step} if hasattr(entry, "step") else key
+    def _key(self, named: Ticket | Trial | CallKey) -> dict[str, Any]:
+        """A trial, or a call of it, by the numbers of its names."""
+        ids = self._name_ids
+        key = {"system": ids[named.system], "task": ids[named.task], "trial": named.trial}
+        return {**key, "step": named.step} if isinstance(named, CallKey) else key
 
     def _intent(self, place: int, entry: CallIntent) -> dict[str, Any]:
         most = entry.most
         amounts = {"cost": micro(most.cost), "tokens": most.tokens}
         priced = int(most.cost is not None)
         rest = {"n": place, "request": entry.request, "priced": priced}
-        return {**self._key(entry), **amounts, **rest}
+        return {**self._key(entry.call), **amounts, **rest}
 
     def _reply(self, place: int, entry: Answer) -> dict[str, Any]:
         amounts = {"cost": micro(entry.spent.cost), "tokens": entry.spent.tokens}
-        return {**self._key(entry), **amounts, "n": place, "request": entry.request}
+        return {**self._key(entry.call), **amounts, "n": place, "request": entry.request}
 
     def _row(self, entry: Finished) -> dict[str, Any]:
         values = zip(TRIAL_COLUMNS, trial_row(entry.trial, entry.ticket.number), strict=True)

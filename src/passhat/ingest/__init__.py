@@ -1,4 +1,4 @@
-"""Anybody's result files, read into Trials: one format a file, all behind `read_trials`.
+"""Result files of any tool, read into Trials by `read_trials`; each format is one module.
 
 Each name is imported when first used: a small file needs no engine, and a reader no writer.
 """

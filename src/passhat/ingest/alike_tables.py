@@ -42,11 +42,11 @@ MOST_BYTES = 2**16
 
 MOST_HELD = 2**22
 MOST_FILES = 2_000
-"""How much of a folder is held in memory, so that files of one shape are read together."""
+"""How much of a folder is kept in memory, so that files of one shape are read together."""
 
 FEWEST_FILES = 4
 
-# These look at no more than the keys of a table, once its shape has been looked at.
+# Readers of these look only at the keys of a file, which are part of its shape.
 _BY_KEYS = frozenset(("swe-bench", "score-array", "table"))
 _VERDICTS = ("passed", "score")
 
@@ -57,7 +57,7 @@ _ROWS = msgspec.json.Decoder(list[dict[str, Any]])
 
 
 class KnownShapes:
-    """The shapes of tables seen so far: a file of such a shape is a table, and is asked no more."""
+    """The shapes of tables seen so far: a file of such a shape is a table too."""
 
     def __init__(self, mapping: ColumnMap) -> None:
         self._mapping = mapping
@@ -67,7 +67,7 @@ class KnownShapes:
         return bool(self._tables) and shape_of(document) in self._tables
 
     def add(self, document: Document) -> None:
-        """Remember a table, if all that decides that it is one is in its shape."""
+        """Remember the shape of a table, if the shape alone decides that it is one."""
         shape = shape_of(document)
         if shape is None or not _BY_KEYS.issuperset(formats_of(document)):
             return
@@ -80,7 +80,7 @@ class KnownShapes:
 def read_each(
     known: Iterable[Known], mapping: ColumnMap
 ) -> Iterator[tuple[Document, Reader, TrialTable]]:
-    """What each document says, in their order; small tables of one shape are read together."""
+    """The table of each document, in order; small tables of one shape are read together."""
     held: list[Known] = []
     size = 0
     for document, reader in known:
@@ -93,7 +93,7 @@ def read_each(
 
 
 def shape_of(document: Document) -> Shape | None:
-    """What decides how the columns of a small table are read; None where it takes more."""
+    """What decides how the columns of a small table are read; None where that is not enough."""
     if document.shape is None:
         document.shape = _shape(document) or ()
     return document.shape or None
@@ -181,7 +181,7 @@ def read_alike(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialT
 
 
 def _rows_of(document: Document, names: Sequence[str]) -> Rows | None:
-    """The rows of a document with their numbers; None where something must be said of one."""
+    """The rows of a document with their numbers; None where one needs an error or a note."""
     try:
         if document.kind == "text":
             return _csv_rows(document.data, len(names))

@@ -28,13 +28,13 @@ _END_64 = struct.Struct("<4s28xQQQ")
 _LOCATOR_64 = struct.Struct("<4s4xQ4x")
 _LONGEST_COMMENT = 2**16
 _IN_ZIP64 = 0xFFFFFFFF
-# How a directory that points anywhere makes itself felt.
+# What reading a broken directory raises.
 _FAULTS = struct.error, ValueError, OSError, OverflowError
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Where a member begins, how it is packed, and what it claims to hold."""
+    """Where a member begins, how it is compressed, and its declared size and checksum."""
 
     start: int
     method: int

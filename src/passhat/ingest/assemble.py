@@ -6,14 +6,15 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.reader import Reader, Reading, TrialTable
+from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.sources import Piece
 from passhat.ingest.written_numbers import comma_fault
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
@@ -38,30 +39,18 @@ _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
 
 _KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
 _OPTIONAL_FACTS = frozenset(("score", "family", "started"))
-"""What a format may have and a file of it may lack: then nothing is said of it."""
+"""Parts that a file of a format may lack; "read as" then does not mention them."""
 
 
-class File(Protocol):
-    """What is known of a file when its trials are checked."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def stem(self) -> str: ...
-
-    @property
-    def sha256(self) -> str: ...
-
-
-def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnMap) -> Trials:
+def assemble(piece: Piece, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
+    table = piece.table
     columns = _without_empty(table.columns)
     for name in mapping.left_out() & _NOT_NEEDED:
         columns.pop(name, None)
-    fault = _fault_of(document.name, table)
+    fault = _fault_of(piece.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
-    columns["system"] = _systems(document, columns, mapping, fault)
+    columns["system"] = _systems(piece, columns, mapping, fault)
     if mapping.family_pattern is not None:
         columns["family"] = families_by_name(columns["task"], mapping.family_pattern)
     for name in ("score", *FEATURES, "weight"):
@@ -81,17 +70,17 @@ def assemble(document: File, reader: Reader, table: TrialTable, mapping: ColumnM
         columns["trial"] = _trial_numbers(columns, fault)
     if "error" in columns:
         columns["error"] = clean_errors(columns["error"])
-    source = _source(document, reader, table, columns, mapping, notes)
+    source = _source(piece, columns, mapping, notes)
     columns = {name: values for name, values in columns.items() if name in _COLUMNS}
     try:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
     except ArgumentError as error:  # a rule of Trials that no check above covers
-        raise ReadError(f"{document.name}: {error}") from error
+        raise ReadError(f"{piece.name}: {error}") from error
 
 
-def source_of(document: File, reader: Reader, table: TrialTable, mapping: ColumnMap) -> Source:
-    """A file as a source, where its trials were checked with those of others."""
-    return _source(document, reader, table, table.columns, mapping, table.notes)
+def source_of(piece: Piece, mapping: ColumnMap) -> Source:
+    """A file as a source, where its trials were checked together with those of other files."""
+    return _source(piece, piece.table.columns, mapping, piece.table.notes)
 
 
 def one_name(file: str, systems: Collection[str], name: str) -> str:
@@ -115,22 +104,17 @@ def judged_only(pass_if: str) -> str:
 
 
 def _source(
-    document: File,
-    reader: Reader,
-    table: TrialTable,
-    columns: Mapping[str, Any],
-    mapping: ColumnMap,
-    notes: Sequence[str],
+    piece: Piece, columns: Mapping[str, Any], mapping: ColumnMap, notes: Sequence[str]
 ) -> Source:
     named = _OPTIONAL_FACTS - mapping.left_out()
     filled = frozenset(name for name in named if _is_filled(name, columns))
-    read_as = tuple(table.read_as.items())
+    read_as, left_out = tuple(piece.table.read_as.items()), tuple(piece.table.left_out)
     return Source(
-        name=document.name,
-        format=reader.name,
-        sha256=document.sha256,
+        name=piece.name,
+        format=piece.reader.name,
+        sha256=piece.sha256,
         notes=tuple(notes),
-        read_as=_facts(reader.reading, read_as, tuple(table.left_out), filled, mapping),
+        read_as=_facts(piece.reader.reading, read_as, left_out, filled, mapping),
     )
 
 
@@ -175,21 +159,19 @@ def _texts(name: str, values: Sequence[Any], fault: Fault) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A name; what is nested is named as JSON writes it."""
+    """A name as text; an object or a list as JSON."""
     if isinstance(value, dict | list | tuple):
         return msgspec.json.encode(value).decode()
     return "" if value is None else str(value).strip()
 
 
-def _systems(
-    document: File, columns: dict[str, Any], mapping: ColumnMap, fault: Fault
-) -> list[str]:
+def _systems(piece: Piece, columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> list[str]:
     size = len(columns["task"])
-    given = columns.get("system") or [document.stem] * size
+    given = columns.get("system") or [piece.stem] * size
     systems = _texts("system", given, fault)
     if mapping.name is None:
         return systems
-    return [one_name(document.name, dict.fromkeys(systems), mapping.name)] * size
+    return [one_name(piece.name, dict.fromkeys(systems), mapping.name)] * size
 
 
 def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float64]:
@@ -217,12 +199,14 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
-    """Judge anew, by the user's comparison, what the tool's own log had completed."""
+    """Judge completed trials by the user's comparison instead of the log's own verdicts."""
     tests = parse_pass_if(pass_if)
     for test in tests:
         if test.column not in columns:
             known = few(sorted(columns))
-            raise fault(0, test.column, f"`pass_if={pass_if!r}` can use here: {known}")
+            raise fault(
+                0, test.column, f"is missing, but `pass_if={pass_if!r}` needs it; it has {known}"
+            )
     outcomes = []
     for row, old in enumerate(columns.get("outcome", [None] * len(columns["task"]))):
         cells = [columns[test.column][row] for test in tests]
@@ -245,9 +229,9 @@ def _holds(test: ColumnCondition, cell: Any, row: int, fault: Fault) -> bool:
 def _fit_scores(
     columns: dict[str, Any], mapping: ColumnMap, graded: str | None, fault: Fault
 ) -> list[str]:
-    """Scores must lie in [0, 1]; others can only be judged, and then are left out.
+    """Leave out scores beyond [0, 1] where verdicts or `pass_if` decide; else refuse them.
 
-    So are they where a verdict says what passed: `graded` names a score that must say it itself.
+    `graded` names the score that decides, in logs without verdicts.
     """
     scores = columns.get("score")
     if scores is None:
@@ -305,7 +289,7 @@ def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
 
 
 def _without_empty(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Leave out columns that no row fills, but for those a table cannot be without."""
+    """Leave out columns that no row fills, except those that every table needs."""
     return {name: values for name, values in columns.items() if _is_filled(name, columns)}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Mapping
 from pathlib import Path
 
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.inputs import Input, as_inputs
-from passhat.ingest.query_engines import dataset_files, duckdb_database, has_duckdb
+from passhat.ingest.query_engines import dataset_files, duckdb_database, duckdb_names, has_duckdb
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
 from passhat.records.clean_texts import CleanTexts
@@ -29,7 +28,7 @@ WHERE outcome <> 'passed' AND {ROW_COLUMN} IS NOT NULL GROUP BY system, task ORD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SomeFailures:
-    """What was said in some failures, and the number of a first trial: 0, or 1."""
+    """Transcripts of some failures, and the number of a first trial: 0 or 1."""
 
     said: Transcripts
     first_trial: int
@@ -40,8 +39,7 @@ def failures_of_dataset(source: Input, *, most: int = MOST_OF_A_TASK) -> SomeFai
     (given,) = as_inputs(source)
     if isinstance(given, bytes) or not (folder := Path(given)).is_dir() or not has_duckdb():
         return None
-    # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
-    files = [glob.escape(str(file)) for file in dataset_files(folder)]
+    files = duckdb_names(dataset_files(folder))
     cursor = duckdb_database().cursor()
     described = cursor.execute("DESCRIBE SELECT * FROM read_parquet(?)", [files]).fetchall()
     if not {name for name, *_ in described} >= _OWN_COLUMNS:

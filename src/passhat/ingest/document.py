@@ -1,4 +1,4 @@
-"""One opened input: its bytes, what kind of text they are, and what the first entry says."""
+"""One opened input: its bytes, what kind of data they are, and the keys of its first entry."""
 
 from __future__ import annotations
 
@@ -27,16 +27,27 @@ COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
 _SMALL = 2**20
-"""A file of at most this size is read in one go, whatever it holds."""
+"""Files up to this size are read in one go, whatever they hold."""
 
-# Read from their end, piece by piece: their bytes may stay where they are.
-_FROM_THE_END = (ZIP_MAGIC, PARQUET_MAGIC)
-_INK = re.compile(rb"\S")
+# These are read from their end, piece by piece: their bytes need not be loaded.
+_READ_IN_PIECES = (ZIP_MAGIC, PARQUET_MAGIC)
+_NOT_BLANK = re.compile(rb"\S")
 _LINE = re.compile(r", line \d+$")
+# How msgspec says which type was expected, and that a field is missing.
+_EXPECTED = re.compile("Expected `(.+)`, got `(.+)`")
+_REQUIRED = re.compile("Object missing required field `(.+)`")
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "a boolean",
+    "array": "a list",
+    "object": "an object",
+}
 _PLACE = re.compile(r"\(byte (\d+)\)")
-# Control characters that no text has; tabs, ends of lines and colours of a terminal it may have.
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-# Python's json writes NaN and Infinity, which JSON does not know; inside strings they stay.
+# Control characters that no text has; tabs, line ends and terminal colours are allowed.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+# Python's json writes NaN and Infinity, which JSON does not have; inside strings they stay.
 _NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 
 
@@ -53,7 +64,7 @@ class Document:
         head, self.sha256, content = _read_once(name, path, data, limits)
         self.kind: Kind
         self.first: Mapping[str, msgspec.Raw] = {}
-        if head.startswith(_FROM_THE_END):
+        if head.startswith(_READ_IN_PIECES):
             self.kind = "zip" if head.startswith(ZIP_MAGIC) else "parquet"
             self.data = content
             return
@@ -61,7 +72,7 @@ class Document:
         if self.data.startswith(b"\xef\xbb\xbf"):
             self.data = self.data[3:]
         lines = _bare_name(name).endswith(LINES_SUFFIXES)
-        self.kind, self.first = _look(name, self.data, lines)
+        self.kind, self.first = _kind_and_first(name, self.data, lines)
 
     @property
     def path(self) -> Path | None:
@@ -70,7 +81,7 @@ class Document:
 
     @property
     def folder(self) -> str | None:
-        """The folder that the file is in; None for bytes that were handed in."""
+        """The folder that the file is in; None for bytes."""
         return None if self._file is None else os.path.dirname(self._file)  # noqa: PTH120
 
     def real_folders(self) -> list[str]:
@@ -91,7 +102,7 @@ class Document:
         return name[:dot] if 0 < dot < len(name) - 1 else name
 
     def stream(self) -> BinaryIO:
-        """The bytes as a file that can be sought in."""
+        """The bytes as a seekable file."""
         return io.BytesIO(self.data) if self.path is None or self.data else self.path.open("rb")
 
     def has(self, *keys: str) -> bool:
@@ -120,6 +131,13 @@ class Document:
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 yield decode(f"{self.name}, entry {place}", entry, shape)
 
+    def each(self, shape: type[Value]) -> Iterator[Value]:
+        """Each entry of an array, each line of JSON Lines, or the one object."""
+        if self.kind == "lines":
+            yield from (value for _, value in self.lines(shape))
+        else:
+            yield from self.decode(list[shape]) if self.kind == "array" else [self.decode(shape)]  # type: ignore[valid-type] # a type at run time
+
     def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
@@ -136,13 +154,39 @@ def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
     try:
         return _decode(data, shape)
     except msgspec.ValidationError as error:
-        raise ReadError(f"{name}: {error}") from error
+        raise wrong_shape(name, error) from error
     except RecursionError as error:
         raise ReadError(f"{name}: nested too deeply to be a result file") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(name, bytes(data)) from error
     except msgspec.DecodeError as error:
         raise _not_json(name, bytes(data), str(error)) from error
+
+
+def read_file(path: Path, limits: Limits) -> bytes:
+    """The bytes of a file that belongs to a result file; refused beyond the limits."""
+    try:
+        limits.check_size(str(path), path.stat().st_size)
+        return path.read_bytes()
+    except OSError as error:
+        raise _not_opened(str(path), error) from error
+
+
+def wrong_shape(name: str, error: msgspec.ValidationError) -> ReadError:
+    """The error for JSON that is not as its tool writes it: the field, the rule, and what came.
+
+    >>> decode("a.json", b'{"id": [3]}', dict[str, str])
+    Traceback (most recent call last):
+    passhat.errors.ReadError: a.json, field [...]: must be text, got a list
+    """
+    what, _, path = str(error).partition(" - at `$")
+    if found := _EXPECTED.fullmatch(what):
+        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ")]
+        what = f"must be {' or '.join(kinds)}, got {_KINDS.get(found[2], found[2])}"
+    elif found := _REQUIRED.fullmatch(what):
+        what = f'has no "{found[1]}"'
+    field = path.strip(".`")
+    return ReadError(f"{name}, field {field}: {what}" if field else f"{name}: {what}")
 
 
 def _decode(data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
@@ -183,7 +227,7 @@ def _not_utf8(name: str, data: bytes) -> ReadError:
 
 
 def _at(name: str, data: bytes, place: int) -> str:
-    """The file and the line; a single line of JSON Lines already has its number in the name."""
+    """The file and the line; the name of a single JSON line already has its number."""
     line = data.count(b"\n", 0, place) + 1
     return f"{name}, line {line}" if b"\n" in data.strip() else name
 
@@ -191,7 +235,7 @@ def _at(name: str, data: bytes, place: int) -> str:
 def _read_once(
     name: str, path: Path | str | None, data: bytes | None, limits: Limits
 ) -> tuple[bytes, str, bytes]:
-    """The first bytes, the hash, and all bytes, but for those that may stay in their file."""
+    """The first bytes, the hash, and all bytes (none of a file that is read piece by piece)."""
     if path is None:
         content = data or b""
         limits.check_size(name, len(content))
@@ -204,7 +248,7 @@ def _read_once(
             if 0 < size <= _SMALL:
                 return _kept_or_hashed(name, stream.readall(), limits)
             head = stream.read(4)
-            if head.startswith(_FROM_THE_END):
+            if head.startswith(_READ_IN_PIECES):
                 return head, _hash(head, stream), b""
             if stream.seekable():
                 stream.seek(0)
@@ -212,14 +256,18 @@ def _read_once(
             else:
                 content = head + read_all(name, stream, limits)
     except OSError as error:
-        raise ReadError(f"{name}: cannot be opened ({error.strerror or error})") from error
+        raise _not_opened(name, error) from error
     limits.check_size(name, len(content))
     return head, hashlib.sha256(content).hexdigest(), content
 
 
+def _not_opened(name: str, error: OSError) -> ReadError:
+    return ReadError(f"{name}: cannot be opened ({error.strerror or error})")
+
+
 def _kept_or_hashed(name: str, content: bytes, limits: Limits) -> tuple[bytes, str, bytes]:
-    limits.check_size(name, len(content))  # it may have grown since its size was asked for
-    stays = content.startswith(_FROM_THE_END)
+    limits.check_size(name, len(content))  # it may have grown since its size was read
+    stays = content.startswith(_READ_IN_PIECES)
     return content[:4], hashlib.sha256(content).hexdigest(), b"" if stays else content
 
 
@@ -237,7 +285,7 @@ def _bare_name(name: str) -> str:
     return name[: -len(next(filter(lowered.endswith, COMPRESSED_SUFFIXES)))]
 
 
-def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgspec.Raw]]:
+def _kind_and_first(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgspec.Raw]]:
     start = data[:4096].lstrip()
     if not start:
         return ("empty", {}) if not data.strip() else ("text", {})
@@ -249,7 +297,7 @@ def _look(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgsp
         begin = data.index(b"{")
         end = data.find(b"\n", begin) % (len(data) + 1)  # no line ends: all of it
         entry = _object(data[begin:end])
-        if entry is not None and (lines or _INK.search(data, end)):
+        if entry is not None and (lines or _NOT_BLANK.search(data, end)):
             return "lines", entry
         return "json", decode(name, data, dict[str, msgspec.Raw]) if entry is None else entry
     return ("binary" if _is_binary(data[:4096]) else "text"), {}
@@ -266,7 +314,7 @@ def _is_binary(head: bytes) -> bool:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)  # its end may cut a character
     except UnicodeDecodeError:
-        return _NO_TEXT.search(head) is not None
+        return _CONTROL.search(head) is not None
     return False
 
 

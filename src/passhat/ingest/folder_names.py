@@ -14,17 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from passhat.ingest.reader import RUN_WORDS
-from passhat.ingest.small_files import FEWEST_ALIKE, Piece
+from passhat.ingest.sources import FEWEST_ALIKE, Piece
 from passhat.messages import plural, short
 
 _FILE_NAME = "file name"
-"""How a reader says that it named a system after the file."""
+"""What a reader states as the system where it named it after the file."""
 
 _FOLDER_NAME = "folder name"
 
 # Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
 _RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE)
-# Files of runs; a date in the name of a file may well be that of a model's release.
+# Files of runs; a date in a file's name may be the date of a model's release.
 _RUN_FILE = re.compile(rf"(?:(?:{RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
 _PIECE_WORDS = (
     r"part|piece|shard|chunk|batch|split|slice|worker|rank|results?|outputs?|logs?|evals?|"
@@ -42,7 +42,7 @@ _TEST_REPORT = "TEST-"
 _PLAIN_FOLDERS = frozenset(
     ("tasks", "cases", "instances", "results", "runs", "trials", "outputs", "logs", "data", "json")
 )
-"""Folders whose names say what lies in them, not what was run."""
+"""Folders whose names say what is in them, not what was run."""
 
 
 IN_PIECES = (
@@ -76,18 +76,18 @@ def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Pie
     joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
     if any(len(places) > 1 for places in joined):
         note = (
-            "each file holds another task: the folder is taken for the system (`name` renames it)"
+            "each file holds another task, so the folder is read as the system (`name` renames it)"
         )
         for places in joined:
             system = _telling_folder(Path(pieces[places[0]].folder or ""))
             for place in places:
                 named[place] = _renamed(pieces[place], system)
-            named[places[0]] = _noted(named[places[0]], note)
+            named[places[0]] = named[places[0]].noted(note)
     return named
 
 
 def _hold_a_task_each(pieces: Sequence[Piece], places: Sequence[int]) -> bool:
-    """Whether each file holds one task, and each another one; a single file is called like it."""
+    """Whether each file holds one task, all different; a single file must have its task's name."""
     tasks = [{str(task) for task in pieces[place].table.columns["task"]} for place in places]
     if any(len(own) > 1 for own in tasks):
         return False
@@ -104,11 +104,11 @@ def _telling_folder(folder: Path) -> str:
 
 
 def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
-    """Name systems after folders where several folders that are not runs have a file of one name.
+    """Name systems after folders where files of one name are in several folders that are not runs.
 
     `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
-    `run-2/results.csv` two runs of one. Folders that share no task are those of tasks. A copy of a
-    file keeps its name, so that it is found out to be one.
+    `run-2/results.csv` two runs of one. Folders that share no task are folders of tasks. A copy
+    of a file keeps its name, so that it is recognised as a copy.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for place, piece in enumerate(pieces):
@@ -122,12 +122,12 @@ def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
         if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
             continue
         note = (
-            f'files called "{short(pieces[places[0]].stem)}" lie in several folders: the folder is '
-            "taken for the system (`name` makes them one)"
+            f'files called "{short(pieces[places[0]].stem)}" are in several folders, so the '
+            "folder is read as the system (`name` makes them one)"
         )
         for place, folder in zip(places, folders, strict=True):
-            if folder:  # else it lies above the others
-                named[place] = _noted(_renamed(pieces[place], folder), note)
+            if folder:  # else it is above the others
+                named[place] = _renamed(pieces[place], folder).noted(note)
     return named
 
 
@@ -150,14 +150,14 @@ def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]
                     pieces[place] = _renamed(pieces[place], folder, fact)
             elif unique:
                 for place in places:
-                    pieces[place] = _noted(pieces[place], NOT_SURE)
+                    pieces[place] = pieces[place].noted(NOT_SURE)
     return pieces
 
 
 def _by_system(
     pieces: Sequence[Piece], group: Sequence[int], given: str
 ) -> Iterable[tuple[str, list[int]]]:
-    """The files of a folder, apart by the folders in it if those are systems; with its name."""
+    """The files of each system: one for each folder inside if those are systems, else all."""
     parts = _first_difference([Path(pieces[place].folder or "") for place in group])
     runs = all(map(_RUN_FOLDER.fullmatch, parts))
     if not parts or "" in parts or runs or not _share_tasks(pieces, group, parts):
@@ -211,7 +211,7 @@ def _called_by_file(piece: Piece) -> bool:
 
 
 def _first_difference(folders: Sequence[Path]) -> list[str]:
-    """The first part of each path in which they are not all the same; empty if there is none."""
+    """The first part of each path where the paths differ; empty if they do not."""
     if len(set(folders)) < 2:
         return []
     whole = [folder.absolute().parts for folder in folders]
@@ -241,7 +241,3 @@ def _renamed(piece: Piece, folder: str, fact: str = _FOLDER_NAME) -> Piece:
     run = table.run or (piece.stem if few else None)
     table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
     return replace(piece, stem=folder, table=table)
-
-
-def _noted(piece: Piece, note: str) -> Piece:
-    return replace(piece, table=replace(piece.table, notes=(*piece.table.notes, note)))

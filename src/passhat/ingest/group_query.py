@@ -1,4 +1,4 @@
-"""The one query that counts a big table: a row for each system, task and outcome as written."""
+"""The queries on a big table: its counts by system, task and outcome as written, and duplicates."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
-from passhat.records import FEATURES
+from passhat.messages import listed
+from passhat.records import FEATURES, Labels
 from passhat.records.column_names import (
     ALIASES,
     ColumnMap,
@@ -32,12 +35,15 @@ from passhat.records.outcome_words import (
 from passhat.records.table_meanings import find_conflict, find_meanings
 
 _LOOKED_AT = 200
-"""So many rows show whether a column names agents."""
+"""This many rows show whether a column names agents."""
+
+MOST_NUMBERS = 1_000_000
+"""Runs of a task up to which expected fingerprints are computed: they take 8 bytes each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuery:
-    """Which columns are asked for, and what says the outcome; `score` is SQL too."""
+    """The columns of a query, and the SQL of its outcome and score."""
 
     path: Path
     found: Mapping[str, str]
@@ -50,7 +56,7 @@ class GroupQuery:
 
 
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
-    """What to ask, or None where only a look at each row can tell what is meant."""
+    """The query for a table; None where it must be read row by row."""
     columns = engine.columns
     found, notes = find_meanings(
         columns,
@@ -213,6 +219,29 @@ def _with_letter_scores(
     }
 
 
+def check_counted_duplicates(
+    engine: Engine, plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+) -> None:
+    """Refuse a table in which a system and task have a trial twice; `groups` are its counts."""
+    if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
+        return
+    # With gaps, or names instead of numbers, every trial must be looked at.
+    given = [plan.found[name] for name in ("system", "task", "trial") if name in plan.found]
+    keys = [quoted(part) for column in given for part in name_parts(engine.columns, column)]
+    listing = ", ".join(keys)
+    twice = engine.query(
+        f"SELECT {listing}, COUNT(*) AS n FROM {VIEW} GROUP BY {listing} "  # noqa: S608 # as above
+        f"HAVING COUNT(*) > 1 ORDER BY {listing} LIMIT 6"
+    )
+    if not twice["n"]:
+        return
+    shown = [" / ".join(map(str, key)) for key in zip(*list(twice.values())[:-1], strict=True)]
+    raise ReadError(
+        f"{plan.path}: trials occur more than once: {listed(shown, 5)}. Pass "
+        "`duplicates='keep'` if they are different runs"
+    )
+
+
 def _score_sql(engine: Engine, found: Mapping[str, str]) -> str | None:
     """A score as SQL: a number, or the score of an Inspect letter grade; else None."""
     if "score" not in found or found["score"] not in engine.columns:
@@ -271,3 +300,23 @@ def _error_sql(engine: Engine, plan: GroupQuery) -> str:
 def _literal(text: str) -> str:
     doubled = text.lower().replace("'", "''")
     return f"'{doubled}'"
+
+
+def _numbered_on(
+    engine: Engine, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+) -> bool:
+    """Whether every task has the trials 0..n-1 or 1..n, by their fingerprint."""
+    if None in groups["fingerprint"]:
+        return False
+    systems, tasks = names
+    keys = systems.codes.astype(np.int64) * len(tasks.names) + tasks.codes
+    distinct, place = np.unique(keys, return_inverse=True)
+    runs = np.bincount(place, weights=groups["n"]).astype(np.int64)
+    if (most := int(runs.max(initial=0))) > MOST_NUMBERS:
+        return False
+    found = np.zeros(distinct.size, dtype=np.uint64)
+    # A fingerprint is a sum modulo 2**64, and may come with a sign.
+    engine.join.at(found, place, np.array([p % 2**64 for p in groups["fingerprint"]], np.uint64))
+    expected = engine.fingerprints(most + 1)
+    from_one = engine.part(expected[runs + 1], expected[1])
+    return bool(((found == expected[runs]) | (found == from_one)).all())

@@ -28,18 +28,15 @@ Item = TypeVar("Item")
 
 STDIN = "-"
 RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml")
-"""What is looked at in a folder; a file named by itself may be called anything."""
+"""The files that are looked at in a folder; a file that is given itself may be called anything."""
 
 
 def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
-    """One input or several, as a list; what is behind an address is copied to this machine."""
-    if isinstance(given, (str, bytes, os.PathLike)):
-        return [local_copy(given) if is_url(given) else given]
+    """One input or several, as a list; what an address names is copied to this machine first."""
     rule = "must be paths, patterns or bytes"
     refuse_frame("source", rule, given)
-    if not isinstance(given, Iterable):
-        raise ArgumentError("source", rule, given)
-    several: list[Any] = list(given)
+    single = isinstance(given, (str, bytes, os.PathLike))
+    several: list[Any] = list(given) if isinstance(given, Iterable) and not single else [given]
     if not several:
         raise ArgumentError("source", "must name at least one file", several)
     for one in several:
@@ -52,12 +49,12 @@ def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
 def open_input(
     given: Input, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
 ) -> Iterator[Known]:
-    """Each document behind one input, with the reader that knows it.
+    """Each document that one input names, with its reader.
 
-    Files in a folder that no reader knows are left out and put into `skipped`, with the reason.
+    Files in a folder that no reader recognises are left out; `skipped` gets them, with the reason.
     """
     if isinstance(given, bytes) or given == STDIN:
-        yield _handed_in(given, recognise, limits)
+        yield _open_bytes(given, recognise, limits)
         return
     for path in find_paths(given):
         if path.is_dir():
@@ -76,9 +73,9 @@ def find_paths(given: str | os.PathLike[str]) -> list[Path]:
         if path.exists():
             return [path]
         matches = sorted(glob.iglob(os.fspath(given), recursive=True))  # noqa: PTH207 # absolute too
-    except (OSError, ValueError) as error:  # too long for a name, behind a locked door, with a NUL
+    except (OSError, ValueError) as error:  # too long for a name, not permitted, or with a NUL
         why = (error.strerror if isinstance(error, OSError) else None) or error
-        raise ReadError(f"{short_path(given)}: cannot be looked for ({why})") from error
+        raise ReadError(f"{short_path(given)}: cannot be looked up ({why})") from error
     if not matches:
         raise ReadError(
             f"{short_path(given)}: no such file or folder, and nothing matches it as a pattern"
@@ -91,7 +88,7 @@ def read_stdin(limits: Limits) -> bytes:
     return read_all("standard input", sys.stdin.buffer, limits)
 
 
-def _handed_in(given: Input, recognise: Recognise, limits: Limits) -> Known:
+def _open_bytes(given: Input, recognise: Recognise, limits: Limits) -> Known:
     data = given if isinstance(given, bytes) else read_stdin(limits)
     name = "input" if isinstance(given, bytes) else "stdin"
     document = Document(name, path=None, data=data, limits=limits)
@@ -108,10 +105,10 @@ def _open_folder(
         limits.check_members(name, count + len(skipped))
         yield document, reader
     if not count:
-        raise _nothing_known(folder, skipped)
+        raise _nothing_readable(folder, skipped)
 
 
-def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
+def _nothing_readable(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
     if not skipped:
         kinds = ", ".join(RESULT_SUFFIXES)
         return ReadError(f"{folder}: holds no result file that passhat can read ({kinds})")
@@ -125,20 +122,20 @@ def _nothing_known(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
 
 
 def _walk(
-    folder: str,  # a Path for each file takes as long as to read it
+    folder: str,  # making a Path for each file takes as long as reading it
     recognise: Recognise,
     limits: Limits,
     skipped: dict[str, ReadError],
     companions: frozenset[str],
     depth: int,
 ) -> Iterator[Known]:
-    """The results in a folder and below; `companions` are the names of what belongs to others."""
+    """The results in a folder and below; `companions` are names of files that belong to results."""
     limits.check_depth(folder, depth)
     files, folders = _entries(folder, limits)
     inside = "" if folder == os.curdir else os.path.join(folder, "")  # noqa: PTH118
     covered = False
     for name in files:
-        if name in companions:  # the words of a known result: read if they are asked for
+        if name in companions:  # belongs to a result, and is read when transcripts are wanted
             continue
         path = inside + name
         try:
@@ -163,7 +160,7 @@ def _walk(
 
 
 def _entries(folder: str, limits: Limits) -> tuple[list[str], list[str]]:
-    """What may be results, those that may be a result's companions last; and the folders."""
+    """The files that may be results, possible companions of results last; and the folders."""
     files: list[str] = []
     folders: list[str] = []
     with _listing(folder) as entries:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import glob
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any, BinaryIO, Protocol
 
 from passhat.errors import MissingExtra, ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.query_engines import duckdb_database, quoted
+from passhat.ingest.query_engines import duckdb_database, duckdb_names, quoted
 
 _ROW_BYTES = 64  # the least memory that a row takes in Python
 
@@ -149,8 +148,7 @@ class _DuckDb:
         if document.path is None:
             raise MissingExtra("reading Parquet that is no file", "frames")
         self._connection = duckdb_database().cursor()
-        # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
-        self._file = [glob.escape(str(document.path))]
+        self._file = duckdb_names([document.path])
         described = self._rows("DESCRIBE SELECT * FROM read_parquet(?)")
         self._kinds = {str(name): str(kind) for name, kind, *_ in described}
         self.names = list(self._kinds)

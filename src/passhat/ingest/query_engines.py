@@ -10,7 +10,7 @@ import functools
 import glob
 import importlib.util
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -146,8 +146,7 @@ class _DuckDb:
         import duckdb  # type: ignore[import-not-found,unused-ignore] # an extra
 
         self._name, self._error, self._shape = str(path), duckdb.Error, shape
-        # DuckDB takes a name for a pattern: results[1].parquet would be results1.parquet.
-        self._files = [glob.escape(str(part)) for part in _parts(path)]
+        self._files = duckdb_names(_parts(path))
         self._connection = duckdb_database().cursor()
         quoted = "[" + ", ".join("'" + name.replace("'", "''") + "'" for name in self._files) + "]"
         try:
@@ -224,6 +223,11 @@ class _DuckDb:
 
 def _parts(path: Path) -> list[Path]:
     return list(dataset_files(path)) if path.is_dir() else [path]
+
+
+def duckdb_names(files: Iterable[Path]) -> list[str]:
+    """Files as DuckDB is given them: it takes a name for a pattern, so `[1]` must be escaped."""
+    return [glob.escape(str(file)) for file in files]
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Anybody's result files into one table of trials."""
+"""Result files of any tool, read into one table of trials."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from passhat.ingest.reader import Reader
 from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
-from passhat.ingest.small_files import Piece, checked_parts
-from passhat.ingest.sources import Part, describe_sources, keep_submissions_apart
+from passhat.ingest.small_files import checked_parts
+from passhat.ingest.sources import Part, Piece, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import closest, few, few_paths, plural, short
 from passhat.records import Duplicates, Trials
@@ -59,7 +59,7 @@ def read_with_transcripts(
     duplicates: Duplicates = "error",
     limits: Limits | None = None,
 ) -> tuple[Trials, Transcripts]:
-    r"""The same trials, and what was said in them, by system, task and trial.
+    r"""The same trials, and their transcripts by system, task and trial.
 
     A source that holds no transcripts says so in its notes.
 
@@ -71,7 +71,7 @@ def read_with_transcripts(
 
 
 def recognise(document: Document, mapping: ColumnMap) -> Reader:
-    """The reader of a document: the first that knows it, or the user's columns as a table."""
+    """The first reader that recognises a document; that of tables where the user names columns."""
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
@@ -171,7 +171,7 @@ def _named(name: str) -> Reader:
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
-    """The user named columns: spans keep their own reader, all else is a table."""
+    """The reader where the user named columns: that of spans for spans, else that of tables."""
     if document.first and (spans := READERS["otel"]).recognises(document):
         return spans
     tables.check_columns(document, mapping)
@@ -190,11 +190,8 @@ def _without_parts(pieces: list[Piece]) -> list[Piece]:
             continue
         if files := left_out.get(place):
             one, more = "report on one task of this run is", "reports on tasks of this run are"
-            note = f"{plural(files, one, more)} left out"
-            table = replace(piece.table, notes=(*piece.table.notes, note))
-            kept.append(replace(piece, table=table))
-        else:
-            kept.append(piece)
+            piece = piece.noted(f"{plural(files, one, more)} left out")
+        kept.append(piece)
     return kept
 
 
@@ -204,9 +201,9 @@ def _run_of(piece: Piece) -> tuple[str, str | None, str]:
 
 
 def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
-    """Files that number no trials and say exactly the same are likely one run, given twice.
+    """Refuse or leave out files that hold exactly the same trials: likely one run, given twice.
 
-    Where trials have numbers, those tell which of them occur twice.
+    Files that number their trials are left alone here: their trials are compared by number.
     """
     if len(pieces) == 1 or duplicates == "keep":
         return pieces
@@ -219,7 +216,7 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
         if key in kept and duplicates == "error":
             raise ReadError(
                 f"{piece.name}: {_same(kept[key], piece)}, trial for trial; leave one out, "
-                "or pass `duplicates='keep'` if two runs did end alike"
+                "or pass `duplicates='keep'` if two runs really ended alike"
             )
         kept[key] = piece
     return list(kept.values())
@@ -228,8 +225,8 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
 def _without_snapshot(earlier: Piece, piece: Piece) -> Piece:
     """The file of the run, with a note that the tool's copy of its latest run is left out."""
     run, copy = (piece, earlier) if earlier.is_snapshot else (earlier, piece)
-    note = f"{os.path.basename(copy.name)} holds the same run and is left out"  # noqa: PTH119
-    return replace(run, table=replace(run.table, notes=(*run.table.notes, note)))
+    name = os.path.basename(copy.name)  # noqa: PTH119
+    return run.noted(f"{name} holds the same run and is left out")
 
 
 def _check_derived(pieces: Sequence[Piece]) -> None:
@@ -242,20 +239,20 @@ def _check_derived(pieces: Sequence[Piece]) -> None:
             held = first.setdefault(str(system), piece)
             if piece.reader.reading.derived and held is not piece:
                 raise ReadError(
-                    f'{piece.name}: is a saved report on "{short(str(system))}", of which '
-                    f"{held.name} holds runs too; leave one out, or pass `names` for each file to "
-                    "hold them side by side, or `duplicates='keep'` if they are different runs"
+                    f'{piece.name}: is a saved report on "{short(str(system))}", and '
+                    f"{held.name} has runs of it too; leave one out, or pass `names` for each file "
+                    "to keep them apart, or `duplicates='keep'` if they are different runs"
                 )
 
 
 def _same(earlier: Piece, piece: Piece) -> str:
-    """What a file is to an earlier one that says the same; all bytes have one name."""
+    """How a file repeats an earlier one; inputs given as bytes share one name."""
     name = earlier.name
     return "is given twice" if name == piece.name else f"says the same as {name}"
 
 
 def _number(trials: Trials, parts: Sequence[Part]) -> Trials:
-    """Number the trials of files that do not, on from file to file."""
+    """Number the trials of files that do not number them, continuing from file to file."""
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
     unnumbered = np.concatenate([np.full(part.size, not part.numbered) for part in parts])
@@ -274,14 +271,14 @@ def _settle_duplicates(
 
 
 def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadError:
-    """The error of trials that occur twice, with word of a file that was given twice."""
+    """The error for trials that occur twice; it names a file that was given twice."""
     shown = [
         f"{short(system)} / {short(task)} / trial {trial}" for system, task, trial in twice[:5]
     ]
     more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
-    apart = ", or `names` for each file to hold them side by side" if len(parts) > 1 else ""
+    apart = ", or `names` for each file to keep them apart" if len(parts) > 1 else ""
     return ReadError(
         f"{files}: {occur} more than once: "
         f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass `duplicates='last'` to keep the last "
@@ -290,7 +287,7 @@ def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadE
 
 
 def _given_twice(parts: Sequence[Part]) -> str:
-    """Which file is there again, by whatever name; nothing where all differ."""
+    """Which file was given twice, under the same or another name; empty if none was."""
     first: dict[str, str] = {}
     for part in parts:
         name, held = part.source.name, first.get(part.source.sha256)
@@ -304,20 +301,20 @@ def _given_twice(parts: Sequence[Part]) -> str:
 def _kept_texts(
     document: Document, reader: Reader, mapping: ColumnMap, trials: int
 ) -> list[str | None]:
-    """The transcript of each trial, cut to the limit; None where nothing was said."""
+    """The transcript of each trial as JSON text, cut to the limit; None where there is none."""
     longest = document.limits.max_transcript
     found = reader.transcripts(document, mapping) if reader.transcripts else ()
     try:
         texts = [one.cut(longest).to_json() if one else None for one in found]
     except RecursionError as error:
         raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
-    if texts and len(texts) != trials:  # words beside the wrong trial would be worse than none
-        raise ReadError(f"{document.name}: {len(texts)} transcripts do not fit {trials} trials")
+    if texts and len(texts) != trials:  # a transcript beside the wrong trial is worse than none
+        raise ReadError(f"{document.name}: has {len(texts)} transcripts for {trials} trials")
     return texts or [None] * trials
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
-    """The texts by system, task and trial, where there is one; keys are taken out of each."""
+    """The texts by system, task and trial, where there is one; keys in them are masked."""
     if not said:
         return {}
     keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document, Kind
+from passhat.messages import few, short
 from passhat.records.column_names import ColumnMap
 from passhat.records.key_shapes import beginning
 from passhat.records.source import LEFT_OUT, Facts
 from passhat.records.transcript import Transcript
 
+Number = TypeVar("Number", int, float)
+
 RUN_WORDS = "run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
-"""What files and folders of runs are called before their number: a part of a pattern."""
+"""Words before the number in the names of files and folders of runs: a part of a pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What in a format becomes which part of a trial, in a few words each; empty where nothing.
+    """Which field of a format becomes which part of a trial, in a few words; empty where none does.
 
-    `format` is what users call it, `versions` which releases of the tool write it; the
-    documentation's table of formats is made of these.
+    `format` is what users call it, `versions` names the releases of the tool that write it; the
+    documentation's table of formats is made from these.
     `companions` are names of files in the same folders that belong to its results and hold none;
     `snapshots` are names of files that repeat the latest of the other results.
-    Where it `covers_subfolders`, nothing below a file is looked at: below all of them, or below
-    those that have the key that is given.
+    `covers_subfolders`: folders below a file of this format are not searched; a key restricts this
+    to files that have the key.
     Files of a `derived` format were made from other results: they are left out of folders, and
     are not pooled with files that hold the same system.
     """
@@ -84,11 +90,26 @@ class TrialTable:
     run: str | None = None
     part: bool = False
 
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], **more: Any) -> TrialTable:
+        """A table of rows that may each lack some columns; `line` is the line that a row is on.
+
+        >>> TrialTable.of_rows([{"task": "a"}, {"task": "b", "cost": 2}]).columns
+        {'task': ['a', 'b'], 'cost': [None, 2]}
+        """
+        rows = list(rows)
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        lines = columns.pop("line", None)
+        if lines:
+            more |= {"entry": "line", "numbers": lines}
+        return cls(columns=columns, **more)
+
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def where(self, row: int) -> str:
-        """How the file's owner would find this row."""
+        """Where in the file this row is, for messages: "line 7"."""
         return f"{self.entry} {row if self.numbers is None else self.numbers[row]}"
 
 
@@ -97,7 +118,7 @@ class Reader:
     """A format: the kinds of document it comes in, how to recognise it, and how to read it.
 
     All but the name and the kinds come from its module in `ingest.formats`. `transcripts` gives
-    what was said in each row that `read` gives, in the same order, None where nothing was.
+    the transcript of each row that `read` gives, in the same order; None where there is none.
     """
 
     name: str
@@ -112,7 +133,7 @@ class Reader:
         return document.kind in self.kinds and self.has_marks(document)
 
 
-# Asked for with every file.
+# Needed for every file.
 @lru_cache(maxsize=64)
 def _usual_words(reading: Reading) -> dict[str, str]:
     values = {one.name: getattr(reading, one.name) for one in fields(reading)}
@@ -123,21 +144,36 @@ def _usual_words(reading: Reading) -> dict[str, str]:
     }
 
 
+class Named(msgspec.Struct):
+    """An object of which only the name is read: a tool, a model, a function."""
+
+    name: str = ""
+
+
 def has_keys(*alternatives: str) -> Callable[[Document], bool]:
     """Recognises documents whose first entry has all the keys of one alternative: "id passed"."""
     keys = [names.split() for names in alternatives]
     return lambda document: any(document.has(*names) for names in keys)
 
 
-def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The columns of rows that may each lack some of them.
+def choose_score(
+    file: str, kind: str, known: Sequence[str], chosen: str | None
+) -> tuple[str | None, list[str]]:
+    """Which of the scores in a file is read, and a note on the others.
 
-    >>> columns_of([{"task": "a"}, {"task": "b", "cost": 2}])
-    {'task': ['a', 'b'], 'cost': [None, 2]}
+    `scorer` chooses one; without it the first is read.
+
+    >>> choose_score("a.json", "metric", ["exact", "f1"], None)
+    ('exact', ['metric "exact" was read; there is also f1 (choose with `scorer`)'])
     """
-    rows = list(rows)
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    if chosen is not None and known and chosen not in known:
+        raise ReadError(f'{file}: has no {kind} "{short(chosen)}"; it has {few(known)}')
+    if chosen is not None or len(known) < 2:
+        return chosen if chosen in known else next(iter(known), None), []
+    first, *others = known
+    return first, [
+        f'{kind} "{short(first)}" was read; there is also {few(others)} (choose with `scorer`)'
+    ]
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:
@@ -152,6 +188,30 @@ def seconds_between(start: str | None, end: str | None) -> float | None:
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (ValueError, TypeError):  # not a time, or only one of them has a zone
         return None
+
+
+def time_of(seconds: float | None) -> str | None:
+    """The ISO 8601 time so many seconds after 1970 began; None where there is no such time.
+
+    >>> time_of(1767225600)
+    '2026-01-01T00:00:00+00:00'
+    """
+    if not seconds or seconds < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def sum_of(values: Iterable[Number | None]) -> Number | None:
+    """The sum of what is known; None where nothing is.
+
+    >>> sum_of([3, None, 4]), sum_of([None])
+    (7, None)
+    """
+    known = [value for value in values if value is not None]
+    return sum(known[1:], start=known[0]) if known else None
 
 
 def first_line(text: str | None, most: int = 200) -> str | None:

@@ -1,4 +1,4 @@
-"""The table of formats: one line a reader, tried in this order, loaded when first asked for."""
+"""The table of formats: one line a reader, tried in this order, loaded when first needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from passhat.ingest.reader import Reader
 
 _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 
-# By its name: the module of a reader, the kinds of document that it may know, and words of which
-# one must be among the columns or keys. Loading all takes longer than reading a small table, and
-# asking all longer than reading a small file.
+# By name: the module of a reader, the kinds of document that it reads, and words of which one must
+# be among the columns or keys. Loading all modules takes longer than reading a small table, and
+# trying all readers longer than reading a small file.
 _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "passhat": ("passhat_json", ("json",), ("schema",)),
     "inspect": ("inspect_log", ("zip", "json"), ("eval",)),
@@ -61,7 +61,7 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "score-array": ("score_arrays", ("array", "binary"), ()),
     "otel": ("otel", ("lines", "array", "json"), ("resourceSpans", "parent_id")),
     "junit": ("junit", ("xml",), ()),
-    # last: what no tool's format claims
+    # last: for what no other reader recognises
     "table": ("tables", ("text", "lines", "array", "json", "parquet"), ()),
 }
 
@@ -77,14 +77,14 @@ COMPANIONS = frozenset(
 HIDDEN_RESULTS = frozenset(
     {".aider.results.json", ".deepeval", ".latest_run_full.json", ".latest_test_run.json"}
 )
-"""Files and folders that begin with a dot and hold results all the same."""
+"""Files and folders that hold results although their names begin with a dot."""
 
 _HEADER = 2**16
-"""A header of a table that is longer than this is looked at no further."""
+"""Bytes of the first line of a table in which words are looked for."""
 
 
 class _Readers(Mapping[str, Reader]):
-    """The readers by name, each loaded when it is taken out."""
+    """The readers by name, each loaded when it is first used."""
 
     def __getitem__(self, name: str) -> Reader:
         return _load(name)
@@ -114,7 +114,7 @@ def _load(name: str) -> Reader:
 
 
 def readers_of(document: Document) -> Iterator[Reader]:
-    """The readers that may know a document, in the order in which to ask."""
+    """The readers that may recognise a document, in the order in which to try them."""
     for name in formats_of(document):
         yield READERS[name]
 
@@ -142,7 +142,7 @@ def _formats_of_kind(kind: Kind, heading: str | None) -> tuple[str, ...]:
 
 @cache
 def _words_of_kind(kind: Kind) -> re.Pattern[str]:
-    """Any of the words by which the formats of a kind are known."""
+    """A pattern of all words by which the formats of a kind are recognised."""
     words = {word for _, kinds, words in _FORMATS.values() if kind in kinds for word in words}
     return re.compile("|".join(map(re.escape, sorted(words))) or r"(?!)")
 

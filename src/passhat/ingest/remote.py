@@ -1,4 +1,4 @@
-"""Results behind an address such as s3://evals/trials: copied to this machine, then read."""
+"""Results at an address such as s3://evals/trials: copied to this machine, then read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATTERN = "*?["
 class _Copy:
     """What was copied: `home` has the files that are below `root` in the store.
 
-    `versions` is what the store said of the files, and `path` is what to read.
+    `versions` identifies the versions of the files in the store, and `path` is what to read.
     """
 
     root: str
@@ -61,7 +61,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
 
 def local_copy(url: str) -> Path:
-    """The file or folder behind an address, on this machine until the program ends.
+    """The file or folder at an address, copied to this machine until the program ends.
 
     Transcripts of a dataset stay where they are until `transcripts_beside` asks for them. What was
     copied before is copied again only where the store says that a file has changed.
@@ -181,7 +181,7 @@ def _size(info: Any) -> int:
 
 
 def _root(base: str, listed: Container[str]) -> str:
-    """The folder that all files are in: that of the one file, of the pattern, or the base."""
+    """The folder that all files are in, for one file, for a pattern, or for a folder."""
     if base in listed:
         return base.rpartition("/")[0]
     first = min((base.find(mark) for mark in _PATTERN if mark in base), default=len(base))
@@ -215,7 +215,7 @@ def _home() -> str:
 
 @contextmanager
 def _failures_of(url: str) -> Iterator[None]:
-    """Whatever a store of files raises, as one sentence: each has exceptions of its own."""
+    """Turn what a store of files raises into a ReadError: each store has its own exceptions."""
     try:
         yield
     except ReadError:

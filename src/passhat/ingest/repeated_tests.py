@@ -33,7 +33,7 @@ def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list
     """Each name without the mark of its repeat, and a note on what was read as one.
 
     Repeats that were skipped complete the others, so all names of a file must be given. What
-    never `ran`, such as a module that cannot be imported, need not bear a mark.
+    never `ran`, such as a module that cannot be imported, needs no mark.
 
     >>> tests_of(["t[0]", "t[1]", "u[0]", "u[1]"], [True, True, True, False])[0]
     ['t', 't', 'u', 'u']
@@ -56,7 +56,7 @@ def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list
 
 
 def repeated_by_flakefinder(names: Sequence[str], ran: Sequence[bool]) -> bool:
-    """Whether the names bear the marks of pytest-flakefinder."""
+    """Whether the names have the marks of pytest-flakefinder."""
     return _without_index(names, ran) is not None
 
 
@@ -94,7 +94,7 @@ def without_numbers(names: Sequence[str]) -> list[str] | None:
 def _without_steps(names: Sequence[str], ran: Sequence[bool]) -> list[str] | None:
     """`test[a-3-5]` is step 3 of 5 of `test[a]`, where some test has all five steps.
 
-    Two steps are as well two parameters, unless every test that ran has them.
+    Two steps may just be two parameters, unless every test that ran has them.
     """
     if not any(name.endswith("]") for name in names):
         return None

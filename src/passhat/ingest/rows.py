@@ -1,4 +1,4 @@
-"""Sheets out of CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number."""
+"""Tables read from CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHECKS = (
     *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
     *("evaluators", "evaluators_results", "steps", "turns"),
 )
-"""What the parts of one run are called that have verdicts of their own."""
+"""Names of lists whose entries are parts of one run, each with its own verdict."""
 
 _BIG = 2**22
 """JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
@@ -45,9 +45,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sheet:
-    """Cells by column, and for each row the number by which its file's owner would find it.
+    """Cells by column, and for each row its line or place in the file.
 
-    `separator` is what parts the cells, where they are written as text.
+    `separator` is what separates the cells of a CSV.
     """
 
     columns: Mapping[str, Sequence[Any] | _Undecoded]
@@ -69,10 +69,15 @@ class Sheet:
         cells = _decoded(self.columns.get(first, [None] * len(self)))
         return [_inside(cell, rest) for cell in cells]
 
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """The cells of each row in these columns, by column; each column is decoded once."""
+        for cells in zip(*map(self.cells, columns), strict=True):
+            yield dict(zip(columns, cells, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Undecoded:
-    """A column of a big file: its cells are decoded if they are asked for, and not kept.
+    """A column of a big file: its cells are decoded when they are needed, and not kept.
 
     For JSON their positions are kept; a CSV is read again.
     """
@@ -113,7 +118,7 @@ def column_names(document: Document) -> list[str]:
     """The names of the columns, for detection and for messages; empty where there are none."""
     if document.kind == "text":
         try:
-            return [name.strip() for name in next(csv_lines(document), (1, []))[1]]
+            return _header(csv_lines(document))
         except ReadError:
             return []
     if document.kind == "parquet":
@@ -170,22 +175,21 @@ def row_names(document: Document) -> list[str]:
     if not _has_rows(document):
         return column_names(document)
     shared = document.first if document.kind == "json" else ()
-    inner = (name for row in _raw_rows(document) for name in row)
+    inner = (name for _, row in _numbered_rows(document) for name in row)
     return list(dict.fromkeys((*shared, *inner)))
 
 
 def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
-    """The cells of a column, each read when it is asked for.
+    """The cells of a column, each decoded when it is needed.
 
     All transcripts of a log together take as much memory again as the log.
     """
     if document.kind == "text":
         lines = csv_lines(document)
-        names = [name.strip() for name in next(lines, (1, []))[1]]
-        place = names.index(column)
+        place = _header(lines).index(column)
         yield from (cells[place] for _, cells in lines)
     elif _has_rows(document):
-        for row in _raw_rows(document):
+        for _, row in _numbered_rows(document):
             first, *rest = [column] if column in row else column.split(".")
             raw = row.get(first)
             yield None if raw is None else _inside(decode(document.name, raw, object), rest)
@@ -200,13 +204,11 @@ def _has_rows(document: Document) -> bool:
     return document.kind in ("lines", "array")
 
 
-def _raw_rows(document: Document) -> Iterator[RawRow]:
-    """The rows of JSON one at a time, their cells not decoded yet; none where it is one object."""
-    return (row for _, row in _numbered_rows(document))
-
-
 def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
-    """The rows of JSON with their numbers; a row that lists runs is a row for each of them."""
+    """The rows of JSON with their numbers, their cells not decoded yet; none of a single object.
+
+    A row that lists runs is a row for each of them.
+    """
     key = lists_runs(document)
     for number, row in _outer_rows(document):
         if key is None:
@@ -216,7 +218,7 @@ def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
 
 
 def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
-    """The rows as the file has them, without the one that says what passhat wrote."""
+    """The rows as the file has them, without the line that names passhat's schema."""
     shape = dict[str, msgspec.Raw]
     if document.kind == "array":
         yield from enumerate(document.entries(shape))
@@ -234,21 +236,26 @@ def lists_runs(document: Document) -> str | None:
     """The key under which each row lists the runs of its task, by the first row."""
     if document.kind not in ("json", "lines", "array"):
         return None
-    found = _inner_list(document) if document.kind == "json" else None
-    first = document.first if document.kind != "json" else found[1] if found else {}
-    return list_of_runs(first)
+    return list_of_runs(_first_entry(document))
 
 
-def _first_row(document: Document) -> Mapping[str, Any]:
-    """The first row of JSON; empty where it is one object."""
-    found = _inner_list(document) if document.kind == "json" else None
-    row = document.first if document.kind != "json" else found[1] if found else {}
+def _first_entry(document: Document) -> RawRow:
+    """The first entry of the list of rows; empty where JSON is one object."""
+    if document.kind != "json":
+        return document.first
+    found = _inner_list(document)
+    return found[1] if found else {}
+
+
+def _first_row(document: Document) -> RawRow:
+    """The first row: the first run, where the entries list runs."""
+    row = _first_entry(document)
     key = list_of_runs(row)
     return row if key is None else next(rows_of_runs(row, key))
 
 
 def _raw_sheet(document: Document) -> Sheet:
-    """A sheet whose columns are decoded one by one: most of a log is words, seldom asked for."""
+    """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
     shared = _shared(document) if document.kind == "json" else {}
     numbered = list(_numbered_rows(document))
     rows = [{**shared, **row} if shared else row for _, row in numbered]
@@ -287,24 +294,23 @@ def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
 
 def _csv_sheet(document: Document) -> Sheet:
     lines = csv_lines(document)
-    names = [name.strip() for name in next(lines, (1, []))[1]]
+    names = _header(lines)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
     big = len(document.data) > _BIG
     words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
-    if not words:
-        rows = list(lines)
-    else:
-        kept = [place for place, name in enumerate(names) if name not in words]
-        rows = [(number, [cells[place] for place in kept]) for number, cells in lines]
-        names = [names[place] for place in kept]
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in names)
-    by_name: dict[str, Any] = dict(zip(names, columns, strict=True))
-    by_name |= {
-        name: _Undecoded(document=document, column=name) for name in words if name not in by_name
-    }
-    numbers = [number for number, _ in rows]
+    kept = [place for place, name in enumerate(names) if name not in words]
+    rows = [(line, [cells[at] for at in kept] if words else cells) for line, cells in lines]
+    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
+    by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
+    by_name |= {name: _Undecoded(document=document, column=name) for name in words}
+    numbers = [line for line, _ in rows]
     return Sheet(columns=by_name, numbers=numbers, separator=_separator(document))
+
+
+def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
+    """The names in the first line, which is taken from the lines."""
+    return [name.strip() for name in next(lines, (1, []))[1]]
 
 
 def _csv_reader(document: Document) -> Any:
@@ -320,7 +326,7 @@ def separator_of(header: bytes) -> str:
 
 
 def _separator(document: Document) -> str:
-    end = document.data.find(b"\n")  # to part it there would copy the whole file
+    end = document.data.find(b"\n")  # splitting it there would copy the whole file
     return separator_of(document.data[:end] if end >= 0 else document.data)
 
 
@@ -372,12 +378,7 @@ def _inner_list(document: Document) -> tuple[str, RawRow] | None:
 
 def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     """Whether an object is one run itself, and its list is about something within that run."""
-    own = [
-        name
-        for name, raw in document.first.items()
-        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
-    ]
-    outer, inner = find_columns(own, USUAL), find_columns(entry, USUAL)
+    outer, inner = find_columns(_shared(document), USUAL), find_columns(entry, USUAL)
     if "task" not in outer or outer.keys().isdisjoint(_VERDICTS):
         return False
     if inner.keys().isdisjoint(_VERDICTS) or usual_name(key) in _CHECKS:
@@ -391,6 +392,6 @@ def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     raise ReadError(
         f"{document.name}: says itself how {short_value(task)} ended "
         f'("{short(outer["passed"])}": {short_value(verdict)}) and has more verdicts on it in '
-        f'"{short(key)}"; give that list as a file of its own if each entry is a run, or leave it '
-        "out if the file is one run"
+        f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
+        "the file is one run"
     )

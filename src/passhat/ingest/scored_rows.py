@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+import msgspec
+
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.reader import TrialTable, columns_of, first_line
+from passhat.ingest.reader import TrialTable, choose_score, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import LETTER_GRADES, error_text, is_missing, number, outcome_of
+from passhat.records.outcome_words import error_text, is_missing, outcome_of, score_of
 
 NOT_SCORED = "not scored"
 
@@ -27,7 +29,7 @@ _LOWER_IS_BETTER = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRow:
-    """One run: what it was about, what each scorer said of it, and what else a trial has."""
+    """One run: its task, the score from each scorer, and what else a trial has."""
 
     task: Any
     scores: Mapping[str, Any]
@@ -52,8 +54,8 @@ def scored_table(
     """One trial a row, by the first scorer unless another is chosen; 1 or a word of success passes.
 
     `default` chooses among the scorers where the first is not the one that decides. A score of
-    which 1 may be the worst is not taken without `pass_if`: `unclear` says what the format knows
-    of its own scorers.
+    which 1 may be the worst is not taken without `pass_if`: `unclear` names such scores of the
+    format, with the reason.
     """
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
@@ -71,13 +73,11 @@ def scored_table(
             f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
         )
     others = [scorer for scorer in scorers if scorer != chosen]
-    notes = []
-    if others and mapping.scorer is None:
-        notes.append(f'score "{short(chosen)}" was read; there is also {few(others)} (`scorer`)')
-    columns = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
+    _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
+    trials = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
-    return TrialTable(
-        columns=columns_of(columns),
+    return TrialTable.of_rows(
+        trials,
         notes=notes,
         entry=entry,
         numbers=numbers,
@@ -87,13 +87,32 @@ def scored_table(
     )
 
 
+def scores_in(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The cells of the columns whose names begin with a prefix, by the rest of the name.
+
+    >>> scores_in({"id": 3, "feedback.exact": 1}, "feedback.")
+    {'exact': 1}
+    """
+    return {name.removeprefix(prefix): row[name] for name in row if name.startswith(prefix)}
+
+
+def object_in(cell: Any) -> Mapping[str, Any]:
+    """The object in a cell, or in the JSON text of a cell; empty where there is none."""
+    if isinstance(cell, str) and cell.lstrip().startswith("{"):
+        try:
+            cell = msgspec.json.decode(cell)
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+    return cell if isinstance(cell, Mapping) else {}
+
+
 def _others(chosen: str, scorers: Sequence[str]) -> str:
     others = [one for one in scorers if one != chosen]
     return f", or choose another with `scorer` (there is also {few(others)})" if others else ""
 
 
 def _doubt(scorer: str) -> str:
-    return "is better the lower it is, as a rule" if _LOWER_IS_BETTER.search(scorer) else ""
+    return "is usually better the lower it is" if _LOWER_IS_BETTER.search(scorer) else ""
 
 
 def _chosen(
@@ -104,13 +123,12 @@ def _chosen(
     default: Callable[[Collection[str]], str] | None,
 ) -> str:
     wanted = mapping.scorer or mapping.score or None
-    if wanted is not None and wanted not in scorers:
-        raise ReadError(f'{name}: has no score "{short(wanted)}"; it has {few(scorers)}')
-    if not scorers:
+    chosen, _ = choose_score(name, "score", scorers, wanted)
+    if chosen is None:
         raise ReadError(f"{name}: has no score, so nothing says what passed")
-    if wanted is None and default is not None:
-        return default(usual)
-    return wanted or usual[0]
+    if wanted is not None:
+        return chosen
+    return usual[0] if default is None else default(usual)
 
 
 def _trial(
@@ -145,10 +163,8 @@ def _ending(score: Any, error: str | None) -> dict[str, Any] | None:
 
 def _value(score: Any) -> float | None:
     """A number, a letter grade, or a word of success or failure as 1 or 0."""
-    if isinstance(score, str) and score.strip().lower() in LETTER_GRADES:
-        return LETTER_GRADES[score.strip().lower()]
     try:
-        return number(score)
+        return score_of(score)
     except ValueError:
         outcome = outcome_of(score)
         return None if outcome in (None, Outcome.ERRORED) else float(outcome)

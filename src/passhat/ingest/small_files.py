@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import assemble, source_of
-from passhat.ingest.document import Document
-from passhat.ingest.reader import Reader, TrialTable
-from passhat.ingest.sources import Part
+from passhat.ingest.reader import TrialTable
+from passhat.ingest.sources import Part, Piece
+from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
 from passhat.records.labels import Labels
 
@@ -25,71 +22,8 @@ MOST_ROWS = 64
 
 FEWEST_FILES = 8
 
-FEWEST_ALIKE = 3
-"""So many trials that are all the same are taken for a copy, whatever the bytes."""
-
 _DECISIVE = ("trial", "score", "passed", "outcome")
-"""A file without one of these is read in another way; any other column is only lacking."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Piece:
-    """What one file says, before it is checked; the file's content is not kept.
-
-    `stem` names its system where nothing else does; `folder` is the folder of the file.
-    """
-
-    name: str
-    stem: str
-    folder: str | None
-    sha256: str
-    reader: Reader
-    table: TrialTable
-    given: int
-    said: Sequence[str | None] = ()
-
-    @classmethod
-    def of(
-        cls,
-        document: Document,
-        reader: Reader,
-        table: TrialTable,
-        given: int,
-        said: Sequence[str | None] = (),
-    ) -> Piece:
-        return cls(
-            name=document.name,
-            stem=document.stem,
-            folder=document.folder,
-            sha256=document.sha256,
-            reader=reader,
-            table=table,
-            given=given,
-            said=said,
-        )
-
-    @property
-    def numbered(self) -> bool:
-        """Whether the file itself numbers its trials."""
-        return "trial" in self.table.columns
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether it is the tool's copy of its latest run."""
-        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
-
-    def fingerprint(self) -> str:
-        """The same for files that say the same of the same run and system.
-
-        Runs of one trial or two end alike all the time: there it takes the same bytes.
-        """
-        table = self.table
-        system = "" if table.columns.get("system") else self.stem
-        own = self.sha256 if len(table) < FEWEST_ALIKE else ""
-        digest = hashlib.sha256(f"{table.submission}/{table.run}/{system}/{own}".encode())
-        for name, values in table.columns.items():
-            digest.update(f"{name}={list(values)!r}".encode(errors="surrogatepass"))
-        return digest.hexdigest()
+"""Files that do not agree in having these are read in different ways; others may be missing."""
 
 
 def checked_parts(pieces: Sequence[Piece], mapping: ColumnMap) -> list[Part]:
@@ -112,17 +46,21 @@ def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
     joined = None
     if len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping):
         joined = _joined(pieces, mapping)
-    if joined is None:  # one by one, so that an error or a note names its own file
+    if joined is None:  # one by one, so that an error or a note names its file
         return [_alone(piece, mapping) for piece in pieces]
     return joined
 
 
 def _alone(piece: Piece, mapping: ColumnMap) -> Part:
-    trials = assemble(piece, piece.reader, piece.table, mapping)
+    trials = assemble(piece, mapping)
+    return _part(piece, mapping, trials, trials.sources[0])
+
+
+def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Source) -> Part:
     return Part(
         trials=trials,
-        source=trials.sources[0],
-        size=len(trials),
+        source=source,
+        size=len(piece.table),
         given=piece.given,
         numbered=piece.numbered and "trial" not in mapping.left_out(),
         said=piece.said,
@@ -138,7 +76,7 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     columns["system"] = [name for piece in pieces for name in _systems(piece, mapping)]
     table = TrialTable(columns=columns, judged=first.table.judged, graded=first.table.graded)
     try:
-        trials = assemble(first, first.reader, table, replace(mapping, name=None, system=None))
+        trials = assemble(replace(first, table=table), replace(mapping, name=None, system=None))
     except ReadError:
         return None
     if trials.sources[0].notes:
@@ -146,17 +84,10 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
     if mapping.name is not None:
         codes = np.zeros(len(trials), dtype=np.int32)
         trials = replace(trials, system=Labels((mapping.name,), codes))
+    sources = (source_of(piece, mapping) for piece in pieces)
     return [
-        Part(
-            trials=None if place else trials,
-            source=source_of(piece, piece.reader, piece.table, mapping),
-            size=len(piece.table),
-            given=piece.given,
-            numbered=piece.numbered and "trial" not in mapping.left_out(),
-            said=piece.said,
-            submission=piece.table.submission,
-        )
-        for place, piece in enumerate(pieces)
+        _part(piece, mapping, trials if piece is first else None, source)
+        for piece, source in zip(pieces, sources, strict=True)
     ]
 
 
@@ -176,7 +107,7 @@ def _has_several(piece: Piece, mapping: ColumnMap) -> bool:
 
 
 def _counts_trials(piece: Piece) -> bool:
-    """Whether trials that are numbered have numbers alone: names mean more within one file."""
+    """Whether trials have plain numbers: what other names mean depends on the whole file."""
     return all(
         type(trial) is int or (isinstance(trial, str) and trial.isdecimal() and len(trial) < 18)
         for trial in piece.table.columns.get("trial", ())

@@ -1,4 +1,4 @@
-"""Where trials came from, and what to know of each file: a source for each input and format."""
+"""What each file holds, and where trials came from: one source for each input and format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.fast_dataclass import dataclass
+from passhat.ingest.document import Document
 from passhat.ingest.inputs import Input
+from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import listed, plural
 from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
@@ -21,15 +23,82 @@ MOST_NAMES = 3
 
 NO_TRANSCRIPTS = "this file holds no transcripts"
 
+FEWEST_ALIKE = 3
+"""Files of at least this many trials that hold the same trials are copies, whatever their bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Piece:
+    """What a reader found in one file, not checked yet; the file's content is not kept.
+
+    `stem` names its system where nothing else does; `folder` is the folder of the file.
+    """
+
+    name: str
+    stem: str
+    folder: str | None
+    sha256: str
+    reader: Reader
+    table: TrialTable
+    given: int
+    said: Sequence[str | None] = ()
+
+    @classmethod
+    def of(
+        cls,
+        document: Document,
+        reader: Reader,
+        table: TrialTable,
+        given: int,
+        said: Sequence[str | None],
+    ) -> Piece:
+        return cls(
+            name=document.name,
+            stem=document.stem,
+            folder=document.folder,
+            sha256=document.sha256,
+            reader=reader,
+            table=table,
+            given=given,
+            said=said,
+        )
+
+    def noted(self, note: str) -> Piece:
+        """The same file with one more note."""
+        return replace(self, table=replace(self.table, notes=(*self.table.notes, note)))
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the file itself numbers its trials."""
+        return "trial" in self.table.columns
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is the tool's copy of its latest run."""
+        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
+
+    def fingerprint(self) -> str:
+        """The same for files that hold the same trials of the same run and system.
+
+        Runs of one or two trials often end alike, so such files must have the same bytes too.
+        """
+        table = self.table
+        system = "" if table.columns.get("system") else self.stem
+        own = self.sha256 if len(table) < FEWEST_ALIKE else ""
+        digest = hashlib.sha256(f"{table.submission}/{table.run}/{system}/{own}".encode())
+        for name, values in table.columns.items():
+            digest.update(f"{name}={list(values)!r}".encode(errors="surrogatepass"))
+        return digest.hexdigest()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
-    """What one file gave; `numbered` where the file itself numbers its trials.
+    """The checked trials of one file; `numbered` where the file itself numbers them.
 
-    `trials` are its own, or with those of the files after it, whose parts have none; `size` is how
-    many are its own. `given` is the place of the input that it was found through; `said` has the
-    kept text of each trial's transcript, where those were asked for. `submission` is the folder
-    that holds all runs of one system, in formats that have such folders.
+    `trials` may include those of the files after it, whose parts then have none; `size` is how many
+    are its own. `given` is the place of the input that named it; `said` has the kept text of each
+    trial's transcript, where transcripts were wanted. `submission` is the folder that holds all
+    runs of one system, in formats that have such folders.
     """
 
     trials: Trials | None
@@ -42,7 +111,7 @@ class Part:
 
 
 def keep_submissions_apart(parts: Sequence[Part]) -> list[Part]:
-    """Call systems of one name by their submission too, where several submissions have it."""
+    """Add the submission to the name of a system that several submissions have."""
     submissions: dict[str, set[str]] = {}
     for part in parts:
         for system in part.trials.systems if part.trials and part.submission else ():
@@ -103,7 +172,7 @@ def _one_source(
 
 
 def _joint_facts(sources: Sequence[Source]) -> Facts:
-    """How several files of one format were read; where they differ, all the ways, up to three."""
+    """How several files of one format were read; up to three ways where they differ."""
     ways: dict[str, dict[str, None]] = {}
     for facts in dict.fromkeys(source.read_as for source in sources):
         for part, words in facts:
@@ -118,7 +187,7 @@ def _joint_hash(sources: Iterable[Source]) -> str:
 
 
 def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
-    """What only some of the files say is said of those files."""
+    """The notes on all files; a note that only some files have names them."""
     said: dict[str, list[str]] = {}
     for source in sources:
         for note in dict.fromkeys(source.notes):
@@ -155,13 +224,13 @@ def _shown(given: Input) -> str:
 
 
 def _inside(path: str, given: Input) -> str:
-    """A file by its name within the folder that was given; whole where it was found otherwise."""
+    """A file's name within the folder that was given; the whole name of any other file."""
     folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
     return path.removeprefix(folder)
 
 
 def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
-    """A note on files without transcripts, where transcripts were asked for.
+    """A note on files without transcripts, where transcripts were wanted.
 
     >>> _silent_note([["hello"], [None], [None, None]])
     '2 of 3 files hold no transcripts'

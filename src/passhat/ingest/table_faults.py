@@ -26,16 +26,9 @@ def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
     outcome = named.pop("passed", "")
     if not outcome:
         outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
-    first = {
-        "system": named.pop("system", "file name"),
-        "task": named.pop("task"),
-        "run": named.pop("trial", "order of rows"),
-        "outcome": outcome,
-        "score": named.pop("score", ""),
-        "family": named.pop("family", ""),
-        "started": named.pop("started", ""),
-    }
-    return first | named
+    run = named.pop("trial", "order of rows")
+    first = {"system": "file name", "task": "", "run": run, "outcome": outcome}
+    return {**first, "score": "", "family": "", "started": "", **named}
 
 
 def aggregates(

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
-from passhat.ingest.counted_duplicates import check_counted_duplicates
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
 from passhat.ingest.group_query import (
     GroupQuery,
+    check_counted_duplicates,
     plan_query,
     render_query,
     understand_groups,
@@ -96,7 +96,7 @@ def count_big(
 
 
 class _BigTable:
-    """A file that an engine shall count; the engine starts when first asked."""
+    """A file that an engine counts; the engine starts when it is first used."""
 
     def __init__(self, path: Path, shape: Shape) -> None:
         self.path, self.shape = path, shape
@@ -112,14 +112,14 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
     if len(inputs) != 1 or isinstance(inputs[0], bytes) or inputs[0] == STDIN:
         return None
     path = Path(inputs[0])
-    there = os.path.isfile(path)  # noqa: PTH113 # of a long word, Path raises
-    if os.path.isdir(path):  # noqa: PTH112 # likewise
+    there = os.path.isfile(path)  # noqa: PTH113 # Path raises if a name is too long
+    if os.path.isdir(path):  # noqa: PTH112 # as above
         return _find_dataset(path)
     if not there or (shape := _shape(path)) is None:
         return None
     table = _BigTable(path, shape)
     if shape == "parquet":
-        # Without an engine it is read as rows, by whatever else can.
+        # Without an engine it is read row by row.
         return table if has_engine() and table.engine.rows >= BIG_ROWS else None
     if path.stat().st_size < BIG_BYTES:
         return None
@@ -155,7 +155,7 @@ def _separator(path: Path) -> str:
 
 
 def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
-    """Counts by an engine, or None where only the row reader can tell what is meant."""
+    """Counts by an engine; None where the table must be read row by row."""
     engine = table.engine
     plan = plan_query(table.path, engine, mapping)
     if plan is None:
@@ -178,7 +178,7 @@ def _source(
     groups: Mapping[str, list[Any]],
     mapping: ColumnMap,
 ) -> Source:
-    """The file, without its hash (that would be reading it twice), and what to know about it."""
+    """The file as a source, without its hash: that would be reading it twice."""
     own = shape == "lines" and is_own_file(_head(plan.path))
     notes = tables.notes_on(
         engine.columns, plan.found, mapping, own=own, repeats=lambda: _repeats(plan, groups)
@@ -275,7 +275,7 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
     rows = sum(n for n, other in zip(groups["n"], groups["o"], strict=True) if other == value)
     where = f"{plan.path}, {plan.outcome.strip(chr(34))}"
     if value is None or value != value:
-        return ReadError(f'{where}: some rows say nothing; write "error" where a trial broke')
+        return ReadError(f'{where}: some rows are empty; write "error" where a trial broke')
     return ReadError(
         f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
         f"The column holds {seen(groups['o'])}; say what passes with `pass_if`"
@@ -338,7 +338,7 @@ def _tally(
 
     def sums(name: str) -> Floats:
         found = np.bincount(cells, weights=columns[name], minlength=shape[0] * shape[1])
-        # Engines add in an order of their own: keep the digits that do not depend on it.
+        # Each engine adds in its own order: keep the digits that do not depend on it.
         return significant(found.astype(np.float64).reshape(shape))
 
     def counts(name: str) -> Counts:

@@ -72,7 +72,7 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
     ),
     ("testRunLink",): (
         "links to a test run on Confident AI and holds no results; give the test run that "
-        "`deepeval test run` leaves in .deepeval where nobody is logged in"
+        "`deepeval test run` leaves in .deepeval without a login"
     ),
     ("Action", "Package"): (
         "is what `go test -json` prints; write JUnit XML with `gotestsum --junitfile` and give that"
@@ -153,7 +153,7 @@ def _summary(document: Document, names: list[str]) -> str | None:
 
 
 def _nature(document: Document, names: list[str]) -> str | None:
-    """What a file is that cannot be a result file, whatever its columns are called."""
+    """What kind of file it is, where it cannot be a result file whatever its columns are called."""
     if document.kind == "binary":
         return "is a binary file that passhat cannot read"
     if document.kind == "zip":

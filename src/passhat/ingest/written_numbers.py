@@ -30,8 +30,8 @@ _PERCENT = re.compile(rf"({_NUMBER})\s?%")
 def with_points(cells: Sequence[Any]) -> list[str] | None:
     """The cells of a column with points for their decimal commas.
 
-    None where there is no comma, where a cell is no number so written, or where every comma may
-    as well part thousands.
+    None where there is no comma, where a cell is no such number, or where every comma may be a
+    thousands separator.
 
     >>> with_points(["0,9", "1", "0,25"])
     ['0.9', '1', '0.25']
@@ -134,7 +134,7 @@ def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
 
 def _percent_notes(column: str, compared: Sequence[str], found: Mapping[str, str]) -> list[str]:
     which = f'percentages of "{short(column)}" were'
-    notes = [f"{which} compared as they stand: 66% is 66"] if column in compared else []
+    notes = [f"{which} compared as they are: 66% is 66"] if column in compared else []
     if column == found.get("score"):
         notes.append(f"{which} read as shares: 66% is a score of 0.66")
     return notes
@@ -176,14 +176,14 @@ def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] 
 def _refuse_shares(
     name: str, column: str, tests: Sequence[ColumnCondition], found: Mapping[str, str]
 ) -> None:
-    """Refuse to hold percentages against a share: nearly all of them are above 0.6."""
+    """Refuse to compare percentages with a share such as 0.6: nearly all of them are above it."""
     for test in tests:
         value = test.value
         own = found.get(test.column, test.column) == column
         if own and isinstance(value, float) and 0 < value <= 1:
             raise ReadError(
                 f'{name}, column "{short(column)}": holds percentages, which are compared as they '
-                f"stand: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
+                f"are: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
                 f"{100 * value:g}%, not {value:g}"
             )
 

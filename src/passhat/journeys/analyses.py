@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat.defaults import CONFIDENCE, PROFILE_KS, SEED
 from passhat.errors import ArgumentError, InputError
@@ -14,11 +14,12 @@ from passhat.journeys.results import (
     ResultsLike,
     as_results,
     choose_systems,
+    renamed,
     subjects_of,
     trials_of,
 )
 from passhat.journeys.stored_runs import days_between
-from passhat.messages import closest, listed
+from passhat.messages import listed, one_of_rule
 from passhat.records.task_names import first_number
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.side_by_side import SideBySide
     from passhat.analysis.gates.gate_plan import GatePlan
+    from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
     from passhat.journeys.results import Place
     from passhat.records import Duplicates, ErrorPolicy, Trials
 
 LARGEST_ICC = 0.95
-"""A gate is planned with at most this share of spread between tasks: at 1 runs would not differ."""
+"""The largest share of spread between tasks that a gate is planned with: at 1 runs never differ."""
 
 
 def report_results(
@@ -50,7 +52,7 @@ def report_results(
 ) -> Report:
     r"""How reliable is the agent in these results?
 
-    `results` are trials, paths of files that any supported tool wrote, or runs of the history.
+    `results` are trials, paths of files that any supported tool wrote, or stored runs.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,0\n")
@@ -81,15 +83,18 @@ def compare_results(
 ) -> Comparison | RankReport:
     """Is one agent better than another, on the same tasks? More than two are ranked.
 
-    Two files or runs of one agent each are the two sides, as are two of several agents where `only`
-    names one that both hold; otherwise each agent is a side. The difference is the first minus the
-    second. Where a side is a run of the history, the spread
-    between days is part of it, from five stored runs of the suite on.
+    Two files or stored runs with one agent each are the two sides, and so are two with several
+    agents if `only` names one that both hold; otherwise each agent is a side. The difference is the
+    first minus the second. If a side is a stored run, the interval includes the spread between
+    days, from five stored runs of the suite on.
     """
-    sides, held = _sides(results, only)
+    from passhat.records import Trials
+
+    read = results if isinstance(results, Trials) else as_results(results)
+    sides, held = _sides(read, only)
     if len(sides) > 2:
         return rank_results(
-            [side.tally() for side in sides],
+            Trials.concat(sides, duplicates=None),
             by=usual_metric(ks),
             confidence=confidence,
             errors=errors,
@@ -104,7 +109,7 @@ def compare_results(
         confidence=confidence,
         errors=errors,
         seed=seed,
-        days=_days(results, only, errors),
+        days=_days(read, only, errors),
     )
     if held > len(sides):
         answer = replace(answer, notes=(*answer.notes, _picked(held)))
@@ -158,7 +163,7 @@ def profile_results(
         raise _several("a profile is of one agent", trials.systems)
     if against is None and len(trials.systems) == 1:
         raise InputError(
-            f"there is only {trials.systems[0]}: say which agents it stands among with "
+            f"there is only the agent {trials.systems[0]!r}: name others to compare it with, "
             "`against=REFERENCE`"
         )
     return profile(
@@ -171,17 +176,37 @@ def profile_results(
     )
 
 
-def plan_results(
-    results: ResultsLike | None = None, *, only: str | None = None, **terms: Any
-) -> Plan:
-    """How many runs and tasks does an answer need? From guesses, or from results that are there.
+class PlanTerms(TypedDict, total=False):
+    """What a plan is for and what it assumes: arguments of `passhat.plan`."""
 
-    `terms` are those of `passhat.plan`: tasks, runs, half_width, difference, power, rate,
-    correlation, cost_ratio, spending, confidence, errors.
+    tasks: int | None
+    runs: int | None
+    half_width: float
+    assurance: float
+    difference: float | None
+    power: float
+    rate: float | None
+    cost_ratio: float | None
+    confidence: float
+    errors: ErrorPolicy
+
+
+def plan_results(
+    results: ResultsLike | None = None,
+    *,
+    only: str | None = None,
+    correlation: float | None = None,
+    spending: Spending | None = None,
+    k: int = 1,
+    **terms: Unpack[PlanTerms],
+) -> Plan:
+    """How many runs and tasks does an answer need? From guesses, or from results you have.
+
+    The arguments are those of `passhat.plan`.
     """
     from passhat.analysis.planning.plan import plan
 
-    return plan(_seen(results, only), **terms)
+    return plan(_seen(results, only), correlation=correlation, spending=spending, k=k, **terms)
 
 
 def plan_gates(
@@ -200,7 +225,7 @@ def plan_gates(
     from passhat.analysis.gates.gate_plan import plan_gate
     from passhat.analysis.planning.plan import plan
 
-    # the spread between tasks: as given, as observed, or the usual guess
+    # The spread between tasks is the given, the observed or the usual one.
     base = plan(_seen(results, only), tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}
     return [
@@ -236,31 +261,28 @@ def _several(rule: str, systems: Sequence[str]) -> InputError:
 
 
 def _picked(held: int) -> str:
-    """A warning for a pair picked after looking: of many pairs some differ by chance."""
+    """A warning for a pair picked after looking: some of many pairs differ by chance."""
     pairs = held * (held - 1) // 2
     return (
-        f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at by "
-        "itself; passhat rank holds for all of them at once"
+        f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at "
+        "alone; passhat rank holds for all of them together"
     )
 
 
-def _sides(given: ResultsLike, only: Sequence[str]) -> tuple[list[Trials], int]:
+def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials], int]:
     """The sides of a comparison, and how many agents the results hold."""
-    from passhat.records import Trials
-
-    results = None if isinstance(given, Trials) else as_results(given)
-    if results is not None and len(results.paths) == 2:
+    if isinstance(results, Results) and len(results.paths) == 2:
         parts = [one.trials() for one in results.each()]
         if len(set(only)) == 1 and all(only[0] in part.systems for part in parts):
             parts = [part.where(system=only[0]) for part in parts]
         if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):
             return _told_apart(parts, results), 2
         _refuse_before_and_after(parts, results.duplicates)
-    every = given if isinstance(given, Trials) else trials_of(given)
+    every = trials_of(results)
     trials = choose_systems(every, only)
     names = tuple(dict.fromkeys(only)) or trials.systems
     if len(names) < 2:
-        raise InputError(f"comparing needs two agents; there is only one, {names[0]}")
+        raise InputError(f"comparing needs two agents; there is only {names[0]!r}")
     return [trials.where(system=name) for name in names], len(every.systems)
 
 
@@ -280,12 +302,9 @@ def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) ->
         ) from error
 
 
-def _days(given: ResultsLike, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
-    """How much results vary from day to day, where one of the two is a stored run."""
-    from passhat.records import Trials
-
-    results = None if isinstance(given, Trials) else as_results(given)
-    if results is None or len(results.paths) != 2 or len(set(only)) > 1:
+def _days(results: Results | Trials, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
+    """How much results vary from day to day, if one of the two is a stored run."""
+    if not isinstance(results, Results) or len(results.paths) != 2 or len(set(only)) > 1:
         return None
     return days_between(results, errors)
 
@@ -294,10 +313,8 @@ def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:
     """Names for two runs of one agent: those of their files, or another difference."""
     if parts[0].systems != parts[1].systems:
         return parts
-    from passhat.records import Labels
-
     return [
-        replace(part, system=Labels((f"{part.systems[0]} ({label})",), part.system.codes))
+        renamed(part, f"{part.systems[0]} ({label})")
         for part, label in zip(parts, _labels(results.paths), strict=True)
     ]
 
@@ -319,7 +336,7 @@ def _labels(paths: Sequence[str]) -> list[str]:
 
 
 ALPHA = 0.05
-"""How often something may be named where failing is pure luck."""
+"""How often a cause may be named although failing is pure luck."""
 
 MOST_RUNS = 12
 """Numbers of runs that a message lists."""
@@ -339,7 +356,7 @@ def explain_results(
 ) -> Explanation:
     """What do failing runs do that passing runs of the same task do not?
 
-    `results` keep what was said in each run: files, or runs of the history.
+    `results` have transcripts: they are files, or stored runs.
     """
     from passhat.analysis.explaining.explain import explain
 
@@ -347,10 +364,7 @@ def explain_results(
     chosen = choose_systems(trials, only)
     if task is not None:
         if task not in chosen.tasks:
-            near = closest(task, chosen.tasks)
-            guess = f" (did you mean {near}?)" if near else ""
-            rule = f"must be one of {listed(chosen.tasks, MOST_TASKS)}{guess}"
-            raise ArgumentError("task", rule, task)
+            raise ArgumentError("task", one_of_rule(task, chosen.tasks, MOST_TASKS), task)
         chosen = chosen.where(task=task)
     return explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
 

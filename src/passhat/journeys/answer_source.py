@@ -26,12 +26,12 @@ WORDS = {
     "replay-or-live": "replay, live where nothing is recorded",
 }
 TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
-"""The mode in which an interrupted recording resumes: what it has recorded is kept."""
+"""The mode in which an interrupted recording resumes, so that what it has recorded stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSource:
-    """Where answers come from; `mode` None is live, `why` says who decided."""
+    """Where answers come from; `mode` None is live, `why` is the reason for it."""
 
     mode: Mode | None
     why: str = ""
@@ -52,7 +52,7 @@ class AnswerSource:
 
 
 def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -> AnswerSource:
-    """What the request says, else the suite; else a replay where nothing else is possible."""
+    """The source that the request or the suite names; else a replay if there are cassettes."""
     wanted = request.cassette or suite.cassette.mode
     if wanted is None:
         return _by_circumstances(suite, resumed=resumed)
@@ -74,7 +74,7 @@ def open_source(
 ) -> Iterator[CassetteSet | None]:
     """The cassettes of a run, open while it lasts.
 
-    How many runs a `sequential` one needs is not known before: they are not counted in advance.
+    Nobody knows in advance how many runs a `sequential` run needs, so they are not counted.
     """
     if source.mode is None:
         yield None
@@ -92,16 +92,16 @@ def open_source(
 def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
     """Replay what is recorded: a key that happens to be set must not cost anything.
 
-    A resumed run stays live where it can: it was started before there was anything to replay.
+    A resumed run stays live if it can: it was started before there was anything to replay.
     """
     if not all(_path(suite, name) for name in suite.systems):
         return AnswerSource(mode=None)
-    reasons = (_why_not_live(model, suite.directory) for model in _models(suite))
+    reasons = (_why_not_live(one.model, suite.directory) for one in suite.model_systems)
     if reason := next(filter(None, reasons), None):
         return AnswerSource(mode="replay", why=reason)
     if resumed:
         return AnswerSource(mode=None)
-    return AnswerSource(mode="replay", why="cassettes are there; --live asks the models")
+    return AnswerSource(mode="replay", why="there are cassettes; --live calls the models")
 
 
 def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
@@ -115,18 +115,12 @@ def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
     return next((p for p in paths if p.name.endswith(ending) and p.is_file()), None)
 
 
-def _models(suite: Suite) -> list[Model]:
-    from passhat.records import ModelSystem
-
-    return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
-
-
 def _why_not_live(model: Model, directory: Path) -> str | None:
-    """Why a model cannot be asked here, in few words; None where it can."""
-    from passhat.records.providers import LOCAL
-    from passhat.runner.models.unreachable import why_unreachable
+    """Why a model cannot be called here, in a few words; None if it can."""
+    from passhat.records.providers import is_local
+    from passhat.runner.models.supply import why_unreachable
 
     reason = why_unreachable(model, directory)
-    if reason is None or model.name.startswith(f"{LOCAL}/"):
+    if reason is None or is_local(model.name):
         return reason
     return f"no key is set for {model.name}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from passhat.errors import ArgumentError, LostRun, StoreError
 
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.stopping import StoppingRule
     from passhat.history.run_board import RunBoard
     from passhat.journeys.run_events import OnRunEvent
+    from passhat.journeys.run_job import RunJob
     from passhat.journeys.run_store import RunStore
-    from passhat.records import Suite, Trials
+    from passhat.records import Trials
     from passhat.runner import RunResult
-    from passhat.runner.allocation import FixedRuns
     from passhat.runner.cassettes import CassetteSet
 
 Executor = Literal["local", "workers", "ray"]
@@ -28,32 +27,14 @@ OUTAGE_SECONDS = 120.0
 SECONDS_BETWEEN_TRIES = 1.0
 
 
-class DrivenJob(Protocol):
-    """A run that workers carry out: what is run, and where."""
-
-    @property
-    def suite(self) -> Suite: ...
-    @property
-    def plan(self) -> FixedRuns: ...
-    @property
-    def store(self) -> str | Path | None: ...
-    @property
-    def executor(self) -> Executor: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def retry_errors(self) -> bool: ...
-    def rule(self, baselines: Mapping[str, Trials] | None = None) -> StoppingRule | None: ...
-
-
 def refuse_cassettes(cassettes: CassetteSet | None) -> None:
-    """Cassettes are files of one machine."""
+    """Refuse to record or replay with workers: cassettes are files of one machine."""
     if cassettes is not None:
-        raise ArgumentError("--executor", "must be local where answers are recorded", "workers")
+        raise ArgumentError("executor", "must be local to record or replay cassettes", "workers")
 
 
 def lead(
-    job: DrivenJob,
+    job: RunJob,
     opened: RunStore,
     baselines: Mapping[str, Trials],
     on_event: OnRunEvent | None,
@@ -63,7 +44,7 @@ def lead(
     from passhat.runner.executors.driver import drive
 
     if opened.history is None or opened.run is None or job.store is None:
-        raise ArgumentError("--executor", "needs a --store that workers reach", job.executor)
+        raise ArgumentError("executor", "needs a `store` that workers can reach", job.executor)
     with ExitStack() as stack:
         check: Callable[[], None] | None = None
         if job.executor == "ray":

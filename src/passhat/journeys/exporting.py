@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from passhat.ingest.remote import file_system, is_url
 from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, shard_of, write_shard
@@ -49,21 +49,14 @@ def export_dataset(
     return [name for name in written if f"/{FOLDER}/" not in name]
 
 
-class _Target(Protocol):
-    """Where a dataset is written."""
-
-    def clear(self, inner: str) -> None:
-        """Remove what an earlier export wrote to a folder."""
-
-    def put(self, made: Path, name: str) -> str:
-        """Move a file there, and return what it is called."""
-
-
 class _LocalFolder:
+    """A folder of this machine that a dataset is written to."""
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def clear(self, inner: str) -> None:
+        """Remove what an earlier export wrote to a folder."""
         home = self._folder / inner
         for old in home.glob("part-*.parquet"):
             old.unlink()
@@ -72,6 +65,7 @@ class _LocalFolder:
                 empty.rmdir()
 
     def put(self, made: Path, name: str) -> str:
+        """Move a file there, and return what it is called."""
         target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(made, target)
@@ -79,6 +73,8 @@ class _LocalFolder:
 
 
 class _RemoteFolder:
+    """The same in an object store, by fsspec."""
+
     def __init__(self, files: Any, folder: str) -> None:
         self._files, self._folder = files, folder
 
@@ -94,7 +90,7 @@ class _RemoteFolder:
         return str(self._files.unstrip_protocol(target))
 
 
-def _target(folder: Path | str) -> _Target:
+def _target(folder: Path | str) -> _LocalFolder | _RemoteFolder:
     if not is_url(folder):
         return _LocalFolder(Path(folder))
     files, base = file_system(folder)

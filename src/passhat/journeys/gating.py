@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import SEED
 from passhat.errors import ArgumentError, InputError
-from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import (
     Results,
     ResultsLike,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.verdict import Verdicts
     from passhat.history import Run
-    from passhat.records import ErrorPolicy, Suite, Trials
+    from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
 
 MARGIN = 0.05
 """How much worse than a baseline the mean score may be, where nothing else is said."""
@@ -59,98 +59,103 @@ def gate_results(
     >>> gate_results(trials, "pass@1 >= 0.99").word
     'FAIL'
     """
-    from passhat.records import Trials
-
-    loaded = _loaded(suite)
-    gates = _gates(require, loaded, against, margin, terms)
-    if isinstance(results, Trials):
-        everybody: Trials = results
-        judged = None
-        held = _Baselines(results=None, against=against)
-    else:
-        read = _of_store(as_results(results))
-        held = _Baselines(results=read, against=against)
-        replayed = _replayed(read, held, loaded, gates)
-        if replayed is not None:
-            return replayed
-        everybody, judged = _read(read)
-    return _judge(everybody, only, gates, held, judged, loaded, bars, errors, seed)
-
-
-def _judge(
-    everybody: Trials,
-    only: Sequence[str],
-    gates: Sequence[Gate],
-    held: _Baselines,
-    judged: Run | None,
-    suite: Suite | None,
-    bars: Mapping[str, float] | float | None,
-    errors: ErrorPolicy,
-    seed: int,
-) -> Verdicts:
-    from passhat.analysis.gates.judge import judge
-
-    trials = choose_systems(everybody, only)
-    return judge(
-        trials,
-        gates,
-        bars=_bars(suite) if bars is None else bars,
-        baseline=_left_out(gates, everybody, trials)
-        | held.baselines(gates, everybody.systems, judged),
-        errors=errors,
-        seed=seed,
-        days=held.days(gates, everybody.systems, judged, errors),
+    judged = JudgedResults(results, against)
+    return judged.verdicts(
+        require, margin=margin, suite=suite, only=only, bars=bars, errors=errors, seed=seed, **terms
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Baselines:
-    """What results are held against: `against`, or files and runs that demands name."""
+class JudgedResults:
+    """Results to be judged and what they are held against, each of them read once.
 
-    results: Results | None
-    against: str | Path | Trials | None
+    Baselines are `against`, or files and runs that demands name.
+    """
 
-    def baselines(
-        self, gates: Sequence[Gate], systems: Sequence[str], judged: Run | None
-    ) -> dict[str, Trials]:
-        """The baseline of every demand that names none of these systems."""
-        if self.against is not None:
-            return {"": self.read(self.against, "against", judged)}
-        names = {getattr(gate.demand, "baseline", None) or "" for gate in gates} - {"", *systems}
-        if self.results is None:
-            return {}
-        # without a store, a name that is no file is left for the judge, who says what there is
-        return {
-            name: self.read(name, "no_worse_than", judged)
-            for name in sorted(names)
-            if is_there(name) or store_is_there(self.results.store)
-        }
+    def __init__(
+        self,
+        results: ResultsLike,
+        against: str | Path | Trials | None,
+        *,
+        transcripts: bool = False,
+    ) -> None:
+        from passhat.records import Trials
 
-    def days(
-        self, gates: Sequence[Gate], systems: Sequence[str], judged: Run | None, errors: ErrorPolicy
-    ) -> dict[str, Days]:
-        """How far runs lie apart, for every baseline that is a run of the history."""
-        own = self.results
-        if own is None:
-            return {}
-        if self.against is not None:
-            named = {"": str(self.against)} if isinstance(self.against, str | Path) else {}
-        else:
-            asked = {getattr(gate.demand, "baseline", None) or "" for gate in gates}
-            named = {name: name for name in asked - {"", *systems}}
-        return {
-            key: stored_days(replace(own, paths=(name,), names=()), name, judged, errors)
-            for key, name in named.items()
-            if not is_there(name) and store_is_there(own.store) and own.names_a_run(name)
-        }
+        self.against = against
+        self._given = results if isinstance(results, Trials) else None
+        self._results = None if isinstance(results, Trials) else _of_store(as_results(results))
+        self._transcripts = transcripts
+        self._baselines: dict[str, Trials] = {}
 
-    def read(self, given: str | Path | Trials, argument: str, judged: Run | None) -> Trials:
-        """Those of a file, or of a run other than the one that is judged."""
+    @cached_property
+    def read(self) -> tuple[Trials, Transcripts]:
+        """Every trial and, where transcripts are wanted, what was said in each."""
+        if self._given is not None:
+            return self._given, {}
+        assert self._results is not None, "results are trials, or are read"
+        if self._transcripts:
+            return self._results.with_transcripts()
+        return self._results.trials(), {}
+
+    @cached_property
+    def run(self) -> Run | None:
+        """The stored run that is judged."""
+        named = None if self._results is None else self._results.named_run()
+        return None if named is None else named.run
+
+    def verdicts(
+        self,
+        require: GateLike | Sequence[GateLike],
+        *,
+        margin: float,
+        suite: Suite | str | Path | None,
+        only: Sequence[str],
+        bars: Mapping[str, float] | float | None,
+        errors: ErrorPolicy,
+        seed: int,
+        **terms: Any,
+    ) -> Verdicts:
+        """The verdicts of all gates, by the arguments of `gate_results`."""
+        from passhat.analysis.gates.judge import judge
+
+        loaded = _loaded(suite)
+        gates = _gates(require, loaded, self.against, margin, terms)
+        if loaded is not None and (replayed := self._replayed(loaded, gates)) is not None:
+            return replayed
+        everybody = self.read[0]
+        trials = choose_systems(everybody, only)
+        return judge(
+            trials,
+            gates,
+            bars=loaded.bars or None if bars is None and loaded is not None else bars,
+            baseline=_left_out(gates, everybody, trials)
+            | self._named_baselines(gates, everybody.systems),
+            errors=errors,
+            seed=seed,
+            days=self._days(gates, everybody.systems, errors),
+        )
+
+    def baseline(self, given: str | Path | Trials, argument: str) -> Trials:
+        """The trials of a file, or of a run other than the one that is judged."""
         from passhat.records import Trials
 
         if isinstance(given, Trials):
             return given
-        name, own = str(given), self.results
+        name = str(given)
+        if name not in self._baselines:
+            self._baselines[name] = self._read_baseline(name, argument)
+        return self._baselines[name]
+
+    def days(self, given: str | Path | Trials, errors: ErrorPolicy) -> Days | None:
+        """How far runs lie apart, where the baseline is a run of the history."""
+        own, name = self._results, str(given)
+        if own is None or not isinstance(given, str | Path):
+            return None
+        if is_there(name) or not store_is_there(own.store) or not own.names_a_run(name):
+            return None
+        return stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
+
+    def _read_baseline(self, name: str, argument: str) -> Trials:
+        own = self._results
         reading = Results(paths=(name,)) if own is None else replace(own, paths=(name,), names=())
         if not reading.names_a_run(name):
             if own is not None and len(own.paths) == 1 and _same_file(own.paths[0], name):
@@ -159,8 +164,56 @@ class _Baselines:
         from passhat.history.references import look_up_baseline
 
         with open_store(reading.store) as history:
-            found = reading.noted(look_up_baseline(history, name, judged=judged))
+            found = reading.noted(look_up_baseline(history, name, judged=self.run))
             return history.trials(found.run)
+
+    def _named_baselines(self, gates: Sequence[Gate], systems: Sequence[str]) -> dict[str, Trials]:
+        """The baseline of every demand that names none of these systems."""
+        if self.against is not None:
+            return {"": self.baseline(self.against, "against")}
+        if self._results is None:
+            return {}
+        # without a store, a name that is no file is left for the judge, who says what there is
+        return {
+            name: self.baseline(name, "no_worse_than")
+            for name in sorted(_baselines_of(gates) - {*systems})
+            if is_there(name) or store_is_there(self._results.store)
+        }
+
+    def _days(
+        self, gates: Sequence[Gate], systems: Sequence[str], errors: ErrorPolicy
+    ) -> dict[str, Days]:
+        if self.against is not None:
+            named = {"": self.days(self.against, errors)}
+        else:
+            named = {name: self.days(name, errors) for name in _baselines_of(gates) - {*systems}}
+        return {name: days for name, days in named.items() if days is not None}
+
+    def _replayed(self, suite: Suite, gates: Sequence[Gate]) -> Verdicts | None:
+        """The verdicts of a stored run that its gates ended: from its journal, in its own order.
+
+        A journal has every round: what is judged without some of them is read again.
+        """
+        run, own = self.run, self._results
+        if run is None or own is None or own.drop_rounds or own.shares:
+            return None
+        from passhat.analysis.gates.stopping import StoppingRule, replay_run
+        from passhat.history import RunJournal
+
+        with open_store(own.store) as history:
+            journal = RunJournal(history, run)
+            tickets = journal.launched()
+            if not any(ticket.stamp for ticket in tickets):
+                return None
+            rule = StoppingRule(
+                suite.pairings,
+                gates,
+                until_settled=True,
+                quarantined=sorted(quarantined(suite)),
+                baselines=self._named_baselines(gates, suite.systems),
+                seed=suite.seed,
+            )
+            return replay_run(rule, tickets, journal.finished())
 
 
 def _of_store(results: Results) -> Results:
@@ -168,44 +221,6 @@ def _of_store(results: Results) -> Results:
     if len(results.paths) == 1 and is_store(results.paths[0]):
         return replace(results, paths=(results.run,), store=results.paths[0])
     return results
-
-
-def _read(results: Results) -> tuple[Trials, Run | None]:
-    """The trials, and which run they are."""
-    named = results.named_run()
-    if named is None:
-        return results.trials(), None
-    run = results.noted(named).run
-    with open_store(results.store) as history:
-        return history.trials(run), run
-
-
-def _replayed(
-    results: Results, held: _Baselines, suite: Suite | None, gates: Sequence[Gate]
-) -> Verdicts | None:
-    """The verdicts of a stored run that its gates ended: from its journal, in its own order."""
-    name = results.paths[0]
-    if suite is None or len(results.paths) != 1 or not results.names_a_run(name):
-        return None
-    from passhat.analysis.gates.stopping import StoppingRule, replay_run
-    from passhat.history import RunJournal
-    from passhat.history.references import look_up
-
-    with open_store(results.store) as history:
-        run = look_up(history, name).run
-        journal = RunJournal(history, run)
-        tickets = journal.launched()
-        if not any(ticket.stamp for ticket in tickets):
-            return None
-        rule = StoppingRule(
-            suite.pairings,
-            gates,
-            until_settled=True,
-            quarantined=sorted(quarantined(suite)),
-            baselines=held.baselines(gates, suite.systems, run),
-            seed=suite.seed,
-        )
-        return replay_run(rule, tickets, journal.finished())
 
 
 def _loaded(suite: Suite | str | Path | None) -> Suite | None:
@@ -252,23 +267,16 @@ def names_baseline(demand: GateLike) -> bool:
     return hasattr(parse_gate(demand).demand, "baseline")
 
 
-def read_baseline(results: ResultsLike, against: str | Path) -> Trials:
-    """What `gate_results` holds these results against: never the run that is judged itself."""
-    from passhat.records import Trials
-
-    if isinstance(results, Trials):
-        return _Baselines(results=None, against=against).read(against, "against", None)
-    read = _of_store(as_results(results))
-    judged = read.named_run()
-    held = _Baselines(results=read, against=against)
-    return held.read(against, "against", None if judged is None else judged.run)
-
-
 def baseline_name(against: str | Path | Trials) -> str:
     """What a demand calls the baseline: the name of the file or run, in one word."""
     if isinstance(against, str | Path):
         return "-".join(Path(against).name.split()) or "BASELINE"
     return "BASELINE"
+
+
+def _baselines_of(gates: Sequence[Gate]) -> set[str]:
+    """The names of the baselines that gates speak of."""
+    return {getattr(gate.demand, "baseline", None) or "" for gate in gates} - {""}
 
 
 def _with_terms(demand: GateLike, terms: Mapping[str, Any]) -> GateLike:
@@ -280,17 +288,10 @@ def _with_terms(demand: GateLike, terms: Mapping[str, Any]) -> GateLike:
     return {"require": demand, **terms}
 
 
-def _bars(suite: Suite | None) -> dict[str, float] | None:
-    if suite is None:
-        return None
-    return {task.name: task.bar for task in suite.tasks if task.bar is not None} or None
-
-
 def _left_out(gates: Sequence[Gate], everybody: Trials, trials: Trials) -> dict[str, Trials]:
     """Systems that `only` leaves out of judgement and that demands name as their baseline."""
-    names = {getattr(gate.demand, "baseline", None) for gate in gates}
     out = [name for name in everybody.systems if name not in trials.systems]
-    return {name: everybody.where(system=name) for name in out if name in names}
+    return {name: everybody.where(system=name) for name in out if name in _baselines_of(gates)}
 
 
 def _same_file(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import closest, plural
+from passhat.messages import one_of_rule, plural
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 LATEST = "latest"
 """The newest run of a history store."""
 
-BEGIN = "`passhat run` begins a history, and `passhat history add` keeps results in it"
-"""What to do where there is no run yet."""
-
 COUNTED_IN_STORE = 1_000_000
-"""Trials of a stored run from which on it is reduced to counts inside the database."""
+"""Stored runs with at least this many trials are reduced to counts inside the database."""
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -40,10 +37,10 @@ class Results:
 
     `paths` are files, folders, globs or `-`; a history store, of which `run` is read; or runs of
     `store` by key, tag, branch, commit or `latest`. `names` are what to call the agent of each
-    path. `drop_rounds` leaves these rounds of every task out, counted from 1. `shares` says how
-    much each tag, level or family of tasks stands for. `on_note`
-    hears what was left out, and which run was taken where a name fits several. `wording` turns
-    what sources say of arguments (`scorer`) into the words of who asks (--scorer).
+    path. `drop_rounds` are rounds to leave out of every task, counted from 1. `shares` says how
+    much each tag, level or family of tasks stands for. `on_note` is called with what was left out,
+    and with which run was taken if a name fits several. `wording` rewrites notes on arguments
+    (`scorer`) for the caller (--scorer).
     """
 
     paths: tuple[str, ...]
@@ -69,7 +66,7 @@ class Results:
         return [replace(tally, sources=self._worded(tally.sources)) for tally in chosen]
 
     def _counts(self) -> list[Tally] | None:
-        """The counts of one huge table or stored run; None where trials are to be read."""
+        """The counts of one huge table or stored run; None if trials are to be read."""
         from passhat.ingest import count_big
 
         # counts do not say which round a run was in, nor the tags of a task
@@ -90,19 +87,13 @@ class Results:
 
     def trials(self) -> Trials:
         """Every trial of all the paths."""
+        return self.with_transcripts(wanted=False)[0]
+
+    def with_transcripts(self, *, wanted: bool = True) -> tuple[Trials, Transcripts]:
+        """Every trial, and the transcripts if they are `wanted`."""
         from passhat.records import Trials
 
-        tables = [part.read(transcripts=False)[0] for part in self._parts()]
-        whole = tables[0]
-        if len(tables) > 1:
-            whole = Trials.concat(tables, duplicates=self.duplicates)
-        return self._chosen(whole)
-
-    def with_transcripts(self) -> tuple[Trials, Transcripts]:
-        """Every trial, with what was said in each."""
-        from passhat.records import Trials
-
-        found = [part.read(transcripts=True) for part in self._parts()]
+        found = [part.read(transcripts=wanted) for part in self._parts()]
         whole, said = found[0]
         if len(found) > 1:
             said = {key: text for _, texts in found for key, text in texts.items()}
@@ -112,7 +103,7 @@ class Results:
     def counts_with_failures(self) -> tuple[list[Tally], SomeFailures] | None:
         """Counts of one huge dataset or stored run, and what was said in some of its failures.
 
-        None where trials are few enough to be read, or a table has its transcripts in its rows.
+        None if the trials are few enough to be read, or a table has its transcripts in its rows.
         """
         from passhat.ingest.dataset_failures import SomeFailures, failures_of_dataset
 
@@ -166,7 +157,7 @@ class Results:
         )
 
     def _neither_file_nor_run(self, error: ReadError) -> InputError:
-        """What to say of a word that may be meant as a run; any other error stays as it is."""
+        """The error for a word that may have been meant as a run; else the error as it is."""
         name = self.paths[0]
         missing = not is_there(name) and not is_pattern(name) and name != "-"
         if len(self.paths) > 1 or not missing or not store_is_there(self.store):
@@ -188,13 +179,11 @@ class Results:
         return is_store(path) or self.names_a_run(path)
 
     def names_a_run(self, name: str) -> bool:
-        """Whether it is a run of the store: no file is called so, or a folder and a run are."""
+        """Whether it is a run of the store; a file of that name comes first, a folder does not."""
         if name == "-" or is_pattern(name) or (is_there(name) and not Path(name).is_dir()):
             return False
-        if not store_is_there(self.store):
-            if name == LATEST:
-                raise HistoryError(f"no run is kept here yet ({self.store}); {BEGIN}")
-            return False
+        if not store_is_there(self.store) and name != LATEST:
+            return False  # for LATEST, opening the store says that there is none
         from passhat.history.references import knows
 
         with open_store(self.store) as history:
@@ -220,7 +209,9 @@ class Results:
         return kept
 
     def _parts(self) -> Iterator[Results]:
-        """What can be read at one go: each stored run by itself, files of one name together."""
+        """What can be read together: files under one name; each stored run is read alone."""
+        if len(self.names) > 1:
+            self._names_by_path()  # refuses a wrong number of names
         several = len(self.names) > 1 or any(self.is_stored(path) for path in self.paths)
         yield from self.each() if several and len(self.paths) > 1 else [self]
 
@@ -241,9 +232,7 @@ class Results:
             trials = history.trials(self.noted(found).run)
             said = all_transcripts(history, found.run) if transcripts else {}
         if len(self.names) == 1 and len(trials.systems) == 1:
-            (old,), new = trials.systems, self.names[0]
-            said = {(new if s == old else s, t, n): text for (s, t, n), text in said.items()}
-            trials = renamed(trials, new)
+            return renamed(trials, self.names[0]), renamed_transcripts(said, self.names[0])
         return trials, said
 
     def named_run(self) -> NamedRun | None:
@@ -256,14 +245,14 @@ class Results:
             return look_up(history, self.paths[0])
 
     def more_runs(self) -> MoreRuns | None:
-        """How to add runs to these results; None where they are no run that `passhat run` made."""
+        """How to add runs to these results; None unless they are a run that `passhat run` made."""
         from passhat.journeys.run_store import more_runs
 
         named = self.named_run()
         return None if named is None else more_runs(named.run, self.paths[0], str(self.store))
 
     def noted(self, found: NamedRun) -> NamedRun:
-        """The run that was found, after saying why it was taken."""
+        """The run that was found, after a note on why it was taken."""
         if found.note and self.on_note is not None:
             self.on_note(found.note)
         return found
@@ -314,7 +303,7 @@ def subjects_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials | list[T
 
 
 def trials_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials:
-    """The same, one by one, however big the table is."""
+    """The same as single trials, however big the table is."""
     from passhat.records import Trials
 
     return choose_systems(given if isinstance(given, Trials) else as_results(given).trials(), only)
@@ -338,6 +327,11 @@ def renamed(trials: Trials, name: str) -> Trials:
     return replace(trials, system=Labels((name,), trials.system.codes))
 
 
+def renamed_transcripts(transcripts: Transcripts, name: str) -> Transcripts:
+    """The transcripts of one agent under another name."""
+    return {(name, task, trial): text for (_, task, trial), text in transcripts.items()}
+
+
 def is_store(path: str) -> bool:
     """Whether it is a history store: a SQLite file, or the address of a PostgreSQL database."""
     if path.startswith("postgres"):
@@ -359,15 +353,15 @@ def open_store(store: str | Path) -> History:
 
 
 def store_is_there(store: str | Path) -> bool:
-    """Whether there is such a store; of one on a server, it is known when it is opened."""
+    """Whether there is such a store; one on a server is checked when it is opened."""
     from passhat.history.database import is_postgres
 
     return is_postgres(store) or is_there(str(store))
 
 
 def is_there(word: str) -> bool:
-    """Whether a file or folder has that name; no file has one of thousands of letters."""
-    return bool(word) and os.path.exists(word)  # noqa: PTH110 # of a long word, Path raises
+    """Whether a file or folder has that name."""
+    return bool(word) and os.path.exists(word)  # noqa: PTH110 # Path raises for a long word
 
 
 def is_pattern(word: str) -> bool:
@@ -376,7 +370,6 @@ def is_pattern(word: str) -> bool:
 
 
 def _check_names(only: Sequence[str], systems: Sequence[str]) -> None:
-    if unknown := [name for name in only if name not in systems]:
-        near = closest(unknown[0], systems)
-        guess = f" (did you mean {near}?)" if near else ""
-        raise ArgumentError("only", f"must be one of {', '.join(systems)}{guess}", unknown[0])
+    for name in only:
+        if name not in systems:
+            raise ArgumentError("only", one_of_rule(name, systems), name)

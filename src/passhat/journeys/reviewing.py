@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import InputError
-from passhat.journeys.gating import (
-    MARGIN,
-    baseline_name,
-    gate_results,
-    names_baseline,
-    read_baseline,
-)
-from passhat.journeys.results import ResultsLike, as_results, choose_systems
+from passhat.journeys.gating import MARGIN, JudgedResults, baseline_name, names_baseline
+from passhat.journeys.results import ResultsLike, choose_systems
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.judge import GateLike
-    from passhat.analysis.gates.verdict import Verdicts
-    from passhat.records import Suite, Tally, Transcripts, Trials
-
+    from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
 
 FALSE_ALARMS = 0.001
 """How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
+
+
+class _Options(TypedDict):
+    """What a report and its comparisons have in common."""
+
+    confidence: float
+    errors: ErrorPolicy
+    seed: int
 
 
 def review_change(
@@ -38,11 +39,13 @@ def review_change(
     margin: float = MARGIN,
     suite: Suite | str | Path | None = None,
     only: Sequence[str] = (),
+    bars: Mapping[str, float] | float | None = None,
     ks: Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
+    gate_confidence: float | None = None,
+    errors: ErrorPolicy = "fail",
     seed: int = SEED,
     informational: bool = False,
-    judged: Verdicts | None = None,
     **terms: Any,
 ) -> ChangeReview:
     r"""What to tell the people who review a change.
@@ -50,7 +53,9 @@ def review_change(
     `against` is a baseline: results, or a run, tag or branch of the history. Where no demand speaks
     of a baseline, the change passes when it is shown to be at most `margin` worse than this one,
     and fails when it is shown to be worse at all, as a suite or in one task. An unchanged agent
-    fails one review in a thousand at most. `judged` are verdicts that were made already.
+    fails one review in a thousand at most. `confidence` is that of the report and its comparisons,
+    `gate_confidence` how sure the verdict on a demand in `require` must be; `terms` are the other
+    terms of `gate_results`.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\nb,1,0\nb,2,1\n")
@@ -59,25 +64,22 @@ def review_change(
     """
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.reports.measure import measure
-    from passhat.records import Trials
 
-    said: Transcripts = {}
-    if isinstance(results, Trials):
-        trials = results
-    else:
-        trials, said = as_results(results).read(transcripts=True)
-    trials = choose_systems(trials, only)
-    demanded = bool(require) or against is not None or suite is not None
-    if judged is None and demanded:
-        judged = gate_results(
-            results,
-            demands_under_review(require, against, margin, systems=len(trials.systems)),
-            against=against, suite=suite, only=only, seed=seed, **terms,
+    judged = JudgedResults(results, against, transcripts=True)
+    everybody, said = judged.read
+    trials = choose_systems(everybody, only)
+    verdicts = None
+    if require or against is not None or suite is not None:
+        verdicts = judged.verdicts(
+            _demands(require, against, margin, systems=len(trials.systems)),
+            margin=margin, suite=suite, only=only, bars=bars, errors=errors, seed=seed,
+            confidence=gate_confidence, **terms,
         )  # fmt: skip
+    options: _Options = {"confidence": confidence, "errors": errors, "seed": seed}
     return ChangeReview(
-        report=measure(trials, ks=ks, confidence=confidence, seed=seed),
-        verdicts=judged,
-        comparisons=_comparisons(results, trials, against, confidence, seed),
+        report=measure(trials, ks=ks, **options),
+        verdicts=verdicts,
+        comparisons={} if against is None else _comparisons(trials, judged, against, options),
         baseline=None if against is None else str(against),
         explanation=_explanation(trials, said, confidence, seed),
         informational=informational,
@@ -98,12 +100,12 @@ def review_demands(baseline: str, margin: float = MARGIN, *, systems: int = 1) -
     ]  # fmt: skip
 
 
-def demands_under_review(
+def _demands(
     require: GateLike | Sequence[GateLike],
     against: str | Path | None,
     margin: float,
     *,
-    systems: int = 1,
+    systems: int,
 ) -> list[Any]:
     """The demands, and where none speaks of the baseline those of `review_demands`."""
     several = isinstance(require, Sequence) and not isinstance(require, str)
@@ -114,29 +116,21 @@ def demands_under_review(
 
 
 def _comparisons(
-    results: ResultsLike, trials: Trials, against: str | Path | None, confidence: float, seed: int
+    trials: Trials, judged: JudgedResults, against: str | Path, options: _Options
 ) -> dict[str, Comparison]:
     """Each system against the one of its name; a single one against a single one of any name."""
-    if against is None:
-        return {}
-    old = read_baseline(results, against)
-    single = len(trials.systems) == len(old.systems) == 1
-    pairs = [(name, old.systems[0] if single else name) for name in trials.systems]
-    found = {
-        new: _compared(trials.tally(new), old.where(system=before).tally(), confidence, seed)
-        for new, before in pairs
-        if before in old.systems
-    }
-    return {name: one for name, one in found.items() if one is not None}
-
-
-def _compared(new: Tally, old: Tally, confidence: float, seed: int) -> Comparison | None:
     from passhat.analysis.comparing.comparison import compare
 
-    try:
-        return compare(new, old, confidence=confidence, seed=seed)
-    except InputError:  # no task in common: the gate says so
-        return None
+    old, days = judged.baseline(against, "against"), judged.days(against, options["errors"])
+    single = len(trials.systems) == len(old.systems) == 1
+    found = {}
+    for name in trials.systems:
+        before = old.systems[0] if single else name
+        if before in old.systems:
+            sides = trials.where(system=name), old.where(system=before)
+            with suppress(InputError):  # no task in common: the gate says so
+                found[name] = compare(*sides, days=days, **options)
+    return found
 
 
 def _explanation(

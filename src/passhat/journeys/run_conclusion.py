@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,14 @@ RAISED_BY = {
 }
 """The option that lets a run continue after each budget has ended it."""
 
-
 MOST_EXPLAINED = 500
 """Trials up to which a run looks for the cause of its failures: half a second of work."""
+
+MOST_TRIALS = 1_000
+"""Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
+
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+"""The address of an object in memory, which differs from trial to trial."""
 
 
 def conclude(
@@ -60,11 +65,11 @@ def conclude(
     report = _report(suite, trials)
     reasons = _trial_reasons(suite, result, opened)
     doubts = (*_perhaps_paid(result), *_judge_notes(suite, result, opened))
+    coverage = _coverage(result, coverage_threshold)
+    covered = () if coverage is None else (coverage.sentence,)
     opened.keep_notes(doubts)
     answer = RunAnswer(
-        report=replace(
-            report, notes=(*report.notes, *notes, *doubts, *_covered(result, coverage_threshold))
-        ),
+        report=replace(report, notes=(*report.notes, *notes, *doubts, *covered)),
         trials=trials,
         verdicts=verdicts,
         recoveries=_recoveries(suite, trials, confidence),
@@ -84,7 +89,7 @@ def conclude(
         store=opened.name or None,
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
-        coverage=_coverage(result, coverage_threshold),
+        coverage=coverage,
         cause=_cause(trials, result, opened),
         more_runs=opened.more_runs,
     )
@@ -101,7 +106,7 @@ def _recoveries(suite: Suite, trials: Trials, confidence: float) -> tuple[Recove
 
 
 def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
-    """The cause that stands out most, where runs of a task both passed and failed."""
+    """The most prominent cause of failures, if runs of a task both passed and failed."""
     outcomes: dict[tuple[str, str], set[int]] = {}
     for trial in result.trials:
         outcomes.setdefault((trial.system, trial.task), set()).add(int(trial.outcome))
@@ -112,11 +117,6 @@ def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
 
     causes = explain(trials, opened.transcripts(result.trials)).causes
     return causes[0].sentence if causes else None
-
-
-def _covered(result: RunResult, threshold: float | None) -> Iterator[str]:
-    if (coverage := _coverage(result, threshold)) is not None:
-        yield coverage.sentence
 
 
 def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None:
@@ -162,14 +162,14 @@ def _report(suite: Suite, trials: Trials) -> Report:
         trials,
         ks=suite.ks or None,
         confidence=suite.confidence or CONFIDENCE,
-        bars=_bars(suite, trials),
+        bars={task: bar for task, bar in suite.bars.items() if task in trials.tasks} or None,
         seed=suite.seed,
     )
     return replace(report, notes=(*report.notes, *_not_run(suite, trials)))
 
 
 def _not_run(suite: Suite, trials: Trials) -> list[str]:
-    """Tasks that a run which ended early never came to: its numbers are not about them."""
+    """A note on the tasks that a run did not get to before it ended early."""
     ran = set(trials.tasks)
     missing = [task.name for task in suite.tasks if task.name not in ran]
     return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
@@ -192,16 +192,6 @@ def _perhaps_paid(result: RunResult) -> Iterator[str]:
         )
 
 
-def _bars(suite: Suite, trials: Trials) -> Mapping[str, float] | None:
-    ran = set(trials.tasks)
-    bars = {t.name: t.bar for t in suite.tasks if t.bar is not None and t.name in ran}
-    return bars or None
-
-
-_MOST_TRIALS = 1_000
-"""Trials whose checks are read."""
-
-
 def _judge_notes(suite: Suite, result: RunResult, opened: RunStore) -> Iterator[str]:
     """What is known of the judge's reliability; nothing for a suite without a judge."""
     rubrics = [e for e in _expectations(suite) if e.matcher == "judge"]
@@ -213,9 +203,12 @@ def _judge_notes(suite: Suite, result: RunResult, opened: RunStore) -> Iterator[
             "`judge: {repeats: 3}` measures it"
         )
         return
-    judged = {task.name for task in suite.tasks if any(_is_judged(e) for e in task.expect)}
-    judged |= {task.name for task in suite.tasks if task.steps}
-    trials = tuple(trial for trial in result.trials if trial.task in judged)[:_MOST_TRIALS]
+    judged = {
+        task.name
+        for task in suite.tasks
+        if task.steps or any(one.matcher == "judge" for one in task.expect)
+    }
+    trials = tuple(trial for trial in result.trials if trial.task in judged)[:MOST_TRIALS]
     found = [
         check["disagreement"]
         for text in opened.transcripts(trials).values()
@@ -230,29 +223,16 @@ def _judge_notes(suite: Suite, result: RunResult, opened: RunStore) -> Iterator[
         )
 
 
-def _is_judged(expectation: Expectation) -> bool:
-    return expectation.matcher == "judge"
-
-
 def _expectations(suite: Suite) -> Iterator[Expectation]:
     for task in suite.tasks:
-        yield from task.expect
-        for step in task.steps:
-            yield from step.expect
-
-
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
-"""The address of an object in memory, which differs from trial to trial."""
-
-MOST_TRIALS = 1_000
-"""Trials whose transcripts are read: enough to see what goes wrong, however long the run."""
+        yield from task.expectations()
 
 
 def _trial_reasons(suite: Suite, result: RunResult, store: RunStore) -> Reasons:
     """Why each trial did not pass, for the first `MOST_TRIALS` of them."""
     from passhat.records import Outcome
 
-    stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
+    stopped = _not_passed(result)
     said = store.transcripts(tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED))
     tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
     return {
@@ -283,8 +263,13 @@ def _count_unread(result: RunResult) -> int:
     """How many failed trials there are beyond those whose transcripts are read."""
     from passhat.records import Outcome
 
-    stopped = [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
-    return sum(trial.outcome is Outcome.FAILED for trial in stopped[MOST_TRIALS:])
+    return sum(trial.outcome is Outcome.FAILED for trial in _not_passed(result)[MOST_TRIALS:])
+
+
+def _not_passed(result: RunResult) -> list[Trial]:
+    from passhat.records import Outcome
+
+    return [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
 
 
 def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator[str]:
@@ -311,7 +296,7 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
 
 
 def _ending(kept: dict[str, Any]) -> str:
-    """How an attempt ended where no expectation says it."""
+    """How an attempt ended that met every expectation but did not pass."""
     if kept.get("exit_code"):
         from passhat.runner.processes import exit_sentence
 

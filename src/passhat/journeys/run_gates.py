@@ -135,7 +135,7 @@ def verdicts_on(
     return judge(
         trials.take(np.isin(trials.system.codes, gated)),
         gates,
-        bars={task.name: task.bar for task in suite.tasks if task.bar is not None} or None,
+        bars=suite.bars or None,
         baseline=baselines or None,
         planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
         quarantined=sorted(quarantined(suite)),

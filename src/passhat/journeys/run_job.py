@@ -118,7 +118,7 @@ def conduct(
     handle_signals: bool = True,
 ) -> RunAnswer:
     """Run what is missing, and answer."""
-    from passhat.runner.models.unreachable import refuse_unreachable
+    from passhat.runner.models.supply import refuse_unreachable
 
     source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
     if source.asks_always:

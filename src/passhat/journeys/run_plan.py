@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat.journeys.answer_source import choose_source
 from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare
-from passhat.journeys.run_request import RunRequest
+from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
 from passhat.suite import refuse_unknown_models
 
@@ -28,7 +28,7 @@ TOKENS_OF_A_SHORT_ANSWER = 20
 
 
 class CostRange(TypedDict):
-    """The range of the bill in dollars, and what it rests on; `high` is null where unknown."""
+    """The range of the cost in dollars, and what it rests on; `high` is null if unknown."""
 
     low: float
     high: float | None
@@ -54,11 +54,14 @@ class RunPlan(TypedDict):
 
 
 def plan_run(
-    suite: Suite | str | Path | None = None, *, store: str | Path | None = None, **request: Any
+    suite: Suite | str | Path | None = None,
+    *,
+    store: str | Path | None = None,
+    **terms: Unpack[RunTerms],
 ) -> RunPlan:
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     path, loaded = load(suite)
-    return plan_of(prepare(loaded, RunRequest(suite=path, **request), store=store))
+    return plan_of(prepare(loaded, RunRequest.of(path, terms, None), store=store))
 
 
 def plan_lines(plan: RunPlan) -> Iterator[str]:
@@ -79,7 +82,7 @@ def plan_of(job: RunJob) -> RunPlan:
     if source.asks_always:
         refuse_unknown_models(suite)
     rule = job.rule()
-    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "nobody is asked")
+    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "no model is called")
     if rule is not None and high is not None:
         # The most it may ask for, at the mean price of a trial; the least is one trial.
         low, high = low / suite.trials, high * rule.planned / suite.trials
@@ -92,8 +95,8 @@ def plan_of(job: RunJob) -> RunPlan:
         "trials": suite.trials if rule is None else rule.planned,
         "sequential": rule is not None,
         "concurrency": suite.concurrency,
-        "models": sorted({model.name for model in _models(suite)}),
-        "servers": {name: _server(suite.servers[name], redactor) for name in _server_names(suite)},
+        "models": sorted({system.model.name for system in suite.model_systems}),
+        "servers": {one.name: _server(one, redactor) for one in suite.used_servers},
         "gates": [gate.require for gate in job.gates],
         "budget": {
             name: value
@@ -120,19 +123,6 @@ def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
         yield "cost", [f"${cost['low']:,.2f} to ${cost['high']:,.2f} ({cost['how']})"]
 
 
-def _models(suite: Suite) -> list[Model]:
-    from passhat.records import ModelSystem
-
-    return [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
-
-
-def _server_names(suite: Suite) -> list[str]:
-    from passhat.records import ModelSystem
-
-    systems = [p.system for p in suite.pairings if isinstance(p.system, ModelSystem)]
-    return list(dict.fromkeys(name for system in systems for name in system.servers))
-
-
 def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
@@ -142,7 +132,7 @@ def _server(server: Server, redactor: Redactor) -> str:
 
 
 def _cost(job: RunJob) -> tuple[float, float | None, str]:
-    """The range of the bill: by earlier runs where there are any, else by rules of thumb."""
+    """The range of the cost: from earlier runs if there are any, else by rules of thumb."""
     low, high, why = _by_experience(job) or _by_rule_of_thumb(job.suite)
     limit = job.suite.budget.max_cost
     if limit is not None and high is not None and high > limit:
@@ -167,7 +157,7 @@ def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
     found = expected_cost(past, planned)
     if not isinstance(found, Estimate) or found.interval is None:
         return None
-    return found.interval.low, found.interval.high, f"as {found.runs} earlier trials were paid"
+    return found.interval.low, found.interval.high, f"from the cost of {found.runs} earlier trials"
 
 
 def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
@@ -182,7 +172,7 @@ def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
             return 0.0, None, f"no price is known for {pairing.system.model.name}"
         low += pairing.runs * least
         high += pairing.runs * most
-    return low, high, "from one short turn a trial to all turns in full length"
+    return low, high, "from one short turn a trial to every turn at full length"
 
 
 def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, float | None]:
@@ -204,11 +194,11 @@ def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, fl
 
 def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:
     from passhat.records import SCRIPTED
-    from passhat.records.providers import LOCAL, PROVIDERS
+    from passhat.records.providers import PROVIDERS, is_local
     from passhat.runner.models.catalog import provider_of
     from passhat.runner.models.prices import pricing
 
-    free = model.name == SCRIPTED or model.name.startswith(f"{LOCAL}/")
+    free = model.name == SCRIPTED or is_local(model.name)
     if free and model.prices is None:
         return lambda usage: 0.0
     provider = provider_of(model)

@@ -6,25 +6,51 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import closest
+from passhat.messages import one_of_rule
 from passhat.suite.fault_variants import vary
 
 if TYPE_CHECKING:
     from passhat.records import Budget, Pairing, Suite
 
-FREE = frozenset({"concurrency", "max_cost", "max_tokens", "max_minutes", "max_calls"})
-"""Options that a resumed run may be given anew: how fast and how far it goes, not what is run."""
+
+class RunLimits(TypedDict, total=False):
+    """How fast and how far a run goes; None leaves it to the suite."""
+
+    concurrency: int | None
+    max_cost: float | None
+    max_tokens: int | None
+    max_minutes: float | None
+    max_calls: int | None
+
+
+class RunTerms(RunLimits, total=False):
+    """What to run and what to demand; None and empty leave it to the suite."""
+
+    only: Sequence[str]
+    tasks: Sequence[str]
+    tags: Sequence[str]
+    runs: int | None
+    seed: int | None
+    require: Sequence[str]
+    until_settled: bool
+    coverage_threshold: float | None
+    cassette: str | None
+    servers: str | None
+    allow_drift: bool
+    compress: bool
+    faults: str | None
+    shard: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """One request to run a suite; None and empty leave it to the suite.
+    """One request to run a suite; the suite decides what is None or empty.
 
-    `interface` is what the caller wants to find again on resuming, such as the files it writes.
+    `interface` is what the caller needs again on resuming, such as the files it writes.
     """
 
     suite: str = ""
@@ -51,9 +77,18 @@ class RunRequest:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What two starts of the same run have in common, as JSON has it."""
-        left_out = FREE | set(self.interface)
+        """What two starts of the same run have in common, as JSON values."""
+        left_out = {*RunLimits.__annotations__, *self.interface}
         return {name: value for name, value in self.to_json().items() if name not in left_out}
+
+    @classmethod
+    def of(cls, suite: str, terms: RunTerms, interface: Mapping[str, Any] | None) -> RunRequest:
+        """A request from the arguments of `run_suite`; a lone text counts as a list of one."""
+        given: dict[str, Any] = {**terms}
+        for name in ("only", "tasks", "tags", "require"):
+            value = given.get(name, ())
+            given[name] = (value,) if isinstance(value, str) else tuple(value)
+        return cls(suite=suite, interface=interface or {}, **given)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads again."""
@@ -72,7 +107,7 @@ class RunRequest:
         return cls(**own, interface={n: v for n, v in values.items() if n not in known})
 
     def changed(self, **given: Any) -> RunRequest:
-        """The same request with what is given in the place of its own."""
+        """The same request with other values where they are given."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -147,12 +182,11 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
     if _matches(names, [pattern]):
         return
     known = list(dict.fromkeys(names))
-    near = closest(pattern, known)
-    rule = f"must be one of {', '.join(known)}" if known else "has nothing to choose from"
-    raise ArgumentError(argument, rule + (f" (did you mean {near}?)" if near else ""), pattern)
+    rule = one_of_rule(pattern, known) if known else "has nothing to choose from"
+    raise ArgumentError(argument, rule, pattern)
 
 
 def _budget(budget: Budget, request: RunRequest) -> Budget:
-    limits = ("max_cost", "max_tokens", "max_minutes", "max_calls")
-    given = {name: getattr(request, name) for name in limits}
-    return replace(budget, **{name: value for name, value in given.items() if value is not None})
+    names = [one.name for one in fields(budget)]
+    given = {name: getattr(request, name) for name in names if getattr(request, name) is not None}
+    return replace(budget, **given)

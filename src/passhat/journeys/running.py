@@ -8,12 +8,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.executors import Executor
 from passhat.journeys.run_job import RunJob, conduct, prepare
-from passhat.journeys.run_request import RunRequest, apply_request
+from passhat.journeys.run_request import RunLimits, RunRequest, RunTerms, apply_request
 from passhat.journeys.run_store import run_to_resume
 from passhat.suite import find_suite, load_suite
 
@@ -26,25 +26,6 @@ if TYPE_CHECKING:
 def run_suite(
     suite: Suite | str | Path | None = None,
     *,
-    only: Sequence[str] = (),
-    tasks: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    runs: int | None = None,
-    seed: int | None = None,
-    require: Sequence[str] = (),
-    until_settled: bool = False,
-    coverage_threshold: float | None = None,
-    max_cost: float | None = None,
-    max_tokens: int | None = None,
-    max_minutes: float | None = None,
-    max_calls: int | None = None,
-    concurrency: int | None = None,
-    cassette: str | None = None,
-    servers: str | None = None,
-    allow_drift: bool = False,
-    compress: bool = False,
-    faults: str | None = None,
-    shard: str | None = None,
     store: str | Path | None = None,
     executor: Executor = "local",
     workers: int = 2,
@@ -53,19 +34,27 @@ def run_suite(
     on_event: OnRunEvent | None = None,
     handle_signals: bool = True,
     interface: Mapping[str, Any] | None = None,
+    **terms: Unpack[RunTerms],
 ) -> RunAnswer:
     """Run a suite and answer when it is over: its trials, report and verdicts.
 
-    `suite` is a Suite, the path of a suite file, or None for the suite file in this folder.
-    `only`, `tasks` and `tags` choose what is run; `require` adds gates to the suite's own, and
-    with `until_settled` the run ends as soon as every gate has its verdict. `coverage_threshold` is
-    the least share of the servers' tools that must be called. `cassette` is
-    "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or "none" (live);
-    None leaves it to the suite. With a `store` every trial is kept as soon as it ends, `resume`
-    continues the newest run of the same request, and an interrupted run raises RunInterrupted.
-    With the `executor` "workers" the trials are run by `passhat worker` processes that share a
-    PostgreSQL store; "ray" starts `workers` of them on a Ray cluster. `shard` "3/10" runs the
-    third tenth of a fixed plan, with no gates: `merge_shards` puts the parts together.
+    `suite` is a Suite, the path of a suite file, or None for the suite file in this folder. Terms:
+
+    - `only`, `tasks` and `tags` choose what is run, `runs` how often, from which `seed`; `shard`
+      "3/10" runs the third tenth, without gates: `merge_shards` puts the parts together.
+    - `require` adds gates to the suite's own; with `until_settled` the run ends as soon as every
+      gate has its verdict. `coverage_threshold` is the least share of the servers' tools that must
+      be called. `faults` is "both" or "only".
+    - `max_cost`, `max_tokens`, `max_calls` and `max_minutes` end the run; `concurrency` trials
+      run at a time.
+    - `cassette` is "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or
+      "none" (live); `servers` is "live" or "recorded", `allow_drift` replays although the suite has
+      changed, `compress` writes cassettes with zstd.
+
+    With a `store` every trial is stored as soon as it ends, `resume` continues the newest run of
+    the same request, and an interrupted run raises RunInterrupted. With the `executor` "workers"
+    the trials are run by `passhat worker` processes that share a PostgreSQL store; "ray" starts
+    `workers` of them on a Ray cluster.
 
     >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
     >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
@@ -75,33 +64,9 @@ def run_suite(
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
     path, loaded = load(suite)
-    request = RunRequest(
-        suite=path,
-        only=tuple(only),
-        tasks=tuple(tasks),
-        tags=tuple(tags),
-        runs=runs,
-        seed=seed,
-        require=(require,) if isinstance(require, str) else tuple(require),
-        until_settled=until_settled,
-        coverage_threshold=coverage_threshold,
-        max_cost=max_cost,
-        max_tokens=max_tokens,
-        max_minutes=max_minutes,
-        max_calls=max_calls,
-        concurrency=concurrency,
-        cassette=cassette,
-        servers=servers,
-        allow_drift=allow_drift,
-        compress=compress,
-        faults=faults,
-        shard=shard,
-        interface=interface or {},
-    )
+    job = prepare(loaded, RunRequest.of(path, terms, interface), store=store, resume=resume)
     return conduct(
-        replace(
-            prepare(loaded, request, store=store, resume=resume), executor=executor, workers=workers
-        ),
+        replace(job, executor=executor, workers=workers),
         transcripts=transcripts,
         on_event=on_event,
         handle_signals=handle_signals,
@@ -117,36 +82,25 @@ def resume_run(
     retry_errors: bool = False,
     changed: bool = False,
     runs: int | None = None,
-    max_cost: float | None = None,
-    max_tokens: int | None = None,
-    max_minutes: float | None = None,
-    max_calls: int | None = None,
-    concurrency: int | None = None,
     transcripts: bool = False,
     on_event: OnRunEvent | None = None,
     handle_signals: bool = True,
     interface: Mapping[str, Any] | None = None,
+    **limits: Unpack[RunLimits],
 ) -> RunAnswer:
     """Continue a stored run: the one that is named, else the newest unfinished one.
 
-    Finished trials are not run again, and no answered model call is paid for again. With
+    Finished trials are not run again, and no model call that was answered is paid for again. With
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
-    suite file is not the one it was started with. `runs` brings every task to so many runs, also
-    those of a finished run.
+    suite file is not the one it was started with. `runs` is how often to run every task in all;
+    this adds to a finished run too. `limits` are new values of `max_cost`, `max_tokens`,
+    `max_calls`, `max_minutes` and `concurrency`.
     """
     found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
     kept = RunRequest.from_json(found.options)
-    request = kept.changed(
-        runs=runs,
-        max_cost=max_cost,
-        max_tokens=max_tokens,
-        max_minutes=max_minutes,
-        max_calls=max_calls,
-        concurrency=concurrency,
-        interface={**kept.interface, **(interface or {})},
-    )
+    request = kept.changed(runs=runs, interface={**kept.interface, **(interface or {})}, **limits)
     loaded = load_suite(request.suite, models_asked=False)
     suite = apply_request(loaded, request)
     if not changed and found.suite_hash != suite.digest:
@@ -170,7 +124,7 @@ def resume_run(
 
 
 def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
-    """More runs can be added to a plan; runs that were done cannot be taken out of it."""
+    """Refuse fewer runs than planned: runs can be added, but not taken out."""
     if kept.shard is not None:
         raise HistoryError(
             f"this run is shard {kept.shard} of a plan: start the plan again with more runs"

@@ -46,7 +46,7 @@ class Resources:
     gpus: float = 0.0
 
     def times(self, trials: int) -> Resources:
-        """What so many trials take at the same time."""
+        """What this many trials take at the same time."""
         return Resources(
             cpus=None if self.cpus is None else self.cpus * trials,
             memory=None if self.memory is None else self.memory * trials,

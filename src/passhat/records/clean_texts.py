@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -35,7 +35,7 @@ class CleanTexts(Mapping[TranscriptKey, str]):
         if not shapes_near(text):
             self._searched.add(key)
             return text
-        return msgspec.json.encode(_cleaned(msgspec.json.decode(text))).decode()
+        return clean_strings(text, clean_text)
 
     def __iter__(self) -> Iterator[TranscriptKey]:
         return iter(self._texts)
@@ -69,10 +69,14 @@ def clean_errors(errors: Iterable[str | None]) -> list[str | None]:
     return [cleaned[error] if isinstance(error, str) else error for error in errors]
 
 
-def _cleaned(value: Any) -> Any:
-    """Each string of a JSON value by itself: an escape would hide where a key begins."""
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(key): _cleaned(inner) for key, inner in value.items()}
-    return list(map(_cleaned, value)) if isinstance(value, list) else value
+def clean_strings(text: str, clean: Callable[[str], str]) -> str:
+    """JSON text in which each string was cleaned by itself: escapes hide where a key begins."""
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, str):
+            return clean(value)
+        if isinstance(value, dict):
+            return {clean(key): cleaned(inner) for key, inner in value.items()}
+        return list(map(cleaned, value)) if isinstance(value, list) else value
+
+    return msgspec.json.encode(cleaned(msgspec.json.decode(text))).decode()

@@ -52,7 +52,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "tags": ("tags", "tag", "service", "category", "domain", "suite"),
     "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
 }
-"""The names of a column in the wild, the surest first."""
+"""The names that columns have in practice, the surest first."""
 
 TRANSCRIPTS = (
     *("transcript", "messages", "conversation", "trajectory", "traj", "dialogue", "dialog"),
@@ -62,7 +62,7 @@ TRANSCRIPTS = (
 
 
 _LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
-"""What a table can do without."""
+"""What a table need not have."""
 
 MOST_KEPT = 200
 """Tables with more columns than this are rare, and their columns are found anew each time."""
@@ -141,7 +141,7 @@ class ColumnMap:
             return re.compile(self.family)
         except re.error as error:
             rule = f"must be a column, or a pattern with one group ({error})"
-            raise ArgumentError("--family", rule, self.family) from None
+            raise ArgumentError("family", rule, self.family) from None
 
     def left_out(self) -> frozenset[str]:
         """What the user does not want, whatever the columns are called."""
@@ -152,7 +152,7 @@ USUAL = ColumnMap()
 """Nothing but the usual names."""
 
 
-# Asked for several times in each of thousands of small files.
+# Needed several times for each of thousands of small files.
 @lru_cache(maxsize=64)
 def _chosen(mapping: ColumnMap) -> dict[str, str]:
     return {

@@ -48,7 +48,7 @@ def names(name: str, values: Sequence[Any]) -> Labels:
     """Texts, none missing."""
     try:
         distinct: Iterable[Any] = dict.fromkeys(values)
-    except TypeError:  # lists, which have a text all the same
+    except TypeError:  # lists, which have a text too
         distinct = values
     for value in distinct:
         if value is None or value != value or value == "":

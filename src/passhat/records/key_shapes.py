@@ -8,7 +8,7 @@ from functools import lru_cache
 from passhat.fast_dataclass import dataclass
 
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
-"""Where a key may begin: at a word, or behind the \\n of a text that was escaped."""
+"""Where a key may begin: at a word, or after the \\n of an escaped text."""
 
 MARK = "[redacted]"
 """What replaces a key."""
@@ -23,7 +23,7 @@ class KeyShape:
     """One kind of key. A text without any of `needles` has none of them.
 
     The needles are looked for first: searching forty patterns in every transcript would cost more
-    than running a trial. `certain` shapes are keys wherever they stand, also in a suite file.
+    than running a trial. `certain` shapes are keys wherever they occur, also in a suite file.
     """
 
     name: str
@@ -130,7 +130,7 @@ SHAPES: tuple[KeyShape, ...] = (
         certain=False,
     ),
 )
-"""Looked for in this order: a more telling name stands before a wider pattern."""
+"""Looked for in this order: a specific shape comes before a wider one that matches it too."""
 
 
 _NEEDLES = tuple(sorted({needle for shape in SHAPES for needle in shape.needles}, key=len))
@@ -142,7 +142,7 @@ _SHORTEST_NEEDLES = tuple(
 )
 
 
-# Answers about texts of at most so many characters are kept: every run of a task asks the same.
+# Results for texts up to this length are cached: every run of a task has the same prompt.
 _SHORT, _KEPT = 4_096, 1_024
 
 
@@ -164,8 +164,8 @@ def _shapes_in(text: str) -> tuple[KeyShape, ...]:
 
 
 _NEAR_A_CUT = 300
-"""So many characters before and behind a cut are searched for a key that it would split. What
-begins earlier is longer than any shape asks for, and is found in what is kept."""
+"""Characters before and after a cut that are searched for a key that it would split. A key that
+begins earlier is longer than any shape requires, and is found in what is kept."""
 
 
 def beginning(text: str, limit: int) -> str:
@@ -188,7 +188,7 @@ def beginning(text: str, limit: int) -> str:
 
 
 def has_certain_shape(text: str) -> bool:
-    """Whether a text holds what is a key wherever it stands.
+    """Whether a text holds what is surely a key.
 
     >>> has_certain_shape("use ghp_0123456789abcdefghij01"), has_certain_shape("use my key")
     (True, False)

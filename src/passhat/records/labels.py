@@ -17,7 +17,7 @@ NO_CODE = -1
 
 @short_dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """A column of repeated texts: distinct `names`, and for each row the index of its own.
+    """A column of repeated texts: distinct `names`, and for each row the index of its name.
 
     >>> Labels.of(["b", "a", "b", None]).codes.tolist()
     [0, 1, 0, -1]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from passhat.fast_dataclass import dataclass
 from passhat.records.trial import Trial
 
-CallKey = tuple[str, str, int, int]
-"""Which call of a run: its system, its task, its trial, and the step in that trial."""
+TrialKey = tuple[str, str, int]
+"""Which trial of a run: its system, its task, and its number."""
+
+
+class CallKey(NamedTuple):
+    """Which call of a run: its system, its task, its trial, and the step in that trial."""
+
+    system: str = ""
+    task: str = ""
+    trial: int = 0
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +34,11 @@ class Ticket:
     task: str
     trial: int
     stamp: str | None = None
+
+    @property
+    def key(self) -> TrialKey:
+        """The trial that is to be run."""
+        return self.system, self.task, self.trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +68,7 @@ class CallIntent:
     the wire: perhaps it was paid, and cost at most `most`.
     """
 
-    system: str
-    task: str
-    trial: int
-    step: int
+    call: CallKey
     request: str
     most: Amount = Amount()
 
@@ -65,10 +77,7 @@ class CallIntent:
 class Refused:
     """A call that costs nothing: it brought an error instead of an answer, or was never sent."""
 
-    system: str
-    task: str
-    trial: int
-    step: int
+    call: CallKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +87,7 @@ class LostAnswer:
     Its intent stays open, because the call is made again.
     """
 
-    system: str
-    task: str
-    trial: int
-    step: int
+    call: CallKey
     most: Amount = Amount()
 
 
@@ -89,10 +95,7 @@ class LostAnswer:
 class AcceptedCall:
     """A call that the provider works on in the background, and the name of its answer there."""
 
-    system: str
-    task: str
-    trial: int
-    step: int
+    call: CallKey
     remote: str
 
 
@@ -100,15 +103,12 @@ class AcceptedCall:
 class Answer:
     """One paid-for exchange of a trial: of a model, a tool, or a whole agent.
 
-    `step` counts the exchanges of a trial from 0; `request` is the hash of what was asked;
-    `reply` is the JSON of what came back; `spent` what it cost. `found` is set if the call was
+    The steps of `call` count the exchanges of a trial from 0. `request` is the hash of what was
+    asked, `reply` the JSON of what came back, `spent` what it cost. `found` is set if the call was
     lost in a crash and the provider still had its answer.
     """
 
-    system: str
-    task: str
-    trial: int
-    step: int
+    call: CallKey
     request: str
     reply: bytes
     spent: Amount = Amount(cost=0.0)
@@ -124,26 +124,49 @@ class Finished:
     transcript: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A ticket that a worker has claimed, and what earlier workers left for it.
+
+    `cut_short` says that one had it before and did not finish; `remotes` are the provider's names
+    for answers to the calls that it lost, by step.
+    """
+
+    ticket: Ticket
+    answers: Mapping[int, Answer]
+    remotes: Mapping[int, str]
+    cut_short: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardState:
+    """How many tickets are ready and under way, and how many trials living workers run at once.
+
+    `stopped` says why nothing new starts, where something prevents it.
+    """
+
+    ready: int
+    leased: int
+    workers: int
+    hands: int
+    stopped: str | None
+
+
 Entry = Ticket | CallIntent | Refused | LostAnswer | AcceptedCall | Answer | Finished
 """One line of the ledger. A Ticket means that its trial was launched."""
 
 
 CallEntry = CallIntent | Refused | LostAnswer | AcceptedCall | Answer
-"""What is said of one call."""
-
-
-def call_key(entry: CallEntry) -> CallKey:
-    """Which call an entry is about."""
-    return entry.system, entry.task, entry.trial, entry.step
+"""An entry about one call."""
 
 
 def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
-    """What is said of calls, in parts that have at most one entry for each call.
+    """The entries about calls, in parts that have at most one entry for each call.
 
     A statement of SQL changes a row once; an intent and its withdrawal need two statements.
 
-    >>> asked = CallIntent(system="a", task="t", trial=0, step=0, request="x")
-    >>> refused = Refused(system="a", task="t", trial=0, step=0)
+    >>> asked = CallIntent(call=CallKey("a", "t"), request="x")
+    >>> refused = Refused(call=CallKey("a", "t"))
     >>> [len(part) for part in one_entry_a_call([asked, refused, asked])]
     [1, 1, 1]
     """
@@ -152,12 +175,11 @@ def one_entry_a_call(entries: Sequence[Entry]) -> list[list[CallEntry]]:
     for entry in entries:
         if isinstance(entry, Ticket | Finished):
             continue
-        key = call_key(entry)
-        if not parts or key in seen:
+        if not parts or entry.call in seen:
             parts.append([])
             seen = set()
         parts[-1].append(entry)
-        seen.add(key)
+        seen.add(entry.call)
     return parts
 
 

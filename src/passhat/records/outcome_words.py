@@ -80,7 +80,7 @@ class ColumnCondition:
 
 
 def parse_pass_if(text: str) -> tuple[ColumnCondition, ...]:
-    """The comparisons of `--pass-if`, all of which must hold; nothing in it is executed.
+    """The comparisons of `pass_if`, all of which must hold; nothing in it is executed.
 
     >>> parse_pass_if("score>=0.8 and status==done")[1]
     ColumnCondition(column='status', symbol='==', value='done')
@@ -151,6 +151,16 @@ def number(cell: object) -> float:
         with contextlib.suppress(ValueError, OverflowError):  # hundreds of digits overflow
             return float(cell)
     raise ValueError(f"{short_value(cell)} is not a number")
+
+
+def score_of(cell: object) -> float:
+    """A cell as a score: one of Inspect's letters, else as `number` reads it.
+
+    >>> score_of("P"), score_of("0.7")
+    (0.5, 0.7)
+    """
+    grade = LETTER_GRADES.get(cell.strip().lower()) if isinstance(cell, str) else None
+    return number(cell) if grade is None else grade
 
 
 def seen(cells: Iterable[object], most: int = 8) -> str:

@@ -26,7 +26,7 @@ _NOT_AGENTS = r"embed|whisper|tts|audio|realtime|moderation|image|imagen|dall|ve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Where a family of models lives: its address, the variables people set, its price list.
+    """Where a family of models is served: its address, the variables people set, its price list.
 
     `places` are the parts of `base_url` in braces, each with the variables it is read from;
     `renamed` has the parameters that the provider calls something else.
@@ -181,6 +181,11 @@ def find_provider(
     return None
 
 
+def is_local(name: str) -> bool:
+    """Whether a model of this name runs on this machine, in a process of ours."""
+    return name.startswith(f"{LOCAL}/")
+
+
 def is_model_name(name: str, *, base_url: str | None, variables: Mapping[str, str]) -> bool:
     """Whether a model can have this name: at a provider, as a script, or on this machine.
 
@@ -189,9 +194,8 @@ def is_model_name(name: str, *, base_url: str | None, variables: Mapping[str, st
     """
     if name == SCRIPTED:
         return True
-    prefix, slash, rest = name.partition("/")
-    if slash and prefix == LOCAL:
-        return rest == SMOLLM2 or rest.endswith(".gguf")
+    if is_local(name):
+        return name == f"{LOCAL}/{SMOLLM2}" or name.endswith(".gguf")
     return find_provider(name, base_url=base_url, variables=variables) is not None
 
 

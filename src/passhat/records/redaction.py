@@ -6,23 +6,14 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
 from passhat.fast_dataclass import dataclass
-from passhat.records.key_shapes import MARK, shapes_near
+from passhat.records.clean_texts import clean_strings, clean_text
+from passhat.records.key_shapes import shapes_near
 from passhat.records.secret import Secret
-from passhat.records.suite import Suite
-from passhat.records.system import (
-    CommandSystem,
-    HttpServer,
-    HttpSystem,
-    Model,
-    ModelSystem,
-    StdioServer,
-)
+from passhat.records.suite import Judge, Suite
+from passhat.records.system import ModelSystem
 
 NAMED = "[redacted:"
 """The beginning of the mark for a value that is known by the name of its variable."""
@@ -81,7 +72,7 @@ class Redactor:
     def clean_reply(self, text: str) -> str:
         """JSON text from a model or tool, without secrets.
 
-        A model that writes a mark itself must not be handed the value for it by `restore`.
+        A model that writes a mark itself must not get the value for it from `restore`.
         """
         return self.clean_json(text.replace(NAMED, DISARMED) if self._restorable else text)
 
@@ -94,15 +85,14 @@ class Redactor:
         near = shapes_near(text) or "..." in text or "…" in text
         if not near and not (self._forms and any(form in text for form, _ in self._forms)):
             return text
-        return msgspec.json.encode(self._cleaned(msgspec.json.decode(text))).decode()
+        return clean_strings(text, self.clean)
 
     def clean(self, text: str) -> str:
         """The text without secrets."""
         for form, name in self._forms:
             if form in text:
                 text = text.replace(form, _mark(name))
-        for shape in shapes_near(text):
-            text = shape.pattern.sub(MARK, text)
+        text = clean_text(text)
         return self._without_cut_values(text) if "..." in text or "…" in text else text
 
     def restore(self, text: str) -> str:
@@ -136,16 +126,11 @@ class Redactor:
                         break
         return text
 
-    def _cleaned(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.clean(value)
-        if isinstance(value, dict):
-            return {self.clean(key): self._cleaned(inner) for key, inner in value.items()}
-        return list(map(self._cleaned, value)) if isinstance(value, list) else value
 
-
-def suite_redactor(suite: Suite, environment: Mapping[str, str]) -> Redactor:
+def suite_redactor(suite: Suite | None, environment: Mapping[str, str]) -> Redactor:
     """The redactor of one suite: what it refers to, and keys in the environment."""
+    if suite is None:
+        return environment_redactor(environment)
     names = known_secrets(suite, environment)
     prompts = list(_prompts(suite)) if names else []
     return Redactor(names, restorable=[v for v in names if any(v in text for text in prompts)])
@@ -181,27 +166,14 @@ def looks_random(text: str) -> bool:
 
 def _referred(suite: Suite) -> Iterator[tuple[str, str, bool]]:
     """Name and value of each secret of the suite, and whether it surely is one."""
-    for server in suite.servers.values():
-        match server:
-            case StdioServer(env=env):
-                yield from _values(env, certain=False)
-            case HttpServer(headers=headers):
-                yield from _values(headers, certain=True)
-    for system in {id(p.system): p.system for p in suite.pairings}.values():
-        match system:
-            case ModelSystem(model=model):
-                yield from _model_values(model)
-            case CommandSystem(env=env):
-                yield from _values(env, certain=False)
-            case HttpSystem(headers=headers):
-                yield from _values(headers, certain=True)
-    if suite.judge is not None:
-        yield from _model_values(suite.judge.model)
-
-
-def _model_values(model: Model) -> Iterator[tuple[str, str, bool]]:
-    secrets = dict(model.headers) | ({} if model.api_key is None else {"api_key": model.api_key})
-    yield from _values(secrets, certain=True)
+    systems = {id(p.system): p.system for p in suite.pairings}.values()
+    judges = [suite.judge] if suite.judge else []
+    models = [one.model for one in (*systems, *judges) if isinstance(one, ModelSystem | Judge)]
+    for holder in (*suite.servers.values(), *systems, *models):
+        yield from _values(getattr(holder, "env", {}), certain=False)
+        yield from _values(getattr(holder, "headers", {}), certain=True)
+        key = getattr(holder, "api_key", None)
+        yield from _values({} if key is None else {"api_key": key}, certain=True)
 
 
 def _values(secrets: Mapping[str, Secret], *, certain: bool) -> Iterator[tuple[str, str, bool]]:

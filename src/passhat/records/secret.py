@@ -10,7 +10,7 @@ from passhat.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A text of the suite, such as `Bearer ${TOKEN}`, and what it stands for.
+    """A text of the suite, such as `Bearer ${TOKEN}`, and its value.
 
     Equality, hash and repr see only the reference: two machines with different keys have equal
     suites, and no log shows the value. A value that could not be found is an error only when it

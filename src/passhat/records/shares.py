@@ -1,4 +1,4 @@
-"""Groups of tasks and the share of the traffic that each stands for, turned into weights."""
+"""Groups of tasks and each one's share of the traffic, turned into weights."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from passhat.fast_dataclass import dataclass
 from passhat.messages import quoted, short_repr
 from passhat.records.budget import Budget, RateLimit, Resources
-from passhat.records.system import Model, Server, System
+from passhat.records.system import Model, ModelSystem, Server, System
 from passhat.records.task import Task
 
 CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
@@ -24,7 +24,7 @@ DEFAULT_RETRIES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """One system on one task, so many times. No two pairings share both names.
+    """One system on one task, `runs` times. No two pairings share both names.
 
     `only` names single runs, counted from 0; None means all of them.
 
@@ -65,7 +65,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CassetteSettings:
-    """Where recorded runs live and how they are used; `mode` None lets the run decide."""
+    """Where recorded runs are kept and how they are used; `mode` None lets the run decide."""
 
     mode: CassetteMode | None = None
     directory: Path = Path("cassettes")
@@ -123,6 +123,23 @@ class Suite:
         return tuple({p.task.name: p.task for p in self.pairings}.values())
 
     @property
+    def model_systems(self) -> tuple[ModelSystem, ...]:
+        """The systems that passhat runs by calling a model, each once."""
+        found = {p.system.name: p.system for p in self.pairings}
+        return tuple(system for system in found.values() if isinstance(system, ModelSystem))
+
+    @property
+    def used_servers(self) -> tuple[Server, ...]:
+        """The servers whose tools a system is given."""
+        names = dict.fromkeys(name for system in self.model_systems for name in system.servers)
+        return tuple(self.servers[name] for name in names)
+
+    @property
+    def bars(self) -> dict[str, float]:
+        """The bar of each task that has one."""
+        return {task.name: task.bar for task in self.tasks if task.bar is not None}
+
+    @property
     def trials(self) -> int:
         """How many trials the whole suite asks for."""
         return sum(pairing.planned for pairing in self.pairings)
@@ -134,7 +151,7 @@ class Suite:
         return ", ".join(f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts)
 
     def recorded_seed(self, trial: int) -> int:
-        """The seed written with a trial: that of the re-run of the suite it belongs to.
+        """The seed written with a trial: the seed of the re-run of the suite that it belongs to.
 
         The same for every task, so that the spread between re-runs can be measured. The seeds of
         `seeds:` take turns, which keeps an early stop fair.

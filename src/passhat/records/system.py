@@ -98,8 +98,8 @@ class Behaviour:
 
     Chosen with probability proportional to `weight` among the behaviours for the task (those
     whose `task` is its name; where there are none, those whose `task` is None). In `answer`,
-    `{result}` stands for the text that the last tool call returned. Tokens and seconds are those
-    of all its turns together.
+    `{result}` is replaced by the text that the last tool call returned. Tokens and seconds are
+    for all its turns together.
     """
 
     weight: float = 1.0
@@ -116,10 +116,10 @@ class ModelParameters:
     """How a model is asked; None leaves the choice to the provider.
 
     `seed` None sends each trial its own seed. `tool_choice` is `auto`, `required`, `none`,
-    `constrained` (the answer is held to the JSON schema of the tools) or the name of a tool.
+    `constrained` (the answer must follow the JSON schema of the tools) or the name of a tool.
     `reasoning` is an effort (`low`, `medium`, `high`) or a number of tokens to think with;
     `prompt_cache` marks the stable beginning of a conversation for providers that ask for marks.
-    `extra` is merged into the request as it stands.
+    `extra` is merged into the request unchanged.
     """
 
     temperature: float | None = None
@@ -136,7 +136,7 @@ class ModelParameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A model by name, how it is asked, and where it lives.
+    """A model by name, how it is asked, and where it is served.
 
     `wire` and `base_url` None are found from the name; `api_key` None from the usual variables.
     """

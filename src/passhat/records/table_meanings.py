@@ -18,12 +18,13 @@ from passhat.records.column_names import (
     verdict_columns,
 )
 from passhat.records.outcome_words import (
-    LETTER_GRADES,
     ColumnCondition,
+    error_text,
     is_missing,
     letter_grades,
     number,
     outcomes_of,
+    score_of,
 )
 from passhat.records.trial import FEATURES, Outcome
 
@@ -35,7 +36,7 @@ Differ = Callable[[str, Sequence[str]], bool]
 
 LONGEST_AGENT = 120
 MOST_WORDS = 6
-"""An agent's name has at most so many characters and words; anything longer is a prompt."""
+"""An agent's name has at most this many characters and fewer words; anything else is a prompt."""
 
 TASK_IDS = frozenset(
     ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
@@ -45,7 +46,7 @@ TASK_IDS = frozenset(
 QUESTIONS = ("question", "question_id", "problem", "problem_id", "query", "instance_id")
 """Columns that tell tasks apart where a column "task" only names their kind.
 
-Other ids ("task_id", "sample_id", "item_id") may as well number the runs of a task.
+Other ids ("task_id", "sample_id", "item_id") may number the runs of a task instead.
 """
 
 MODELS = ("model", "model_name", "model_id", "llm")
@@ -58,7 +59,7 @@ CONFIGURATIONS = (
 """Columns that say what was run: rows that differ in one are no runs of one system."""
 
 COUNTED = ("turns", "tool_calls")
-"""What may be given as a list of them; the number of its entries is read."""
+"""What may be given as a list; the number of its entries is read."""
 
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
@@ -221,7 +222,7 @@ def _unfit_system(
         return None
     return column, (
         f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
-        f"(--system {short(column)} takes it all the same)"
+        f"(`system={short(column)!r}` takes it anyway)"
     )
 
 
@@ -308,35 +309,35 @@ def aggregate_column(
     return None
 
 
-def stated_outcomes(
-    found: Mapping[str, str], cells: Cells, scores: Sequence[Any]
+def row_outcomes(
+    tests: Sequence[ColumnCondition],
+    found: Mapping[str, str],
+    cells: Cells,
+    scores: Sequence[Any],
 ) -> list[Outcome | None]:
-    """How each row ended by its own column, or by a score of 1; None where that says nothing."""
-    if "passed" in found:
-        return outcomes_of(cells(found["passed"]))
-    return [_by_score(score) for score in scores]
+    """How each row ended; None where nothing says so.
 
-
-def judged_outcomes(
-    tests: Sequence[ColumnCondition], found: Mapping[str, str], cells: Cells
-) -> list[Outcome | None]:
-    """Whether all comparisons hold in each row; None where a cell cannot be compared."""
-    columns = [cells(found.get(test.column, test.column)) for test in tests]
-    return [_holds(tests, row) for row in zip(*columns, strict=True)]
-
-
-def with_errors(
-    outcomes: Iterable[Outcome | None], errors: Iterable[str | None]
-) -> list[Outcome | None]:
-    """A row whose error column names an error is errored, unless its verdict says it passed."""
+    The user's comparisons decide, else the column of verdicts, else a score of 1. A row whose error
+    column names an error is errored, unless its verdict says that it passed.
+    """
+    if tests:
+        compared = [cells(found.get(test.column, test.column)) for test in tests]
+        stated = [_holds(tests, row) for row in zip(*compared, strict=True)]
+    elif "passed" in found:
+        stated = outcomes_of(cells(found["passed"]))
+    else:
+        stated = [_by_score(score) for score in scores]
+    if "error" not in found:
+        return stated
+    errors = map(error_text, cells(found["error"]))
     return [
         one if error is None or one is Outcome.PASSED else Outcome.ERRORED
-        for one, error in zip(outcomes, errors, strict=True)
+        for one, error in zip(stated, errors, strict=True)
     ]
 
 
 def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
-    """The scores that Inspect's letters stand for, in a table without other scores."""
+    """The scores that Inspect's letters mean, in a table without other scores."""
     if "score" in found:
         return letter_grades(cells(found["score"]))
     return letter_grades(cells(found["passed"])) if "passed" in found else None
@@ -376,10 +377,8 @@ def _number(cell: Any) -> float:
 
 
 def _by_score(cell: Any) -> Outcome | None:
-    if isinstance(cell, str) and cell.strip().lower() in LETTER_GRADES:
-        return Outcome(LETTER_GRADES[cell.strip().lower()] >= 1)
     try:
-        return None if is_missing(cell) else Outcome(number(cell) >= 1)
+        return None if is_missing(cell) else Outcome(score_of(cell) >= 1)
     except ValueError:
         return None
 

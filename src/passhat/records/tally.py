@@ -33,7 +33,7 @@ class Tally:
     """The trials of one system, counted per task.
 
     `score_total` and `score_squares` run over completed (passed or failed) trials. `family` names
-    the source that each task comes from, and `weight` says what it stands for, where any do.
+    the source that each task comes from, and `weight` how much it counts, where that is given.
     """
 
     system: str
@@ -196,7 +196,7 @@ def _merged_weights(
 
 
 def significant(values: Floats, digits: int = 12) -> Floats:
-    """Sums without the digits that depend on the order in which something was added.
+    """Sums without the digits that depend on the order of adding.
 
     >>> significant(np.array([0.1 + 0.2, 1e20 / 3])).tolist()
     [0.3, 3.33333333333e+19]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,28 +12,14 @@ from passhat.records.budget import Budget
 
 Level = Literal["function", "task", "system"]
 
-TARGETS = {
-    "answer": "answer",
-    "tool_calls": "tool_calls",
-    "tool_names": "tool_names",
-    "tokens": "tokens",
-    "cost": "cost",
-    "seconds": "seconds",
-    "turns": "turns",
-    "stop_reason": "stop_reason",
-    "exit_code": "exit_code",
-    "stderr": "stderr",
-    "files": "files",
-    "reported": "reported",
-    "score": "score",
-    # What other tools call the same.
-    "duration_ms": "duration_ms",
-    "final_answer": "answer",
-    "final_text": "answer",
-    "output": "answer",
-    "response": "answer",
-    "text": "answer",
-}
+_OWN_TARGETS = (
+    *("answer", "tool_calls", "tool_names", "tokens", "cost", "seconds", "turns", "stop_reason"),
+    *("exit_code", "stderr", "files", "reported", "score", "duration_ms"),
+)
+_NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
+"""What other tools call the answer."""
+
+TARGETS = {name: name for name in _OWN_TARGETS} | dict.fromkeys(_NAMES_OF_ANSWERS, "answer")
 """The first words of the paths an expectation may check, and what each means."""
 
 
@@ -122,6 +108,12 @@ class Task:
     expected_tool: str | None = None
     server_prompt: ServerPrompt | None = None
     resources: tuple[ServerResource, ...] = ()
+
+    def expectations(self) -> Iterator[Expectation]:
+        """What is expected of the task and of each of its steps."""
+        yield from self.expect
+        for step in self.steps:
+            yield from step.expect
 
     @property
     def right_tool(self) -> str | None:

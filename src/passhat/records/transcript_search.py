@@ -1,4 +1,4 @@
-"""Finding a text in what was said, and showing it with the words around it."""
+"""Finding a text in transcripts, and showing it with the words around it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ they are alike."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTranscript:
-    """What was said in one trial, as it is kept; `outcome` is None where that is not known."""
+    """The transcript of one trial as it is kept; `outcome` is None where it is not known."""
 
     key: TranscriptKey
     outcome: Outcome | None
@@ -39,7 +39,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptMatch:
-    """A trial in which a text was said, and the words around it.
+    """A trial whose transcript has a text, and the words around it.
 
     `number` counts the runs of its task from 1, as reports and `passhat diff` do; None where the
     dataset does not say where its log begins.
@@ -56,7 +56,7 @@ class TranscriptMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptMatches:
-    """The first trials in which a text was said, out of so many transcripts that were read.
+    """The first trials whose transcripts have a text, out of `read` transcripts.
 
     `more` says that the search ended at its limit, before everything was read.
     """

@@ -24,6 +24,8 @@ from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
 
 Floats = NDArray[np.float64]
 _TEXTS = ("level", "family", "tags", "tools", "error", "started")
+_LABELS = ("task", "system", *_TEXTS)
+_NUMBERS = ("trial", "outcome", "score", "seed", "weight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -218,22 +220,14 @@ class Trials(Displayed):
 
     def take(self, rows: NDArray[Any]) -> Trials:
         """The chosen rows (a mask or indices), with the same sources."""
-        return replace(
-            self,
-            system=self.system.take(rows),
-            task=self.task.take(rows),
-            trial=self.trial[rows],
-            outcome=self.outcome[rows],
-            score=self.score[rows],
-            seed=None if self.seed is None else self.seed[rows],
-            weight=None if self.weight is None else self.weight[rows],
-            features={name: column[rows] for name, column in self.features.items()},
-            **{
-                name: column.take(rows)
-                for name in _TEXTS
-                if (column := getattr(self, name)) is not None
-            },
-        )
+        columns = {name: getattr(self, name) for name in (*_LABELS, *_NUMBERS)}
+        taken: dict[str, Any] = {
+            name: column.take(rows) if isinstance(column, Labels) else column[rows]
+            for name, column in columns.items()
+            if column is not None
+        }
+        features = {name: column[rows] for name, column in self.features.items()}
+        return replace(self, **taken, features=features)
 
     def where(
         self,
@@ -364,12 +358,9 @@ class Trials(Displayed):
         return self.to_frame("pyarrow")
 
     def _columns(self) -> Iterator[tuple[str, Any]]:
-        for name in ("task", "system", *_TEXTS):
-            if (labels := getattr(self, name)) is not None:
-                yield name, labels.codes
-        for name in ("trial", "score", "seed", "weight"):
+        for name in (*_LABELS, *_NUMBERS):
             if (column := getattr(self, name)) is not None:
-                yield name, column
+                yield name, column.codes if isinstance(column, Labels) else column
         yield from self.features.items()
 
 

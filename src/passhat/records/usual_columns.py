@@ -1,4 +1,4 @@
-"""Columns as people call them, made into columns of trials: the same rules for files and frames."""
+"""Columns under any usual names, made into columns of trials: one set of rules for all frames."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from passhat.records.table_meanings import (
     aggregate_column,
     find_conflict,
     find_meanings,
-    judged_outcomes,
     letter_scores,
     name_cells,
-    stated_outcomes,
-    with_errors,
+    row_outcomes,
 )
 
 Columns = Mapping[str, Sequence[Any]]
@@ -59,7 +57,7 @@ def read_columns(
 
 
 def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
-    """Cells as what they stand for; numbers are left to be checked with all others."""
+    """Cells as values of their meaning; numbers are checked later, with all others."""
     if meaning == "error":
         return [error_text(cell) for cell in cells]
     if meaning in ("tags", "tools"):
@@ -138,12 +136,7 @@ def _outcomes(
             one, two = conflict.columns
             rule = f"must not say both: {one} and {two} disagree in row {conflict.row}; name one"
             raise ArgumentError("passed", rule, conflict.cells)
-    if tests:
-        stated = judged_outcomes(tests, found, given.__getitem__)
-    else:
-        stated = stated_outcomes(found, given.__getitem__, scores)
-    errors = map(error_text, given[found["error"]]) if "error" in found else [None] * len(stated)
-    outcomes = with_errors(stated, errors)
+    outcomes = row_outcomes(tests, found, given.__getitem__, scores)
     if None in outcomes:
         raise _no_outcome(given, found, mapping, outcomes.index(None))
     return outcomes

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from passhat.fast_dataclass import dataclass
 from passhat.records import Pairing, Ticket, Trial
+from passhat.records.ledger import TrialKey
 
 
 class Allocation(Protocol):
@@ -70,12 +71,12 @@ class FixedRuns:
     def __init__(self, pairings: Sequence[Pairing], *, shard: Shard | None = None) -> None:
         self._shard = shard or Shard()
         self.planned = self._shard.share(sum(pairing.planned for pairing in pairings))
-        self._done: set[tuple[str, str, int]] = set()
+        self._done: set[TrialKey] = set()
         self._number = 0
         self._rest = self._interleaved(pairings)
 
     def restore(self, tickets: Sequence[Ticket], /) -> None:
-        self._done = {(ticket.system, ticket.task, ticket.trial) for ticket in tickets}
+        self._done = {ticket.key for ticket in tickets}
         self._number = max((ticket.number for ticket in tickets), default=-1) + 1
 
     def next(self, count: int, /) -> Sequence[Ticket] | None:

@@ -17,7 +17,6 @@ from passhat.records import (
     Budget,
     Finished,
     Grade,
-    ModelParameters,
     ModelSystem,
     Observation,
     Pairing,
@@ -26,17 +25,19 @@ from passhat.records import (
     Ticket,
     Trial,
 )
+from passhat.records.ledger import CallKey
 from passhat.runner.agents.attempt_request import AttemptRequest
-from passhat.runner.agents.conversation import Conversation, Said
+from passhat.runner.agents.conversation import Charge, Conversation, Said
 from passhat.runner.deadline import Deadline, excused
 from passhat.runner.graders import Grading, grade
-from passhat.runner.models.exchange import Attachment, Place, Reply
+from passhat.runner.models.exchange import Attachment, Reply
 from passhat.runner.outcome import Grader, Result, joined, judge, judge_step
-from passhat.runner.run_resources import Memories, RunResources
+from passhat.runner.run_resources import Memories, RunResources, with_seed
+from passhat.runner.spending import RunSpending
 
 
 class Attempts:
-    """Turns tickets into finished trials, with the means of one run."""
+    """Turns tickets into finished trials, with the resources of one run."""
 
     def __init__(
         self, suite: Suite, resources: RunResources, *, grading: Grading | None = None
@@ -60,7 +61,7 @@ class Attempts:
         cassettes = self._resources.cassettes
         ending = cassettes.ending(request)
         try:
-            result = await self._result(pairing, request, dict(answers or {}))
+            result = await self._attempted(pairing, request, dict(answers or {}))
         except ServerNeverStarted:
             raise  # ends the run
         except RunError as error:
@@ -90,25 +91,19 @@ class Attempts:
             timeout = min(timeout, minutes * 60)
         return AttemptRequest(
             task=task,
-            place=Place(system=ticket.system, task=ticket.task, trial=ticket.trial),
+            place=CallKey(*ticket.key),
             seed=self._suite.sampling_seed(pairing, ticket.trial),
             timeout=timeout,
             workdir=self._resources.scratch / str(ticket.number),
             directory=self._suite.directory,
         )
 
-    async def _result(
-        self, pairing: Pairing, request: AttemptRequest, answers: dict[int, Answer]
-    ) -> Result:
-        system = pairing.system
-        if isinstance(system, ModelSystem):
-            return await self._conversed(pairing, system, request, answers)
-        return await self._attempted(pairing, request, answers)
-
     async def _attempted(
         self, pairing: Pairing, request: AttemptRequest, answers: dict[int, Answer]
     ) -> Result:
-        """Let an agent with a loop of its own work on the task, and grade what it did."""
+        """Let the system work on the task, and grade what it did."""
+        if isinstance(pairing.system, ModelSystem):
+            return await self._conversed(pairing, pairing.system, request, answers)
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
         grader = self._grader(request, self._resources.memories(request, answers), result)
@@ -174,8 +169,8 @@ class Attempts:
                 tools=tools,
                 place=request.place,
                 system=pairing.task.system_prompt or system.system_prompt or "",
-                parameters=_parameters(system, request),
-                charge=_Purse(self._budgets[system.name, pairing.task.name]).take,
+                parameters=with_seed(system.model.parameters, request.seed),
+                charge=_charge(self._budgets[system.name, pairing.task.name]),
             )
             result = Result(conversation=conversation)
             grader = self._grader(request, memories, result)
@@ -189,7 +184,7 @@ class Attempts:
                     pairing, result.seen, grader, steps=result.steps, timeout=request.timeout
                 )
             except RunError as error:
-                # What was said until then was paid for, and belongs in the row.
+                # The exchanges until then were paid for, and belong in the row.
                 result.seen, result.error = conversation.observe(), str(error)
             return result
 
@@ -225,15 +220,15 @@ class Attempts:
             if task.server_prompt is not None:
                 asked = await conversation.open_with(task.server_prompt)
             said = _joined(before, asked)
-            await conversation.say(said.text, max_turns=max_turns, attachments=said.attachments)
+            await conversation.say(said, max_turns=max_turns)
             return
         for step in task.steps:
             so_far = len(conversation.calls)
             said = _joined(before, Said(text=step.prompt))
-            await conversation.say(said.text, max_turns=max_turns, attachments=said.attachments)
+            await conversation.say(said, max_turns=max_turns)
             before = []
             seen = conversation.observe(since=so_far)
-            with excused():  # a judge is slow on its own account
+            with excused():  # a slow judge does not use up the agent's time
                 held = await judge_step(pairing, step, seen, grader)
             result.steps.append((step.name, held))
             if not held.passed:
@@ -281,7 +276,7 @@ def _asked(task: Task, conversation: Conversation | None) -> str:
 
 
 def attached(path: Path) -> Attachment:
-    """A file as a model is shown it."""
+    """A file as an attachment for a model."""
     mime = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     try:
         return Attachment(mime=mime, data=base64.b64encode(path.read_bytes()).decode())
@@ -311,24 +306,12 @@ def _budget(task: Task, suite: Suite) -> Budget:
     )
 
 
-def _parameters(system: ModelSystem, request: AttemptRequest) -> ModelParameters:
-    given = system.model.parameters
-    return given if given.seed is not None else replace(given, seed=request.seed)
+def _charge(budget: Budget) -> Charge:
+    """Adds up what the replies of one trial cost; True when its budget is used up."""
+    spending = RunSpending(budget)
 
+    def charge(reply: Reply) -> bool:
+        spending.take(reply.spent)
+        return spending.over() is not None
 
-class _Purse:
-    """What one trial may still spend."""
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._cost = 0.0
-        self._tokens = 0
-
-    def take(self, reply: Reply) -> bool:
-        """Take what a reply cost; True when there is nothing left."""
-        self._cost += reply.cost or 0.0
-        self._tokens += reply.usage.total
-        limits = self._budget
-        return (limits.max_cost is not None and self._cost >= limits.max_cost) or (
-            limits.max_tokens is not None and self._tokens >= limits.max_tokens
-        )
+    return charge

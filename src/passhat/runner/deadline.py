@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 _current: ContextVar[Deadline | None] = ContextVar("passhat_deadline", default=None)
 
@@ -26,14 +25,9 @@ class Deadline:
         self._token = _current.set(self)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         _current.reset(self._token)
-        await self._scope.__aexit__(kind, error, trace)
+        await self._scope.__aexit__(*error)
 
     @property
     def left(self) -> float | None:

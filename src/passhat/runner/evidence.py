@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.records import Answer, Finished, Outcome, Ticket, Trial
-from passhat.records.ledger import NO_CALLS
+from passhat.records.ledger import NO_CALLS, TrialKey
 from passhat.runner.allocation import Allocation
 from passhat.runner.journal import Journal
-
-Key = tuple[str, str, int]
 
 
 class OrderedEvidence:
@@ -61,18 +59,15 @@ class Restored:
         self.given_up = journal.given_up() if count_lost else NO_CALLS
         self.found = journal.found()
         self.remotes = journal.remotes() if count_lost else {}
-        self.answers: dict[Key, dict[int, Answer]] = {}
+        self.answers: dict[TrialKey, dict[int, Answer]] = {}
         for answer in journal.answered():
-            key = (answer.system, answer.task, answer.trial)
-            self.answers.setdefault(key, {})[answer.step] = answer
+            self.answers.setdefault(answer.call[:3], {})[answer.call.step] = answer
 
-    def cut_short(self) -> dict[Key, dict[int, str]]:
+    def cut_short(self) -> dict[TrialKey, dict[int, str]]:
         """Trials that did not finish, with the provider's names for answers to their lost calls."""
-        found: dict[Key, dict[int, str]] = {
-            (ticket.system, ticket.task, ticket.trial): {} for ticket in self.missing()
-        }
-        for (*key, step), remote in self.remotes.items():
-            found.setdefault(tuple(key), {})[step] = remote  # type: ignore[arg-type]
+        found: dict[TrialKey, dict[int, str]] = {ticket.key: {} for ticket in self.missing()}
+        for call, remote in self.remotes.items():
+            found.setdefault(call[:3], {})[call.step] = remote
         return found
 
     def forget_trials(self) -> None:

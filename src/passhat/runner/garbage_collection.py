@@ -28,14 +28,6 @@ def rare_collections() -> Iterator[None]:
     ...     gc.get_threshold()[0] >= ALLOCATIONS
     True
     """
-    _enter()
-    try:
-        yield
-    finally:
-        _leave()
-
-
-def _enter() -> None:
     global _runs, _before
     with _lock:
         _runs += 1
@@ -43,11 +35,10 @@ def _enter() -> None:
             _before = gc.get_threshold()
             if 0 < _before[0] < ALLOCATIONS:  # 0: the collector is switched off
                 gc.set_threshold(ALLOCATIONS, *_before[1:])
-
-
-def _leave() -> None:
-    global _runs
-    with _lock:
-        _runs -= 1
-        if _runs == 0:
-            gc.set_threshold(*_before)
+    try:
+        yield
+    finally:
+        with _lock:
+            _runs -= 1
+            if _runs == 0:
+                gc.set_threshold(*_before)

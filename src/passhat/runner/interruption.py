@@ -17,16 +17,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @contextmanager
 def signals_to_thread(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
     """As `signals_to`, for a run that waits in the main thread without an event loop."""
-    asked = False
-
-    def receive(number: int, frame: object) -> None:
-        nonlocal asked
-        if asked:
-            os._exit(128 + number)
-        asked = True
-        interrupt(number)
-
     here = enabled and threading.current_thread() is threading.main_thread()
+    receive = _receiver(interrupt)
     before = {sign: signal.signal(sign, receive) for sign in SIGNALS} if here else {}
     try:
         yield
@@ -37,11 +29,27 @@ def signals_to_thread(interrupt: Callable[[int], None], *, enabled: bool = True)
 
 @contextmanager
 def signals_to(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
-    """Hand the first signal to `interrupt`; at the next, kill all children and exit at once."""
+    """Pass the first signal to `interrupt`; at the next, kill all children and exit at once."""
     loop = asyncio.get_running_loop()
+    receive = _receiver(interrupt)
+    installed = []
+    for sign in SIGNALS if enabled else ():
+        try:
+            loop.add_signal_handler(sign, receive, sign)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # not the main thread: whatever runs there handles signals
+        installed.append(sign)
+    try:
+        yield
+    finally:
+        for sign in installed:
+            loop.remove_signal_handler(sign)
+
+
+def _receiver(interrupt: Callable[[int], None]) -> Callable[..., None]:
     asked = False
 
-    def receive(number: int) -> None:
+    def receive(number: int, *_: object) -> None:
         nonlocal asked
         if asked:
             kill_groups()
@@ -49,15 +57,4 @@ def signals_to(interrupt: Callable[[int], None], *, enabled: bool = True) -> Ite
         asked = True
         interrupt(number)
 
-    installed = []
-    for sign in SIGNALS if enabled else ():
-        try:
-            loop.add_signal_handler(sign, receive, sign)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue  # not the main thread: signals are handled by its owner
-        installed.append(sign)
-    try:
-        yield
-    finally:
-        for sign in installed:
-            loop.remove_signal_handler(sign)
+    return receive

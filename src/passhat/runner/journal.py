@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Protocol, Self
 
 from passhat.records.ledger import (
@@ -20,7 +19,6 @@ from passhat.records.ledger import (
     Refused,
     Ticket,
     UnansweredCalls,
-    call_key,
 )
 
 MOST_AT_ONCE = 4096
@@ -116,17 +114,17 @@ class MemoryJournal:
                 case Ticket():
                     self._tickets[entry.number] = entry
                 case CallIntent():
-                    self._open[call_key(entry)] = entry
+                    self._open[entry.call] = entry
                 case Refused():
-                    self._open.pop(call_key(entry), None)
+                    self._open.pop(entry.call, None)
                 case LostAnswer():
                     self._given_up += _one_call(entry.most)
                 case AcceptedCall():
-                    self._remotes[call_key(entry)] = entry.remote
+                    self._remotes[entry.call] = entry.remote
                 case Answer():
-                    self._open.pop(call_key(entry), None)
-                    self._remotes.pop(call_key(entry), None)
-                    self._answers[call_key(entry)] = entry
+                    self._open.pop(entry.call, None)
+                    self._remotes.pop(entry.call, None)
+                    self._answers[entry.call] = entry
                     self._found += entry.found
                 case Finished():
                     self._finished[entry.ticket.number] = entry
@@ -149,7 +147,7 @@ class MemoryJournal:
         paid = {entry.trial.system for entry in self._finished.values() if entry.trial.cost}
         for key in [key for key in self._open if key[:3] not in done]:
             intent = self._open.pop(key)
-            if intent.request.startswith("agent:") and intent.system not in paid:
+            if intent.request.startswith("agent:") and intent.call.system not in paid:
                 continue  # an agent that keeps its own accounts and never reported a cost
             self._again += _one_call(intent.most)
         for key in [key for key, one in self._open.items() if one.request[:6] != "agent:"]:
@@ -199,12 +197,7 @@ class Scribe:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         while self._writing is not None:
             await asyncio.wait([self._writing])
         if self._own:
@@ -223,7 +216,7 @@ class Scribe:
 
     async def intend(self, intent: CallIntent) -> None:
         """Write the intent of a call, which may be sent after this."""
-        self._sent[call_key(intent)] = False
+        self._sent[intent.call] = False
         await self.keep(intent)
 
     def mark_sent(self, call: CallKey) -> None:
@@ -250,16 +243,12 @@ class Scribe:
         """Write that a call was sent and its answer lost; durable before it is sent again."""
         if call in self._sent:
             self._sent[call] = False
-        system, task, trial, step = call
-        await self.keep(LostAnswer(system=system, task=task, trial=trial, step=step, most=most))
+        await self.keep(LostAnswer(call=call, most=most))
 
     async def accept(self, call: CallKey, remote: str) -> None:
         """Write the provider's name for an answer that it prepares in the background."""
         if call in self._sent:
-            system, task, trial, step = call
-            await self.keep(
-                AcceptedCall(system=system, task=task, trial=trial, step=step, remote=remote)
-            )
+            await self.keep(AcceptedCall(call=call, remote=remote))
 
     def _add(self, entry: Entry, written: asyncio.Future[None] | None) -> None:
         self._waiting.append((entry, written))

@@ -7,6 +7,7 @@ import io
 import sqlite3
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +29,12 @@ ZIP = b"PK\x03\x04"
 
 MOST_BYTES = 2**30
 """No file, and nothing that a file unpacks to, is read beyond this."""
+
+UNREADABLE = (
+    *(OSError, EOFError, sqlite3.DatabaseError, zstd.ZstdError, zlib.error),
+    *(zipfile.BadZipFile, RuntimeError),  # damaged; encrypted, or packed in an unknown way
+)
+"""What the readers of these formats raise for a file that they cannot read."""
 
 SKIPPED = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__", ".mypy_cache"})
 """Folders that are not walked unless they are named themselves."""
@@ -53,7 +60,7 @@ def scan_paths(paths: Sequence[Path], redactor: Redactor) -> Iterator[FoundSecre
     for path in _files(paths):
         try:
             yield from _scan_file(path, redactor)
-        except (OSError, sqlite3.DatabaseError, zipfile.BadZipFile, zstd.ZstdError) as error:
+        except UNREADABLE as error:
             raise InputError(f"{path} cannot be scanned: {error}") from error
 
 
@@ -82,7 +89,7 @@ def _scan_file(path: Path, redactor: Redactor) -> Iterator[FoundSecret]:
 
 
 def _texts(path: Path, start: bytes) -> Iterator[tuple[str, str]]:
-    """The texts of a file, each with its place in it where that is no line."""
+    """The texts of a file, each with its place in the file; "" where lines can be counted."""
     if start == SQLITE:
         yield from _store_texts(path)
     elif start.startswith(ZIP):

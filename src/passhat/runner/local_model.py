@@ -11,7 +11,6 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from passhat.errors import MissingExtra, ModelError, PasshatError, SuiteError
@@ -116,12 +115,7 @@ class LocalServer:
     async def __aenter__(self) -> Self:
         return await self.start()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def stop(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from passhat.runner.tools import (
 )
 
 MOST_FAILED_STARTS = 3
-"""So often a server that has never started may fail before the run is given up."""
+"""How often a server that has never started may fail before the run is given up."""
 NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 LONGEST_NAME = 64
 """What model APIs accept as the name of a tool."""
@@ -50,23 +51,28 @@ class McpTools:
     """The tools of several running servers, each under a name of its own.
 
     A tool keeps its name unless another server has one of the same name: then both are called
-    SERVER__TOOL. Servers with `resource_tools` share two more, to list and to read resources.
+    SERVER__TOOL. Characters that model APIs refuse become underscores, and names that are then
+    equal get a number. Servers with `resource_tools` share two more tools, to list and to read
+    resources.
     """
 
     def __init__(self, servers: Sequence[RunningServer]) -> None:
         self._servers = servers
         self._routes: dict[str, tuple[RunningServer, str]] = {}
-        specs = []
+        self._readable = [server for server in servers if server.server.resource_tools]
+        shared = RESOURCE_TOOLS if self._readable else ()
+        taken = {spec.name for spec in shared}
         offered = [tool.name for server in servers for tool in server.tools]
+        specs = []
         for server in servers:
             for tool in server.tools:
                 clash = offered.count(tool.name) > 1
                 name = f"{server.server.name}__{tool.name}" if clash else tool.name
-                name = NOT_IN_A_NAME.sub("_", name)[:LONGEST_NAME]
+                name = _free_name(name, taken)
+                taken.add(name)
                 self._routes[name] = (server, tool.name)
                 specs.append(replace(tool, name=name))
-        self._readable = [server for server in servers if server.server.resource_tools]
-        self.specs = (*specs, *(RESOURCE_TOOLS if self._readable else ()))
+        self.specs = (*specs, *shared)
 
     async def call(self, request: ToolRequest, /) -> ToolResult:
         given = request.arguments
@@ -94,7 +100,7 @@ class McpTools:
         asking: Callable[[RunningServer], Awaitable[ToolResult]],
         among: Sequence[RunningServer] | None = None,
     ) -> ToolResult:
-        """The first answer of a server that is no refusal; else the last refusal."""
+        """The first answer that is not a refusal; else the last refusal."""
         named = given.get("server")
         servers = self._servers if among is None else among
         result = ToolResult(text=f"there is no server {named!r}" if named else "", is_error=True)
@@ -106,7 +112,7 @@ class McpTools:
         return result
 
     async def _resources(self, request: ToolRequest) -> ToolResult:
-        """What the model asks for with one of the two tools for resources."""
+        """The result of one of the two tools for resources."""
         if request.name == READ_MCP_RESOURCE.name:
             uri = str(request.arguments.get("uri", ""))
             return await self._first({}, lambda server: server.read_resource(uri), self._readable)
@@ -129,7 +135,7 @@ class _Starts:
 
 
 class ServerPool:
-    """The servers of a run: a process each per trial, or one for all where `shared` says so."""
+    """The servers of a run: a process for each trial, or one for all where `shared` says so."""
 
     def __init__(self, *, directory: Path) -> None:
         self._directory = directory
@@ -150,7 +156,7 @@ class ServerPool:
             await asyncio.gather(*(server.stop() for server in own))
 
     async def close(self) -> None:
-        """Put the shared servers away."""
+        """Stop the shared servers."""
         await asyncio.gather(*(server.stop() for server in self._shared.values()))
         self._shared.clear()
 
@@ -165,10 +171,10 @@ class ServerPool:
         return running
 
     async def _start(self, running: RunningServer) -> None:
-        """Start a server; give the run up where it never starts.
+        """Start a server; give up the run if it never starts.
 
-        One failure among many that start at the same time may be bad luck. One that is alone, or
-        the third, is not: all trials that need the server would fail the same way.
+        One failure while others are starting may be bad luck. A failure with no other start under
+        way, or the third, is not: all trials that need the server would fail the same way.
         """
         name = running.server.name
         starts = self._starts.setdefault(name, _Starts())
@@ -194,6 +200,17 @@ class ServerPool:
                 await self._start(running)
                 self._shared[server.name] = running
             return running
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """A name that model APIs accept and no other tool has.
+
+    >>> _free_name("get.time", {"get_time"})
+    'get_time_2'
+    """
+    plain = NOT_IN_A_NAME.sub("_", name)[:LONGEST_NAME]
+    numbered = (f"{plain[: LONGEST_NAME - len(f'_{n}')]}_{n}" for n in itertools.count(2))
+    return next(each for each in itertools.chain([plain], numbered) if each not in taken)
 
 
 async def _all_or_none(starting: Sequence[Any]) -> list[RunningServer]:

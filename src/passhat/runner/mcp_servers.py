@@ -18,9 +18,7 @@ from passhat.records import HttpServer, Server, StdioServer
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import Attachment, ToolSpec
 from passhat.runner.processes import unbroken
-from passhat.runner.tools import (
-    ToolResult,
-)
+from passhat.runner.tools import ToolResult
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -31,18 +29,18 @@ MARGIN = 5.0
 
 
 class RunningServer:
-    """One started server. A task of its own holds the connection.
+    """One started server. A separate task holds the connection.
 
-    The SDK's scopes must be left by the task that entered them; with a task of their own, a
-    trial that is cancelled never tears them.
+    The SDK's scopes must be left by the task that entered them: no trial does, so that one that is
+    cancelled does not break them.
     """
 
     def __init__(self, server: Server, *, directory: Path, workdir: Path | None = None) -> None:
         self.server = server
         self.tools: tuple[ToolSpec, ...] = ()
         self.may_change: dict[str, bool] = {}
-        """Tools of which the server says whether they may change something, by name. Models are
-        not shown it, so it is no part of a ToolSpec."""
+        """Whether a tool may change something, by name, where the server says so. It is not part of
+        a ToolSpec because models are not shown it."""
         self._pipe = (
             StdioPipe(server, directory=directory, workdir=workdir)
             if isinstance(server, StdioServer)
@@ -141,7 +139,7 @@ class RunningServer:
         except MCPError as error:
             if error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT) or self.gone:
                 raise await self._broken(what, error) from error
-            # A refusal of this request, such as arguments that do not fit: the model's to read.
+            # A refusal of this request (arguments that do not fit) is for the model to read.
             result = ToolResult(text=str(error), is_error=True)
         except Exception as error:
             raise await self._broken(what, error) from error
@@ -151,7 +149,7 @@ class RunningServer:
         return replace(result, server=self.server.name, seconds=seconds)
 
     async def stop(self) -> None:
-        """Put the server away, with everything that it started."""
+        """Stop the server, with everything that it started."""
         unfinished = not self._ready.is_set()
         self._client = None
         self._stop.set()
@@ -258,7 +256,7 @@ async def _pages(listing: Callable[..., Awaitable[Any]], what: str) -> list[Any]
         cursor = page.next_cursor
         if not cursor:
             return found
-    raise ServerError(f"its list of {what} has more than {MOST_PAGES} pages")
+    raise ValueError(f"the list of {what} has more than {MOST_PAGES} pages")
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -277,16 +275,11 @@ def _require_mcp() -> None:
         raise MissingExtra("using MCP servers", "run") from None
 
 
-def _blocks_text(blocks: Iterable[Any]) -> str:
-    """Content blocks as text: what is not text is named, not shown."""
-    return "\n".join(map(_block_text, blocks))
-
-
 def _result_text(result: Any) -> str:
     """The result of a tool call as text."""
     if not result.content and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()
-    return _blocks_text(result.content)
+    return "\n".join(map(_block_text, result.content))
 
 
 def _attachments(blocks: Iterable[Any]) -> Iterator[Attachment]:
@@ -322,6 +315,7 @@ def _prompt_turns(result: Any) -> str:
 
 
 def _block_text(block: Any) -> str:
+    """A content block as text; what is not text is only named."""
     if block.type == "text":
         return str(block.text)
     if block.type == "resource":

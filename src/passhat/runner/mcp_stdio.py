@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LONGEST_MESSAGE = 8 * 2**20
 MOST_GARBAGE = 2**20
-"""Bytes on stdout that are no JSON-RPC before we stop listening; a banner is no reason to."""
+"""Bytes on stdout that are not JSON-RPC before we stop listening; a banner is tolerated."""
 
 CHUNK = 2**16
 EXIT_GRACE = 0.5
@@ -71,7 +71,7 @@ class StdioPipe:
             await unbroken(self._put_away(process, tasks, streams))
 
     def explain(self) -> str:
-        """What is known of the reason why the server does not answer."""
+        """What is known about why the server does not answer."""
         parts = [self._failure] if self._failure else []
         code = None if self._process is None else self._process.returncode
         if not parts and code is not None and not self._ended_by_us:
@@ -87,11 +87,11 @@ class StdioPipe:
         return "; ".join(parts)
 
     def hurry(self) -> None:
-        """Let the end of the connection be the end of the process, without a grace."""
+        """Kill the process as soon as the connection ends."""
         self._exit_grace = 0.0
 
     async def exited(self) -> None:
-        """Give a dying process a moment to be seen dead, and its last words to be read."""
+        """Wait a moment for a dying process to be gone and its last output to be read."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.2):
                 while self._process is not None and self._process.returncode is None:
@@ -163,7 +163,7 @@ class StdioPipe:
                     self._failure = f"a message of more than {LONGEST_MESSAGE} bytes"
                 if self._failure:
                     break
-        # The client now knows; what is still written must not block the server's way out.
+        # The client knows by now; the rest is read so that the server does not block on its exit.
         while await stdout.read(CHUNK):
             pass
 

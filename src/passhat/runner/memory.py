@@ -8,10 +8,11 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from passhat.records import Amount, Answer, Observation, Trial
+from passhat.records.ledger import CallKey
 from passhat.records.redaction import Redactor
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.journal import Scribe
-from passhat.runner.models.exchange import ChatModel, Place, Reply, Request, ToolSpec
+from passhat.runner.models.exchange import ChatModel, Reply, Request, ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools
 
 Kind = Literal["model", "tool", "agent"]
@@ -29,17 +30,17 @@ _observation = msgspec.json.Decoder(Observation, dec_hook=lambda kind, text: kin
 
 
 class Memory(Protocol):
-    """What was said at a place: of the journal of a run, or of a cassette.
+    """The exchanges of a trial by their place, in the journal of a run or in a cassette.
 
-    `clean` takes secrets out of JSON text: what is remembered is compared and kept without them.
+    `clean` takes secrets out of JSON text: exchanges are compared and kept without them.
     """
 
     @property
     def clean(self) -> Callable[[str], str]: ...
 
-    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None: ...
+    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None: ...
 
-    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None: ...
+    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None: ...
 
 
 class Cassettes:
@@ -72,7 +73,7 @@ class Cassettes:
 
 
 class RememberingModel:
-    """A model whose answers are kept before anybody sees them, and recalled when known."""
+    """A model whose answers are kept before anything else sees them, and recalled when known."""
 
     def __init__(self, model: ChatModel, memory: Memory) -> None:
         self._model = model
@@ -91,8 +92,8 @@ class RememberingModel:
 class RememberingTools:
     """Tools whose results are kept and recalled.
 
-    Where `rebuild` says so, a recalled call is made anyway and its result dropped: a fresh
-    server has to go through what its predecessor went through.
+    Where `rebuild` says so, a recalled call is made anyway and its result dropped: a server that
+    was started anew has to get into the state of the one before it.
     """
 
     def __init__(
@@ -135,13 +136,6 @@ class RememberingAgent:
         return seen
 
 
-def reply_spent(answer: Answer) -> tuple[float | None, int]:
-    """What a kept answer cost, in money and tokens; a tool's costs nothing."""
-    kind = answer.request.partition(":")[0]
-    spent = _spent(kind, answer.reply)
-    return spent.cost, spent.tokens
-
-
 class JournalMemory:
     """The answers of one trial: those of an interrupted run, and new ones as they come."""
 
@@ -157,32 +151,28 @@ class JournalMemory:
         self._restore = redactor.restore
         self.clean = redactor.clean_reply
 
-    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
+    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         answer = self._answers.get(place.step)
         if answer is None:
             return None
         if answer.request != f"{kind}:{fingerprint}":
-            # Another question at this place: the conversation has taken a different way.
+            # Another question at this place: from here on the conversation is a different one.
             self._answers = {}
             return None
         return self._restore(answer.reply.decode()).encode()
 
-    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
+    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
+        request = f"{kind}:{fingerprint}"
         answer = Answer(
-            system=place.system,
-            task=place.task,
-            trial=place.trial,
-            step=place.step,
-            request=f"{kind}:{fingerprint}",
+            call=place,
+            request=request,
             reply=self.clean(reply.decode()).encode(),
-            spent=_spent(kind, reply),
-            found=bool(self._scribe.found) and place.key in self._scribe.found,
+            spent=reply_spent(request, reply),
+            found=bool(self._scribe.found) and place in self._scribe.found,
         )
         await self._scribe.keep(answer)
 
 
-def _spent(kind: str, reply: bytes) -> Amount:
-    if kind != "model":
-        return Amount(cost=0.0)
-    answered = _reply(reply)
-    return Amount(cost=answered.cost, tokens=answered.usage.total)
+def reply_spent(request: str, reply: bytes) -> Amount:
+    """What a kept answer cost; only one of a model costs anything."""
+    return _reply(reply).spent if request.startswith("model:") else Amount(cost=0.0)

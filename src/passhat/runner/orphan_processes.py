@@ -1,7 +1,7 @@
 """Descendants that left their group or session: found on Linux by a mark that they all inherit.
 
-A daemon forks twice and calls setsid: it is in no group of ours and has no parent of ours. What it
-still has is its environment. Where there is no /proc, none is found.
+A daemon forks twice and calls setsid, so neither its group nor its parent is one of ours. But it
+still has the environment that it was started with. Where there is no /proc, none is found.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from passhat.fast_dataclass import dataclass
 MARK = "PASSHAT_GROUPS"
 """The variable that holds the marks of all the groups a process descends from, split by colons."""
 
-LONG = 20.0
-"""Seconds in which the numbers of processes may have been once around."""
+WRAPPED = 20.0
+"""Seconds after which the numbers of processes may have wrapped around."""
 
 _PROC = Path("/proc")
 _DEAD = ("Z", "X")
@@ -26,7 +26,7 @@ _DEAD = ("Z", "X")
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
-    """A line of /proc/PID/stat; pid and start together name a process for good."""
+    """A process, from /proc/PID/stat. A pid is used again; together with the start it is unique."""
 
     pid: int
     parent: int
@@ -34,7 +34,7 @@ class Descendant:
 
 
 def marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
-    """An environment that carries one more mark, besides those that we bear ourselves.
+    """An environment with one more mark, besides those that we were started with.
 
     >>> marked({"PASSHAT_GROUPS": "outer"}, "inner")
     {'PASSHAT_GROUPS': 'outer:inner'}
@@ -44,27 +44,27 @@ def marked(env: Mapping[str, str], mark: str) -> dict[str, str]:
 
 
 def descendants(leader: int, mark: str, *, leads: bool, age: float = 0.0) -> list[Descendant]:
-    """All that descend from a leader which was started `age` seconds ago, or did before it died.
+    """All descendants of a leader that was started `age` seconds ago, even if it is dead.
 
-    One that has cleaned its environment is known by its parent, as long as that one lives: `leads`
-    says that the leader does, for its number may be another's once it is gone.
+    A process that has cleared its environment is found by its parent, as long as that one lives.
+    `leads` says that the leader lives: once it is gone, another process may get its number.
     """
     alive = {one.pid: one for one in _younger_than(leader, age)}
-    found = [one for one in alive.values() if _bears(one.pid, mark)]
-    kin = {one.pid for one in found} | ({leader} if leads else set())
-    while more := [one for one in alive.values() if one.parent in kin and one.pid not in kin]:
-        kin |= {one.pid for one in more}
+    found = [one for one in alive.values() if _has_mark(one.pid, mark)]
+    family = {one.pid for one in found} | ({leader} if leads else set())
+    while more := [one for one in alive.values() if one.parent in family and one.pid not in family]:
+        family |= {one.pid for one in more}
         found += more
     return [one for one in found if one.pid not in (leader, os.getpid())]
 
 
-def bearing(mark: str) -> list[Descendant]:
+def with_mark(mark: str) -> list[Descendant]:
     """All processes with a mark, whichever process started them."""
-    return [one for one in _younger_than(0, 0.0) if _bears(one.pid, mark)]
+    return [one for one in _younger_than(0, 0.0) if _has_mark(one.pid, mark)]
 
 
 def kill(one: Descendant) -> None:
-    """Kill this very process, not another one that has got its number since."""
+    """Kill this process, and not another one that has got its number since."""
     with suppress(OSError):
         handle = os.pidfd_open(one.pid)
         try:
@@ -83,8 +83,8 @@ def lives(one: Descendant) -> bool:
 def _younger_than(leader: int, age: float) -> Iterator[Descendant]:
     """Living processes with a higher number: those that were started later.
 
-    Numbers begin anew when they are used up; then, and where that may have been, anybody may be
-    younger.
+    Numbers begin at the start again when they are used up. Where that may have happened, every
+    process may be younger.
     """
     try:
         newest = int((_PROC / "loadavg").read_text().split()[-1])
@@ -92,7 +92,7 @@ def _younger_than(leader: int, age: float) -> Iterator[Descendant]:
     except (OSError, ValueError):
         return
     for pid in pids:
-        younger = pid > leader or newest < leader or age > LONG
+        younger = pid > leader or newest < leader or age > WRAPPED
         if younger and (one := _look(pid)) is not None:
             yield one
 
@@ -105,12 +105,12 @@ def _look(pid: int) -> Descendant | None:
     # The name in brackets may hold anything, brackets and blanks too.
     fields = text.rpartition(")")[2].split()
     if len(fields) < 20 or fields[0] in _DEAD:
-        return None  # gone while it was looked at, or as good as
+        return None  # it is gone, or a zombie
     return Descendant(pid, int(fields[1]), int(fields[19]))
 
 
-def _bears(pid: int, mark: str) -> bool:
-    assert mark, "without a mark everybody would be kin"
+def _has_mark(pid: int, mark: str) -> bool:
+    assert mark, "an empty mark fits every process"
     try:
         variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:

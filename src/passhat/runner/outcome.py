@@ -1,4 +1,4 @@
-"""From what was seen of an attempt to the row that says how it ended."""
+"""From what was observed of an attempt to its row in the table of trials."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from passhat.runner.faults import reaction
 from passhat.runner.processes import exit_sentence
 
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
-"""Holds an observation against the expectations of a task."""
+"""Grades an observation by the expectations of a task."""
 
 CUT_SHORT = frozenset({"timeout", "budget"})
-"""Ways to end that are the agent's own doing, and a failure whatever it did before."""
+"""Ways to end that are failures of the agent, whatever it did before."""
 
 LONGEST_TEXT = 20_000
 
@@ -84,7 +84,7 @@ class Result:
         )
 
     def transcript(self, task: Task) -> str:
-        """What was said and why it was graded as it was, as JSON text."""
+        """The conversation and the reasons for its grade, as JSON text."""
         seen, messages = self.seen, self._messages()
         parts: dict[str, Any] = {
             "stop_reason": seen.stop_reason,
@@ -105,7 +105,7 @@ class Result:
         return msgspec.json.encode(self._messages(), enc_hook=str).decode()
 
     def _messages(self) -> list[dict[str, Any]]:
-        """The conversation: ours, or the agent's own account of it, or what its calls tell."""
+        """The conversation: ours, or as the agent reports it, or put together from its calls."""
         if self.conversation is not None:
             return transcript(self.conversation.messages)
         seen = self.seen
@@ -122,7 +122,8 @@ class Result:
 
     def _marks(self) -> tuple[str, ...]:
         """Tags: the steps that passed, the faults injected, and what the agent did next."""
-        marks = [f"step-{_word(grade)}:{name}" for name, grade in self.steps]
+        words = {True: "passed", False: "failed"}
+        marks = [f"step-{words[grade.passed]}:{name}" for name, grade in self.steps]
         if self.conversation is not None:
             marks += [f"fault:{fault.partition(':')[2]}" for fault in self.conversation.faults]
             marks += [
@@ -204,7 +205,7 @@ async def _grade(
 
 
 def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
-    """The grade of a program that ended badly: whatever it said before, it did not get through."""
+    """The grade of a program that exited with an error: a failure, whatever it printed before."""
     task, system, code = pairing.task, pairing.system, seen.exit_code
     if not isinstance(system, CommandSystem) or code is None or code in system.exit_codes:
         return grade
@@ -229,7 +230,3 @@ def _call_turns(call: ToolCall) -> Iterator[dict[str, Any]]:
         text = str(call.result if call.error is None else call.error)[-LONGEST_TEXT:]
         turn = {"role": "tool", "name": call.name, "text": text}
         yield turn | ({"is_error": True} if call.error is not None else {})
-
-
-def _word(grade: Grade) -> str:
-    return "passed" if grade.passed else "failed"

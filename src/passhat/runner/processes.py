@@ -1,4 +1,4 @@
-"""Child processes that never outlive their purpose: each leads a group, and all of it is killed."""
+"""Child processes: each leads a group, and when it ends the whole group is killed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from passhat.runner import orphan_processes
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
 
-LONGEST_WORD = 160
+LONGEST_QUOTE = 160
 """Characters of the last line on stderr that a reason quotes."""
 
 TERM_GRACE = 0.3
 POLL = 0.005
 
 _living: dict[asyncio.subprocess.Process, tuple[str, float]] = {}
-"""Leaders of groups that were started and not yet ended: the mark of their kin, and since when."""
+"""Leaders of groups that were started and not yet ended: the mark of the group, and its start."""
 
 _starting: set[str] = set()
 """Marks of groups whose leader is being started: it may run before we have its pid."""
@@ -71,14 +71,14 @@ async def _start(
 
 
 def inherited_environment() -> dict[str, str]:
-    """The few variables that every child may see."""
+    """The few variables that every child gets."""
     return {name: os.environ[name] for name in INHERITED if name in os.environ}
 
 
 async def unbroken(work: Coroutine[Any, Any, None]) -> None:
-    """Carry a short piece of work to its end, even if the task that waits for it is cancelled.
+    """Finish a short piece of work, even if the task that waits for it is cancelled.
 
-    Putting things away half is worse than being late.
+    A cleanup that is cut off halfway is worse than a late one.
     """
     task = asyncio.ensure_future(work)
     cancelled = False
@@ -93,7 +93,7 @@ async def unbroken(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_GRACE) -> None:
-    """End a process and all its descendants: politely, then not. Never hangs, never half done.
+    """End a process and all its descendants: with SIGTERM, then with SIGKILL. It never hangs.
 
     Children of an exited leader keep its group alive, so the group is signalled even then.
     """
@@ -101,7 +101,7 @@ async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_
 
 
 async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
-    kin = _descendants(process)
+    family = _descendants(process)
     for sign, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERM_GRACE)):
         if not signal_group(process.pid, sign):
             break
@@ -110,7 +110,7 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         async with asyncio.timeout(TERM_GRACE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
-    await _end_orphans(process, kin)
+    await _end_orphans(process, family)
     _living.pop(process, None)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
@@ -128,32 +128,32 @@ def _descendants(process: asyncio.subprocess.Process) -> list[orphan_processes.D
 
 
 async def _end_orphans(
-    process: asyncio.subprocess.Process, kin: list[orphan_processes.Descendant]
+    process: asyncio.subprocess.Process, family: list[orphan_processes.Descendant]
 ) -> None:
-    """Kill those that left the group, and whomever they forked meanwhile: until none is left."""
+    """Kill those that left the group, and those that they forked meanwhile, until none is left."""
     loop = asyncio.get_running_loop()
     until = loop.time() + TERM_GRACE
     while loop.time() < until:
-        # Those that were killed are waited for too: dying takes a moment on a busy machine.
-        kin = list({*filter(orphan_processes.lives, kin), *_descendants(process)})
-        if not kin:
+        # Those that were killed are waited for too: that takes a moment on a busy machine.
+        family = list({*filter(orphan_processes.lives, family), *_descendants(process)})
+        if not family:
             return
-        for one in kin:
+        for one in family:
             orphan_processes.kill(one)
         await asyncio.sleep(POLL)
 
 
 def kill_groups() -> None:
-    """Kill everything that was started, now: for the last moment of a process."""
+    """Kill everything that was started, at once: just before this process exits."""
     for process in list(_living):
-        kin = _descendants(process)
+        family = _descendants(process)
         signal_group(process.pid, signal.SIGKILL)
-        for one in kin:
+        for one in family:
             orphan_processes.kill(one)
     until = time.monotonic() + TERM_GRACE
     for mark in _starting:
-        # They may fork while they are counted, and dying takes a moment.
-        while (newborn := orphan_processes.bearing(mark)) and time.monotonic() < until:
+        # They may fork while they are listed, and are gone only after a moment.
+        while (newborn := orphan_processes.with_mark(mark)) and time.monotonic() < until:
             for one in newborn:
                 orphan_processes.kill(one)
 
@@ -177,14 +177,14 @@ async def _gone(pid: int, patience: float) -> None:
 
 
 def exit_sentence(code: int, stderr: str) -> str:
-    r"""How a program ended, with its last word on stderr.
+    r"""How a program ended, with its last line on stderr.
 
     >>> exit_sentence(7, "loading\nkaboom\n")
     'exit code 7: kaboom'
     """
     last = stderr.strip().rpartition("\n")[2].strip()
-    if len(last) > LONGEST_WORD:
-        last = f"{last[:LONGEST_WORD]}…"
+    if len(last) > LONGEST_QUOTE:
+        last = f"{last[:LONGEST_QUOTE]}…"
     return f"exit code {code}" + (f": {last}" if last else "")
 
 
@@ -202,3 +202,28 @@ class Tail:
     @property
     def text(self) -> str:
         return self._bytes.decode("utf-8", "replace").strip()
+
+
+async def talk(
+    process: asyncio.subprocess.Process, stdin: bytes, stdout: Tail, stderr: Tail
+) -> int:
+    """Give a program its input, follow its output, and return its exit code.
+
+    This does not wait for the pipes to close: a child that it left behind may hold them open.
+    """
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    following = asyncio.gather(stdout.follow(process.stdout), stderr.follow(process.stderr))
+    try:
+        process.stdin.write(stdin)
+        process.stdin.close()
+        while process.returncode is None:
+            await asyncio.wait([following], timeout=POLL if following.done() else 10 * POLL)
+            if following.done():
+                await asyncio.sleep(0.001)
+        await asyncio.wait([following], timeout=0.2)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    return process.returncode

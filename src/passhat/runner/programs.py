@@ -14,7 +14,6 @@ from passhat.errors import SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CommandSystem,
-    ModelSystem,
     PythonSystem,
     Server,
     StdioServer,
@@ -46,12 +45,10 @@ def absent_programs(suite: Suite) -> Iterator[Absent]:
     >>> [str(absent) for absent in absent_programs(suite)]
     ['system mine: there is no program "no-such-agent": install it, or give its path']
     """
-    systems = _systems(suite)
-    used = dict.fromkeys(n for s in systems if isinstance(s, ModelSystem) for n in s.servers)
-    for system in systems:
+    for system in _systems(suite):
         if reason := lacks_program(system, suite.directory):
             yield Absent(section="systems", name=system.name, key="command", reason=reason)
-    for server in (suite.servers[name] for name in used):
+    for server in suite.used_servers:
         if reason := lacks_program(server, suite.directory):
             yield Absent(section="servers", name=server.name, key="command", reason=reason)
 

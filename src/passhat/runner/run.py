@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, short_repr
-from passhat.records import Amount, Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
@@ -82,6 +82,11 @@ class RunResult:
     def undone(self) -> int:
         early = self.ending in ("budget", "interrupted")
         return max(0, self.planned - len(self.trials)) if early else 0
+
+    def as_event(self) -> RunFinished:
+        """The event that ends a run with this result."""
+        done, undone = len(self.trials), self.undone
+        return RunFinished(ending=self.ending, done=done, undone=undone, seconds=self.seconds)
 
     def table(self) -> Trials:
         """The trials in columns, as the analysis reads them."""
@@ -222,13 +227,13 @@ class _Run:
         self._rule.restore(restored.launched)
         for entry in restored.finished:
             self._evidence.add(entry.ticket, entry.trial)
-            cost, tokens = spent_by(entry.trial)
-            self._spending.take(cost, tokens)
+            spent = spent_by(entry.trial)
+            self._spending.take(spent)
             if entry.ticket.system in agents:
-                self._spending.learn(entry.ticket.system, Amount(cost=cost, tokens=tokens))
+                self._spending.learn(entry.ticket.system, spent)
         for answers in restored.answers.values():
             for answer in answers.values():
-                self._spending.take(*reply_spent(answer))
+                self._spending.take(reply_spent(answer.request, answer.reply))
         # An attempt of an agent that makes its own calls counts as one call.
         attempts = sum(entry.ticket.system in agents for entry in restored.finished)
         self._spending.calls = restored.calls + attempts
@@ -245,9 +250,9 @@ class _Run:
         if self._on_event is not None:
             row = self._attempts.pairing(ticket).row(ticket.trial)
             self._tell(TrialStarted(ticket=ticket, row=row))
-        key = (ticket.system, ticket.task, ticket.trial)
         try:
-            finished = await self._attempts.run(ticket, self._restored.answers.pop(key, None))
+            kept = self._restored.answers.pop(ticket.key, None)
+            finished = await self._attempts.run(ticket, kept)
         except Exhausted:
             self._check_spending()
             return
@@ -307,14 +312,7 @@ class _Run:
             signal=self._signal,
             tools_offered=frozenset(self._resources.tools_offered),
         )
-        self._tell(
-            RunFinished(
-                ending=result.ending,
-                done=len(result.trials),
-                undone=result.undone,
-                seconds=seconds,
-            )
-        )
+        self._tell(result.as_event())
         return result
 
     def _tell(self, event: Event) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
 import msgspec
@@ -20,7 +19,6 @@ from passhat.records import (
     Amount,
     Answer,
     CommandSystem,
-    Expectation,
     Fault,
     HttpSystem,
     Model,
@@ -31,7 +29,6 @@ from passhat.records import (
     Server,
     Suite,
     System,
-    Task,
 )
 from passhat.records.providers import LOCAL
 from passhat.records.redaction import suite_redactor
@@ -133,12 +130,7 @@ class RunResources:
             self._redirected.enter_context(prints_to_stderr())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         try:
             if self._pool is not None:
                 await self._pool.close()
@@ -182,12 +174,8 @@ class RunResources:
             return RememberingAgent(_NeverAsked(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
-        agent: Agent = MeteredAgent(
-            self._agents[system.name],
-            self._spending,
-            scribe=self._scribe,
-            count_free=self._count_free,
-        )
+        made = self._agents[system.name]
+        agent = MeteredAgent(made, self._spending, self._scribe, self._count_free)
         return agent if cassette is None else RememberingAgent(agent, cassette)
 
     def tools(
@@ -243,8 +231,8 @@ class RunResources:
             )
             question = Request(
                 messages=(Message(role="user", text=prompt),),
-                parameters=_with_seed(model.parameters, request.seed + repeat),
-                place=replace(request.place, step=next(steps)),
+                parameters=with_seed(model.parameters, request.seed + repeat),
+                place=request.place._replace(step=next(steps)),
             )
             return await self._judged(model, memories.around(live), question)
 
@@ -286,8 +274,7 @@ class RunResources:
         remote = self._supply.may_be_busy(model)
         if faults or remote:
             live = self._patient(live, model)
-        at = request.place
-        lost = self._cut_short.get((at.system, at.task, at.trial)) if self._cut_short else None
+        lost = self._cut_short.get(request.place[:3]) if self._cut_short else None
         if lost is not None and remote:
             live = LookedUpFirst(
                 live,
@@ -312,10 +299,8 @@ class RunResources:
             # A local model does one thing at a time; waiting for it is no trial's fault.
             usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
             limit = self._suite.rate_limits.get(provider, usual)
-            self._throttles[provider] = (
-                Throttle(limit, name=provider, draw=self._draw),
-                RetryBudget(),
-            )
+            throttle = Throttle(limit, name=provider, draw=self._draw)
+            self._throttles[provider] = (throttle, RetryBudget())
         throttle, budget = self._throttles[provider]
         return Retrying(
             live,
@@ -329,7 +314,7 @@ class RunResources:
 
     async def _unanswered(self, request: Request, error: ModelBusy, model: Model) -> None:
         """Count a call whose answer was lost on its way; one that was refused costs nothing."""
-        call = request.place.key
+        call = request.place
         if not error.perhaps_paid:
             self._scribe.unmark_sent(call)
             return
@@ -382,20 +367,15 @@ def _calls_python(suite: Suite) -> bool:
     """Whether functions of users run in this process: agents or graders."""
     return any(
         (isinstance(p.system, PythonSystem) and not p.system.workers)
-        or any(e.matcher == "python" for e in _expectations(p.task))
+        or any(e.matcher == "python" for e in p.task.expectations())
         for p in suite.pairings
     )
-
-
-def _expectations(task: Task) -> Iterator[Expectation]:
-    yield from task.expect
-    for step in task.steps:
-        yield from step.expect
 
 
 def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:
     return {server.name: server.faults for server in servers if server.faults}
 
 
-def _with_seed(parameters: ModelParameters, seed: int) -> ModelParameters:
+def with_seed(parameters: ModelParameters, seed: int) -> ModelParameters:
+    """Parameters with a seed: their own, or this one."""
     return parameters if parameters.seed is not None else replace(parameters, seed=seed)

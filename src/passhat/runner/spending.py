@@ -1,4 +1,4 @@
-"""What a run has spent and has reserved for calls under way, compared with its budget."""
+"""What a run has spent and what it reserves for calls under way, compared with its budget."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from passhat.records import (
     Trial,
     UnansweredCalls,
 )
-from passhat.records.ledger import NO_CALLS
+from passhat.records.ledger import NO_CALLS, CallKey
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.deadline import excused
 from passhat.runner.journal import BudgetRefused, Scribe
-from passhat.runner.models.exchange import ChatModel, Place, Reply, Request
+from passhat.runner.models.exchange import ChatModel, Reply, Request
 
 Price = Callable[[TokenUsage], float | None]
 Find = Callable[[Request], Awaitable[Reply | None]]
 
 LONGER = 2
-"""How much longer than every answer before it the next answer is taken to be at most, where the
-request sets no limit. A judgement: it only decides how many calls share the end of a budget."""
+"""Where a request sets no limit, its answer is assumed to be at most so many times as long as the
+longest so far. A judgement: it only decides how many calls share the end of a budget."""
 
 
 class Exhausted(Exception):
-    """The suite may spend no more: the trial under way is given up, to be resumed one day."""
+    """The suite may spend no more: the trial under way is given up, and can be resumed."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class RunSpending:
     one call costs beyond what was left.
 
     >>> spending = RunSpending(Budget(max_tokens=100))
-    >>> spending.take(None, 120)
+    >>> spending.take(Amount(tokens=120))
     >>> spending.over()
     'max_tokens'
     """
@@ -72,9 +72,9 @@ class RunSpending:
     _seen: dict[str, Amount] = field(default_factory=dict)
     _changed: asyncio.Event | None = None
 
-    def take(self, cost: float | None, tokens: int) -> None:
-        self.cost += cost or 0.0
-        self.tokens += tokens
+    def take(self, spent: Amount) -> None:
+        self.cost += spent.cost or 0.0
+        self.tokens += spent.tokens
 
     def over(self) -> str | None:
         """The limit that has been reached, if one has."""
@@ -168,6 +168,7 @@ class RunSpending:
             self._changed = None
 
 
+@dataclass(frozen=True, slots=True)
 class Metered:
     """A model that is asked only while the suite has something left to spend.
 
@@ -175,69 +176,52 @@ class Metered:
     it may cost.
     """
 
-    def __init__(
-        self,
-        model: ChatModel,
-        spending: RunSpending,
-        *,
-        name: str = "",
-        price: Price | None = None,
-        scribe: Scribe | None = None,
-    ) -> None:
-        self._model = model
-        self._spending = spending
-        self._name = name
-        self._price = price
-        self._scribe = scribe
+    model: ChatModel
+    spending: RunSpending
+    name: str = ""
+    price: Price | None = None
+    scribe: Scribe | None = None
 
     async def complete(self, request: Request, /) -> Reply:
-        if self._scribe is None and not self._spending.budget.limited:
+        if self.scribe is None and not self.spending.budget.limited:
             # A script without a budget: nothing to reserve, and nothing to pay twice.
-            reply = await self._model.complete(request)
-            self._spending.calls += 1
-            self._spending.take(reply.cost, reply.usage.total)
+            reply = await self.model.complete(request)
+            self.spending.calls += 1
+            self.spending.take(reply.spent)
             return reply
-        most = most_of(request, self._spending, name=self._name, price=self._price)
-        scribe, key = self._scribe, request.place.key
+        most = most_of(request, self.spending, name=self.name, price=self.price)
+        scribe, key = self.scribe, request.place
         sent = (lambda: False) if scribe is None else (lambda: scribe.is_sent(key))
-        async with self._spending.reserving(most, perhaps_paid=sent):
+        async with self.spending.reserving(most, perhaps_paid=sent):
             reply = await self._intended(request, most)
-            self._spending.take(reply.cost, reply.usage.total)
-        self._spending.learn(self._name, Amount(tokens=reply.usage.tokens_out))
+            self.spending.take(reply.spent)
+        self.spending.learn(self.name, Amount(tokens=reply.usage.tokens_out))
         return reply
 
     async def _intended(self, request: Request, most: Amount | None) -> Reply:
         """Ask the model; with a scribe, under an intent that is withdrawn if nothing was paid."""
-        scribe, at = self._scribe, request.place
+        scribe, at = self.scribe, request.place
         if scribe is None:
-            return await self._model.complete(request)
+            return await self.model.complete(request)
         try:
             await _intend(scribe, at, f"model:{request.fingerprint()}", most)
-            reply = await self._model.complete(request)
+            reply = await self.model.complete(request)
         except (RunError, asyncio.CancelledError) as error:
             # A call that is on the wire when it is cancelled is perhaps paid: its intent stays.
-            if isinstance(error, RunError) or not scribe.is_sent(at.key):
-                scribe.note(Refused(system=at.system, task=at.task, trial=at.trial, step=at.step))
-                scribe.forget(at.key)
+            if isinstance(error, RunError) or not scribe.is_sent(at):
+                scribe.note(Refused(call=at))
+                scribe.forget(at)
             raise
-        scribe.forget(at.key)
+        scribe.forget(at)
         return reply
 
 
-async def _intend(scribe: Scribe, at: Place, request: str, most: Amount | None) -> None:
+async def _intend(scribe: Scribe, at: CallKey, request: str, most: Amount | None) -> None:
     """Write the intent of a call or an attempt; Exhausted if the store's budget refuses it."""
-    intent = CallIntent(
-        system=at.system,
-        task=at.task,
-        trial=at.trial,
-        step=at.step,
-        request=request,
-        most=most or Amount(),
-    )
     try:
-        await scribe.intend(intent)
+        await scribe.intend(CallIntent(call=at, request=request, most=most or Amount()))
     except BudgetRefused:
-        scribe.forget(at.key)
+        scribe.forget(at)
         raise Exhausted from None
 
 
@@ -272,54 +256,42 @@ class LookedUpFirst:
         if found is None:
             return await self._model.complete(request)
         self._spending.found += 1
-        self._scribe.found.add(request.place.key)
+        self._scribe.found.add(request.place)
         return found
 
 
+@dataclass(frozen=True, slots=True)
 class MeteredAgent:
-    """An agent that keeps its own accounts, started only while there is something left to spend.
+    """An agent that makes its own calls, started only while there is something left to spend.
 
     How much an attempt takes is known only from the attempts before it: the first one goes alone
     where money or tokens are limited. With a `scribe` the intent of each attempt is durable before
     it starts; of free attempts only if `count_free`.
     """
 
-    def __init__(
-        self,
-        agent: Agent,
-        spending: RunSpending,
-        *,
-        scribe: Scribe | None = None,
-        count_free: bool = False,
-    ) -> None:
-        self._agent = agent
-        self._spending = spending
-        self._scribe = scribe
-        self._count_free = count_free
+    agent: Agent
+    spending: RunSpending
+    scribe: Scribe | None = None
+    count_free: bool = False
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
         at = request.place
-        most = self._spending.most_seen(at.system)
+        most = self.spending.most_seen(at.system)
         paid = most is not None and bool(most.cost)
-        async with self._spending.reserving(most, perhaps_paid=lambda: paid):
-            if self._scribe is not None and (most is None or paid or self._count_free):
-                await _intend(self._scribe, at, f"agent:{request.fingerprint()}", most)
-                self._scribe.mark_sent(at.key)
-            seen = await self._agent.attempt(request)
-            cost, tokens = spent_in(seen)
-            self._spending.take(cost, tokens)
-        if self._scribe is not None:
-            self._scribe.forget(at.key)
-        self._spending.learn(at.system, Amount(cost=cost, tokens=tokens))
+        async with self.spending.reserving(most, perhaps_paid=lambda: paid):
+            if self.scribe is not None and (most is None or paid or self.count_free):
+                await _intend(self.scribe, at, f"agent:{request.fingerprint()}", most)
+                self.scribe.mark_sent(at)
+            seen = await self.agent.attempt(request)
+            spent = Amount(cost=seen.cost, tokens=(seen.usage or TokenUsage()).total)
+            self.spending.take(spent)
+        if self.scribe is not None:
+            self.scribe.forget(at)
+        self.spending.learn(at.system, spent)
         return seen
 
 
-def spent_by(trial: Trial) -> tuple[float | None, int]:
+def spent_by(trial: Trial) -> Amount:
     """What a finished trial cost, from its row."""
     tokens = (trial.tokens_in or 0) + (trial.tokens_out or 0) or trial.tokens or 0
-    return trial.cost, int(tokens)
-
-
-def spent_in(seen: Observation) -> tuple[float | None, int]:
-    """What an attempt reports to have cost."""
-    return seen.cost, (seen.usage or TokenUsage()).total
+    return Amount(cost=trial.cost, tokens=int(tokens))

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import msgspec
 
 from passhat.fast_dataclass import dataclass
-from passhat.runner.models.exchange import Attachment, Place, ToolSpec
+from passhat.records.ledger import CallKey
+from passhat.runner.models.exchange import Attachment, ToolSpec
 
 READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"
 """Requests that passhat makes itself, by MCP's names for them. They are handled as tool calls,
@@ -23,7 +24,7 @@ class ToolRequest:
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    place: Place = field(default_factory=Place)
+    place: CallKey = CallKey()
 
     def fingerprint(self, clean: Callable[[str], str] = str) -> str:
         """A hash of what is asked; `clean` takes secrets out."""

@@ -1,4 +1,4 @@
-"""The differences of all pairs of systems on the same tasks, each coherent, all true at once."""
+"""The differences of all pairs of systems on the same tasks, coherent and simultaneous."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from passhat.stats.dirichlet_mean import (
 from passhat.stats.multiplicity import tukey, tukey_level
 from passhat.stats.paired_exact import MONTE_CARLO_FLIPS, sign_flip_tests
 from passhat.stats.paired_fit import UNSEEN_OF_PAIRS
-from passhat.stats.population_mean import FEWEST_FAMILIES, TaskGroups
+from passhat.stats.population_mean import TaskGroups
 
 Places = NDArray[np.intp]
 
 # Values that differ by less are equal but for rounding.
 _SAME = 1e-12
-# So many draws are expected beyond what a pair needs: fewer would make its test a lottery.
+# Expected draws beyond the level that a pair needs: with fewer its test would depend on the seed.
 _DRAWS_BEYOND = 3.0
 
 
@@ -56,7 +56,7 @@ def all_pairs(
     gaps = (sums[:, first] - sums[:, second]).T
     value = gaps.sum(axis=-1) / sizes.sum()
     units = sizes.size
-    # Half a task is added to how often a side passes, so that one that never did may yet.
+    # Half a task is added to how often a side passes, so that a side that never did may still.
     passing = (sums.sum(axis=0) / sizes.sum() * units + 0.5) / (units + 1)
     law = _Laws(gaps=gaps, sizes=sizes, unseen=(-passing[second], -passing[first]))
     level = tukey_level(alpha, systems)
@@ -82,7 +82,7 @@ def all_pairs(
 class _Laws:
     """The Dirichlet law of each pair's mean difference (`paired_fit.SampledFit`), all at once.
 
-    `unseen` is the worst that a task not seen could bring, for the first side and for the second.
+    `unseen` is the worst value that an unseen task could have, for the first side and the second.
     """
 
     gaps: Floats
@@ -122,7 +122,7 @@ class _Laws:
 
     @property
     def _distinct(self) -> tuple[Floats, Floats]:
-        """The values that any pair has and how many tasks of each have them, if that is shorter."""
+        """The distinct values of all pairs and how many tasks have them, where that is shorter."""
         means = self.gaps / self.sizes
         values, places = np.unique(np.round(means, 12), return_inverse=True)
         if values.size >= means.shape[1]:
@@ -138,11 +138,10 @@ def _tukey(systems: int) -> str:
 
 
 def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]:
-    """The summed values and the size of what was sampled: of each family, else of each task."""
+    """The summed values and the size of each unit that was sampled: families, or else tasks."""
     if group is None:
         return table, np.ones(len(table))
-    few = group.repeats and group.families < FEWEST_FAMILIES
-    codes = np.arange(len(table)) if few else group.family
+    codes = group.alone().family if group.few_families else group.family
     sizes = np.bincount(codes, group.weight).astype(np.float64)
     sums = np.zeros((sizes.size, table.shape[1]))
     np.add.at(sums, codes, table * group.weight[:, None])

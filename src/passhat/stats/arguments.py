@@ -1,4 +1,4 @@
-"""The rules that arguments of the statistics obey, each checked in one place."""
+"""The rules for arguments of the statistics, each checked in one place."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from passhat.errors import ArgumentError
 DEFAULT_SEED = 0
 # Counts are stored in 64 bits.
 _TOO_LARGE = 2**63
-# Beyond this the quantiles of half the distributions are infinite.
+# Beyond this confidence the quantiles of many distributions are infinite.
 _SUREST = 1 - 1e-12
+# How far sums of scores may be off by rounding, for each run.
+_SUMS_ROUNDING = 1e-9
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# By name: looking at np.random would load it, for every report that draws nothing.
+# A string: naming np.random here would load it, also for reports that draw nothing.
 RandomSource: TypeAlias = "np.random.Generator | int | None"
 
 
@@ -100,6 +102,30 @@ def score_array(name: str, values: ArrayLike) -> Floats:
     return array
 
 
+def score_sums(
+    n: ArrayLike, total: ArrayLike, squares: ArrayLike, *, runs_name: str = "n"
+) -> tuple[Counts, Floats, Floats]:
+    """The runs of each task, the sum of their scores in [0, 1] and the sum of their squares."""
+    runs = np.atleast_1d(count_array(runs_name, n))
+    sums, powers = (
+        _per_task(name, values, runs.shape, runs_name)
+        for name, values in (("total", total), ("squares", squares))
+    )
+    slack = _SUMS_ROUNDING * np.maximum(runs, 1)
+    # 0 <= x <= 1 gives 0 <= sum of squares <= sum <= runs, and Cauchy-Schwarz the rest.
+    least = sums**2 / np.maximum(runs, 1)
+    rules = (
+        ("total", f"0 and {runs_name}", sums, 0.0, runs),
+        ("squares", f"total^2 / {runs_name} and total", powers, least, sums),
+    )
+    for name, between, values, low, high in rules:
+        bad = ~((values >= low - slack) & (values <= high + slack))
+        if bad.any():
+            rule = f"must lie between {between} (scores are in [0, 1])"
+            raise ArgumentError(name, rule, float(values[bad][0]))
+    return runs, sums, powers
+
+
 def random_generator(rng: RandomSource) -> tuple[np.random.Generator, int | None]:
     """A generator, and the seed to record with the result.
 
@@ -128,3 +154,16 @@ def finite_number(name: str, value: object) -> float:
         if np.isfinite(number):
             return number
     raise ArgumentError(name, "must be a finite number", value)
+
+
+def _per_task(name: str, values: ArrayLike, shape: tuple[int, ...], runs_name: str) -> Floats:
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "must be numbers, one per task", values) from None
+    if array.shape != shape or array.ndim != 1:
+        rule = f"must have one number per task, as {runs_name} has {shape}"
+        raise ArgumentError(name, rule, array.shape)
+    if not np.isfinite(array).all():
+        raise ArgumentError(name, "must be finite", float(array[~np.isfinite(array)][0]))
+    return array

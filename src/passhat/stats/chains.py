@@ -12,7 +12,7 @@ from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.proportions import proportion_interval
+from passhat.stats.proportions import share_estimate
 
 EXACT_ZERO_FAILURES = "product of steps, exact (zero failures)"
 EXACT_ZERO_PASSES = "product of steps, exact (a step never passed)"
@@ -37,8 +37,8 @@ def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = CONFIDENCE)
 
     The interval is that of Lindstrom and Madden (Lloyd and Lipow 1962): a binomial with the
     product as its rate, here with as many runs as give the product's own variance, never fewer
-    than the least tested step. With zero failures the bound is exact: everything that may still
-    hide sits in the step with the fewest runs.
+    than the least tested step has. With zero failures the bound is exact, and depends only on the
+    step with the fewest runs: a failure could still hide there most easily.
 
     >>> chain = cascade([(19, 20), (48, 50), (30, 30)])
     >>> round(chain.reliability.value, 3), chain.weakest
@@ -55,7 +55,8 @@ def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = CONFIDENCE)
             value=value, interval=bounds, method=method, confidence=level, runs=int(runs.sum())
         ),
         steps=tuple(
-            _wilson(int(c), int(n), confidence=level) for c, n in zip(passes, runs, strict=True)
+            share_estimate(c, n, method="wilson", confidence=level)
+            for c, n in zip(passes.tolist(), runs.tolist(), strict=True)
         ),
         weakest=int(np.argmin(passes / runs)),
     )
@@ -75,7 +76,7 @@ def containment_rate(
     level = confidence_level(confidence)
     if caught + loose == 0:
         return Unavailable("no failure happened, so none could be contained")
-    return _wilson(caught, caught + loose, confidence=level)
+    return share_estimate(caught, caught + loose, method="wilson", confidence=level)
 
 
 def _step_counts(steps: Sequence[tuple[int, int]]) -> tuple[Counts, Counts]:
@@ -106,17 +107,8 @@ def _product_interval(
 
 def _effective_runs(passes: Floats, runs: Floats) -> float:
     """The runs of one binomial whose variance is that of the product, by the delta method."""
+    # Half a pass and half a failure keep the variance of a step that always passed above 0.
     rate = (passes + 0.5) / (runs + 1)
     product = float(np.prod(rate))
     log_variance = float(((1 - rate) / (rate * runs)).sum())
     return max(float(runs.min()), (1 - product) / (product * log_variance))
-
-
-def _wilson(passes: int, runs: int, *, confidence: float) -> Estimate:
-    return Estimate(
-        value=passes / runs,
-        interval=proportion_interval(passes, runs, method="wilson", confidence=confidence),
-        method="wilson",
-        confidence=confidence,
-        runs=runs,
-    )

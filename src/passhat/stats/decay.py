@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import Cells, count_cells, task_counts
+from passhat.stats.derived_intervals import tightened
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -30,7 +31,7 @@ from passhat.stats.proportions import proportion_interval
 from passhat.stats.run_sequences import SequenceDecay, describe_sequences
 from passhat.stats.suite_mean import METRICS, estimates_within, suite_estimates
 
-# A curve is read by eye: beyond ten runs in a row it is asked for by name.
+# A curve is read by eye: more than ten runs in a row are shown only where k says so.
 LONGEST_DEFAULT = 10
 
 Flags = NDArray[np.bool_]
@@ -66,7 +67,7 @@ class DecayCurve:
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class DecaySummary:
-    """The order-dependent description of every sequence, and the order-free curve over all."""
+    """A description of every sequence, which depends on its order, and a curve that does not."""
 
     sequences: tuple[SequenceDecay, ...]
     curve: DecayCurve | Unavailable
@@ -160,7 +161,7 @@ def _curves(
         ]
     if kept.sum() == 1:
         return [
-            _one_task(runs, passes, kept, longest, confidence=level, rising=metric == "pass@k")
+            _one_task(runs, passes, kept, longest, confidence=level, upward=metric == "pass@k")
             for metric in metrics
         ]
     counts = runs[kept], passes[kept]
@@ -168,7 +169,7 @@ def _curves(
     points = _points(*counts, levels, ks=range(1, longest + 1), scope=scope)
     return [
         DecayCurve(
-            points=_monotone(found, confidence=level, rising=metric == "pass@k"),
+            points=_monotone(found, confidence=level, upward=metric == "pass@k"),
             method=f"{metric} of a task, unbiased; max-t band",
             confidence=level,
             pointwise_confidence=levels[metric],
@@ -184,7 +185,7 @@ def _curves(
 def _points(
     runs: Counts, passes: Counts, levels: dict[str, float], *, ks: Sequence[int], scope: Scope
 ) -> Sequence[list[Estimate]]:
-    """The estimates of each metric at its level; two tasks that have the runs always have one."""
+    """The estimates of each metric at its level; every task has the runs."""
     if len(levels) == len(METRICS):
         cells = count_cells(runs, passes)
         low, high = bounds_both_ways(cells, ks, scope, (levels["pass^k"], levels["pass@k"]))
@@ -200,7 +201,7 @@ def _points(
 
 
 def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
-    """The c that no |t| of a row exceeds with chance `confidence`, at the least.
+    """A c that no |t| of a row exceeds, with a chance of at least `confidence`.
 
     `neighbours` are the correlations of the first with the second, of the second with the third,
     and so on. One exceeds c if the first does, or if some other does while the one before it does
@@ -213,8 +214,13 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
     tail = 1 - confidence
     single = float(special.stdtrit(freedom, 1 - tail / 2))
     apart = float(special.stdtrit(freedom, 1 - tail / 2 / (len(neighbours) + 1)))
+<<<<<<< HEAD
     nodes = _corner_nodes(neighbours)
     # Newton, or halving where its step is no shorter: at low levels the chance is not convex.
+=======
+    angles = np.arccos(np.clip(neighbours, -1.0, 1.0))[:, None]
+    # Newton's step, or halving where that is longer: at low levels the chance is not convex.
+>>>>>>> main
     low, high, c, step = single, apart, single, apart - single
     for _ in range(_STEPS):
         chance, slope = _chance_of_any(c, freedom, nodes)
@@ -229,35 +235,30 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
 
 
 def _one_task(
-    runs: Counts, passes: Counts, kept: Flags, longest: int, *, confidence: float, rising: bool
+    runs: Counts, passes: Counts, kept: Flags, longest: int, *, confidence: float, upward: bool
 ) -> DecayCurve:
     n, c = int(runs[kept][0]), int(passes[kept][0])
-    rate = proportion_interval(n - c if rising else c, n, method="wilson", confidence=confidence)
+    counted = n - c if upward else c  # pass@k of the passes is 1 - pass^k of the failures
+    rate = proportion_interval(counted, n, method="wilson", confidence=confidence)
+    about: dict[str, Any] = {
+        "confidence": confidence,
+        "scope": THIS_SUITE,
+        "tasks": 1,
+        "runs": n,
+        "excluded_tasks": int((~kept).sum()),
+    }
     points = []
     for k in range(1, longest + 1):
-        value = pass_hat_k(n, n - c if rising else c, k)
-        bounds = Interval(min(rate.low**k, value), max(rate.high**k, value))
-        points.append(
-            Estimate(
-                value=1 - value if rising else value,
-                interval=Interval(1 - bounds.high, 1 - bounds.low) if rising else bounds,
-                method="wilson, to the power k",
-                confidence=confidence,
-                scope=THIS_SUITE,
-                tasks=1,
-                runs=n,
-                excluded_tasks=int((~kept).sum()),
-            )
-        )
+        value = pass_hat_k(n, counted, k)
+        low, high = min(rate.low**k, value), max(rate.high**k, value)
+        value, ends = (1 - value, (1 - high, 1 - low)) if upward else (value, (low, high))
+        method = "wilson, to the power k"
+        points.append(Estimate(value=value, interval=Interval(*ends), method=method, **about))
     return DecayCurve(
         points=tuple(points),
         method="one task: Wilson's interval, to the power k",
-        confidence=confidence,
         pointwise_confidence=confidence,
-        scope=THIS_SUITE,
-        tasks=1,
-        runs=n,
-        excluded_tasks=int((~kept).sum()),
+        **about,
     )
 
 
@@ -301,7 +302,7 @@ def _run_covariance(cells: Cells, longest: int, prior: Prior) -> tuple[Floats, F
 
 
 def _links(variance: Floats, covariance: Floats) -> Floats:
-    """The correlations along the curve; the points that do not vary count once, on their own."""
+    """The correlations along the curve; all points that do not vary count as one more, apart."""
     spread = np.sqrt(variance)
     moving = spread > 1e-12
     linked = moving[1:] & moving[:-1]
@@ -311,23 +312,14 @@ def _links(variance: Floats, covariance: Floats) -> Floats:
 
 
 def _monotone(
-    points: Sequence[Estimate], *, confidence: float, rising: bool
+    points: Sequence[Estimate], *, confidence: float, upward: bool
 ) -> tuple[Estimate, ...]:
-    """Use that pass^k cannot rise with k, nor pass@k fall: a bound on one bounds its neighbours."""
-    low = np.array([point.interval.low if point.interval else 0.0 for point in points])
-    high = np.array([point.interval.high if point.interval else 1.0 for point in points])
+    """The points, their intervals tightened: pass^k cannot rise with k, nor can pass@k fall."""
     # pass^k is read backwards, so that both kinds rise.
-    way = slice(None, None, 1 if rising else -1)
-    lows = np.maximum.accumulate(low[way])[way]
-    highs = np.minimum.accumulate(high[way][::-1])[::-1][way]
+    way = slice(None, None, 1 if upward else -1)
     return tuple(
-        replace(
-            point,
-            interval=Interval(lowest, highest),
-            method=f"{point.method}, one point of a max-t band",
-            confidence=confidence,
-        )
-        for point, lowest, highest in zip(points, lows.tolist(), highs.tolist(), strict=True)
+        replace(point, method=f"{point.method}, one point of a max-t band", confidence=confidence)
+        for point in tightened(points[way])[way]
     )
 
 
@@ -357,7 +349,7 @@ def _chance_of_any(c: float, freedom: float, nodes: tuple[Floats, Floats]) -> tu
 
 @cache
 def _gauss_legendre() -> tuple[Floats, Floats]:
-    """Nodes and weights on [-1, 1] (Golub and Welsch 1969): numpy's cost an import of 10 ms."""
+    """Nodes and weights on [-1, 1] (Golub and Welsch 1969); importing numpy's takes 10 ms."""
     j = np.arange(1, _NODES)
     beside = j / np.sqrt(4.0 * j * j - 1)
     nodes, vectors = np.linalg.eigh(np.diag(beside, 1) + np.diag(beside, -1))

@@ -22,7 +22,7 @@ def hull(one: Interval, other: Interval) -> Interval:
 
 
 def to_zero(interval: Interval) -> Interval:
-    """The interval, made to reach 0: for a difference that a test does not tell from none.
+    """The interval, extended to 0: for a difference that a test does not tell from 0.
 
     >>> to_zero(Interval(0.1, 0.7))
     Interval(low=0.0, high=0.7)
@@ -34,8 +34,8 @@ def no_narrower(wider: Number, narrower: Number) -> Number:
     """`wider`, with an interval that holds that of `narrower` too.
 
     How a suite would do on other tasks like these cannot be known better than how it does on its
-    own: the runs are as random, and the tasks are besides. Yet the spread between a few tasks may
-    by luck be smaller than the noise of their runs, and its interval narrower.
+    own tasks: the runs are as random, and the tasks are random too. Yet the spread between a few
+    tasks may by luck be smaller than the noise of their runs, and its interval narrower.
 
     >>> from passhat.stats.estimate import Estimate
     >>> own = Estimate(value=0.5, interval=Interval(0.3, 0.7), method="", confidence=0.95)
@@ -53,13 +53,13 @@ def no_narrower(wider: Number, narrower: Number) -> Number:
 def rising(estimates: Sequence[Number]) -> list[Number]:
     """Estimates of numbers that cannot fall from one to the next, their ends tightened to agree.
 
-    pass@10 is at least pass@5, so what bounds pass@5 from below bounds pass@10 too. Near k = n an
-    interval by itself is far wider than those before it, for the last run of few tasks decides.
-    Using several intervals at once costs little coverage: docs/explanation/statistics.md, "In the
-    order of k", says how much.
+    pass@10 is at least pass@5, so a lower bound of pass@5 is one of pass@10 too. Near k = n an
+    interval by itself is far wider than those before it, because it depends on the last runs of few
+    tasks. Using several intervals at once costs little coverage: docs/explanation/statistics.md,
+    "In the order of k", says how much.
 
     Numbers over different tasks (some have too few runs for the larger k) need not be in order,
-    and are left as they are.
+    and are not changed.
 
     >>> wide = Estimate(value=1.0, interval=Interval(0.5, 1.0), method="", confidence=0.95)
     >>> sure = Estimate(value=0.9, interval=Interval(0.8, 1.0), method="", confidence=0.95)
@@ -69,12 +69,26 @@ def rising(estimates: Sequence[Number]) -> list[Number]:
     found: list[Number] = []
     for bounded, group in groupby(estimates, key=_over):
         same = list(group)
-        found += _tightened(same) if bounded else same
+        found += tightened(same) if bounded else same
     return found
 
 
+def tightened(group: Sequence[Number]) -> list[Estimate]:
+    """`rising` for estimates over the same tasks, each with an interval."""
+    known = [one for one in group if isinstance(one, Estimate) and one.interval is not None]
+    low = np.array([one.interval.low for one in known if one.interval])
+    high = np.array([one.interval.high for one in known if one.interval])
+    lows = np.maximum.accumulate(low)
+    # Each value lies inside its own ends and values are in order: ends can cross by rounding only.
+    highs = np.maximum(np.minimum.accumulate(high[::-1])[::-1], lows)
+    return [
+        replace(one, interval=Interval(lowest, highest))
+        for one, lowest, highest in zip(known, lows.tolist(), highs.tolist(), strict=True)
+    ]
+
+
 def independent_difference(a: Number, b: Number) -> Number:
-    """The first minus the second, where nothing but chance links the two.
+    """The first minus the second, where the two are independent.
 
     The limits are recovered from those of each estimate (MOVER: Zou and Donner 2008), which keeps
     their skew.
@@ -106,8 +120,8 @@ def independent_difference(a: Number, b: Number) -> Number:
 def ratio_of(numerator: Number, denominator: Number) -> Number:
     """The numerator over the denominator, for two rates estimated from different runs.
 
-    The interval is put together from those of the two rates, so it needs no variance of its own
-    and keeps their skew (MOVER-R: Donner and Zou, Statistical Methods in Medical Research 2012).
+    The interval is made from those of the two rates, so it needs no variance and keeps their skew
+    (MOVER-R: Donner and Zou, Statistical Methods in Medical Research 2012).
 
     >>> half = Estimate(value=0.4, interval=Interval(0.3, 0.5), method="given", confidence=0.95)
     >>> whole = Estimate(value=0.8, interval=Interval(0.7, 0.9), method="given", confidence=0.95)
@@ -133,23 +147,10 @@ def ratio_of(numerator: Number, denominator: Number) -> Number:
 
 
 def _over(number: Number) -> tuple[int | None, int] | None:
-    """How many tasks it is about (those with enough runs, so the same for the same count)."""
+    """How many tasks it covers, of those with enough runs; None where it has no interval."""
     if isinstance(number, Unavailable) or number.interval is None:
         return None
     return number.tasks, number.excluded_tasks
-
-
-def _tightened(group: Sequence[Number]) -> list[Number]:
-    known = [one for one in group if isinstance(one, Estimate) and one.interval is not None]
-    low = np.array([one.interval.low for one in known if one.interval])
-    high = np.array([one.interval.high for one in known if one.interval])
-    lows = np.maximum.accumulate(low)
-    # Values in order lie inside all of these, so ends can only cross in their last digit.
-    highs = np.maximum(np.minimum.accumulate(high[::-1])[::-1], lows)
-    return [
-        replace(one, interval=Interval(lowest, highest))
-        for one, lowest, highest in zip(known, lows.tolist(), highs.tolist(), strict=True)
-    ]
 
 
 def _mover(over: Estimate, under: Estimate, top: Interval, base: Interval) -> Interval | None:

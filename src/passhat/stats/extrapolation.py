@@ -15,6 +15,7 @@ from passhat.stats.difficulty_model import DifficultyModel, fit_with_atoms, prio
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_mean import population_bounds
+from passhat.stats.proportions import interval_at
 
 MODEL_WARNING = (
     "model-based: assumes the tasks' pass rates follow a beta, with some tasks that always or "
@@ -83,7 +84,7 @@ def _extrapolated(
 
 
 def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Interval]:
-    """Where pass^k must lie given pass^n, and given the interval of pass^n; n every task has.
+    """Where pass^k must lie given pass^n, and given its interval; every task has n runs.
 
     Up to n runs, that is the estimate of pass^k itself.
     """
@@ -97,8 +98,8 @@ def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Inte
 def _seen(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
     """pass^k of the runs there are, with its interval."""
     values = share_of_passing_subsets(cells.n, cells.c, k)
-    low, high = population_bounds(values, cells.tasks, confidence)
-    return float(cells.mean(values)), Interval(float(low), float(high))
+    ends = interval_at(population_bounds(values, cells.tasks, confidence))
+    return float(cells.mean(values)), ends
 
 
 def _moment(a: Floats, b: Floats, k: int) -> Floats:

@@ -1,9 +1,8 @@
-"""Tasks that come in families or weigh unequally: intervals, and how much families explain."""
+"""Tasks in families or with unequal weights: intervals, and how much families explain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,15 +29,15 @@ from passhat.stats.variance import variance_components
 
 # Less variance than this is a rounding error of equal values.
 _ROUNDING = 1e-12
-# Shuffles that can show a chance of 0.1 %, and the tasks up to which they take milliseconds.
+# Shuffles enough to show a chance of 0.1 %, and the tasks up to which they take milliseconds.
 _SHUFFLES, _MOST_SHUFFLED = 3_999, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupedBounds:
-    """Values and bounds of a question for each k, and notes on families and weights.
+    """Values and bounds for each k, and notes on families and weights.
 
-    `family_bounds` is the interval over families where there are too few of them to print it.
+    `family_bounds` is the interval over families where there are too few for it to be the main one.
     """
 
     values: Floats
@@ -64,7 +63,7 @@ class FamilyComponents:
 
     @property
     def shares(self) -> tuple[float, float, float]:
-        """Those of families, of tasks inside them and of runs; they add up to 1."""
+        """The shares of families, of tasks inside them and of runs; they add up to 1."""
         parts = self.between_families, self.between_tasks, self.within_tasks
         family, task, run = (part / self.total for part in parts)
         return family, task, run
@@ -99,16 +98,14 @@ def population_of(
     values: Floats, mean: Floats, group: TaskGroups, confidence: float
 ) -> GroupedBounds:
     """The interval of a weighted mean of one value per task, for tasks or families like these."""
-    few = group.repeats and group.families < FEWEST_FAMILIES
+    few = group.few_families
     over_families = family_bounds(values, group, confidence)
-    alone = replace(group, family=np.arange(group.family.size))
-    unit = "task" if few or not group.repeats else "family"
     return GroupedBounds(
         values=mean,
-        bounds=family_bounds(values, alone, confidence) if few else over_families,
+        bounds=family_bounds(values, group.alone(), confidence) if few else over_families,
         family_bounds=over_families if few else None,
-        method=f"{unit} mean, Dirichlet weights",
-        notes=(*((few_families_note(group.families),) if few else ()), *weight_notes(group)),
+        method=f"{'family' if group.many_families else 'task'} mean, Dirichlet weights",
+        notes=(*few_families_note(group), *weight_notes(group)),
     )
 
 
@@ -116,9 +113,8 @@ def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     """How many equal tasks the weighted ones amount to, where they are not equal."""
     if np.ptp(group.weight) == 0:
         return ()
-    alone = replace(group, family=np.arange(group.family.size))
     tasks = plural(group.family.size, "weighted task")
-    return (f"{tasks}, as good as {alone.effective:.1f} equal ones",)
+    return (f"{tasks}, as good as {group.alone().effective:.1f} equal ones",)
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +156,7 @@ def family_shares(
     if whole.total <= 0:
         return Unavailable("there is no variance to split: every run scored the same")
     left_out = np.array(list(_leaving_one_out(n, total, squares, family)))
-    # Cut off at 0, a component that is often below it would look as if it were known exactly.
+    # Cut off at 0, a component that is often negative would seem to be known exactly.
     raw = family_components(n, total, squares, family=family, below_zero=True)
     assert isinstance(raw, FamilyComponents)
     shares = [_share_estimate(place, whole, raw, left_out, level) for place in range(3)]
@@ -170,18 +166,16 @@ def family_shares(
 def _leaving_one_out(
     n: ArrayLike, total: ArrayLike, squares: ArrayLike | None, family: Families
 ) -> Iterator[tuple[float, float, float]]:
-    """The shares without each family in turn; nothing where there are too few of them."""
-    runs = np.atleast_1d(n)
+    """The shares without each family in turn; none where there are too few families."""
+    runs, sums = np.atleast_1d(n), np.atleast_1d(total)
+    powers = sums if squares is None else np.atleast_1d(squares)
     group = grouping(family, None, runs.size)
     if group is None or group.families < FEWEST_FAMILIES:
         return
-    columns = [None if part is None else np.atleast_1d(part) for part in (runs, total, squares)]
     for code in range(group.families):
         kept = group.family != code
-        some, sums, more = (None if column is None else column[kept] for column in columns)
-        assert some is not None
-        assert sums is not None
-        found = family_components(some, sums, more, family=group.family[kept], below_zero=True)
+        some = runs[kept], sums[kept], powers[kept]
+        found = family_components(*some, family=group.family[kept], below_zero=True)
         if isinstance(found, FamilyComponents) and found.total > 0:
             yield found.shares
 
@@ -283,7 +277,7 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
 def _stratified(
     n: Floats, c: Floats, group: TaskGroups, mean: Floats, ks: Sequence[int], confidence: float
 ) -> Bounds:
-    """Bounds of strata of equal weight, joined: the distances of their ends add up as squares do.
+    """Bounds of strata of equal weight, joined: the arms of their intervals add up as squares do.
 
     The method of variance estimates recovery (Zou and Donner 2008). It is coherent: an end rises
     with the mean of each stratum and with its bound.
@@ -312,7 +306,7 @@ def _shuffled_p(values: Floats, group: TaskGroups) -> float:
 
 
 def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, float]:
-    """The variances of tasks inside families and of families, from one mean a task; or below 0."""
+    """The variances of tasks inside families and of families, from one mean a task, uncut at 0."""
     codes = np.asarray(family)
     sizes = np.bincount(codes).astype(np.float64)
     centres = np.bincount(codes, means) / sizes

@@ -1,46 +1,42 @@
 """How wide the intervals of reports to come will be: suites drawn from what is known, measured.
 
-A width depends on what will be seen, so no formula of an expected rate can promise it: suites are
-drawn whose tasks pass at rates that the runs so far leave possible, and their intervals are the
-very ones that a report prints. A plan then states the width that most of those suites reach
-(the "assurance" of Kupper and Hafner 1989, for intervals).
+A width depends on what will be seen, so no formula of an expected rate can promise it. Instead,
+suites are drawn whose tasks pass at rates that the runs so far leave possible, and their intervals
+are computed as a report does. A plan then states the width that most of those suites reach (the
+"assurance" of Kupper and Hafner 1989, for intervals).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from passhat.fast_dataclass import dataclass
+from passhat.fast_dataclass import dataclass, replace
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.difficulty_model import prior_weights
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
 from passhat.stats.paired_fit import UNSEEN_OF_PAIRS
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_mean import (
-    FEWEST_FAMILIES,
-    TaskGroups,
-    family_bounds,
-    population_bounds,
-)
+from passhat.stats.population_mean import TaskGroups, family_bounds, population_bounds
+from passhat.stats.power import smallest_count
 from passhat.stats.suite_law import suite_bounds
 
 ASSURANCE = 0.8
 """The share of reports that are to be as narrow as planned."""
 
 CLOSE, CLOSE_SHARE = 1.25, 0.95
-"""So many reports are to be no wider than so many times what was planned."""
+"""A share of 0.95 of the reports are to be no wider than 1.25 times what was planned."""
 
 WIDTH_SUITES, POWER_SUITES = 100, 600
-"""Suites that are drawn: a quantile of 0.8 is known to 1 % then, and a power to 0.016."""
+"""Suites that are drawn: they give a quantile of 0.8 to 1 %, and a power to 0.016."""
 
-# Beyond so many runs of each task the width of this suite falls with the root of their number.
+# Beyond so many runs of each task the width for this suite falls with the root of their number.
 _MOST_RUNS_DRAWN = 200
-# On more tasks the interval asks for more than the sign-flip test does.
+# With more tasks the interval is stricter than the sign-flip test, which need not be computed.
 _FLIPPED_TASKS = 12
 # Shapes of a beta below this draw 0 or 1 and nothing else.
 _LEAST_SHAPE = 1e-3
@@ -66,18 +62,26 @@ class PossibleSuites:
     @property
     def by_family(self) -> bool:
         """Whether families are what is sampled, as in the interval of a report."""
-        group = self.group
-        return group is not None and group.repeats and group.families >= FEWEST_FAMILIES
+        return self.group is not None and self.group.many_families
 
     def half_widths(
         self, runs: int, *, k: int, confidence: float, assurance: float = ASSURANCE
     ) -> tuple[float, float]:
         """Half the interval for this suite and for tasks like these that can be promised.
 
-        A share `assurance` of the reports is as narrow, and 95 % come within 1.25 of it.
+        A share `assurance` of the reports is as narrow, and 95 % are within 1.25 times that.
         """
         here, there = _half_widths(self, runs, k, confidence)
         return _promised(here, assurance), _promised(np.maximum(here, there), assurance)
+
+    def taken(self, kept: NDArray[np.bool_]) -> PossibleSuites:
+        """Some of the tasks, which have families."""
+        assert self.group is not None, "tasks have families"
+        return replace(self, rates=self.rates[:, kept], group=self.group.taken(kept))
+
+
+fewest = partial(smallest_count, to_within=1 / 32)
+"""`smallest_count` to 3 %: widths of drawn suites vary by about 1 %, which hides the rest."""
 
 
 def comparison_power(
@@ -90,13 +94,13 @@ def comparison_power(
 ) -> float:
     """The chance that a comparison for tasks like these calls the better of two systems better.
 
-    The second system finds a share `task_correlation` of the tasks as hard as the first and the
-    others as hard as other tasks of their kind; then it loses `difference` of the mean. Judged as a
-    comparison is: by the interval, and on few tasks by the sign-flip test too.
+    For the second system a share `task_correlation` of the tasks is as hard as for the first, and
+    the others are as hard as other tasks of their kind; its mean is lower by `difference`. Judged
+    as a comparison is: by the interval, and with few tasks by the sign-flip test too.
     """
     rng = np.random.default_rng(_SEED + 3)
     rates = suites.rates
-    others = _beta(rng, *_columns(suites.a, suites.b, suites.tasks))
+    others = _tasks(rng, suites.a, suites.b, suites.tasks)
     second = np.where(rng.random(rates.shape) < task_correlation, rates, others)
     second = second * max(0.0, 1 - difference / float(second.mean()))
     means = [rng.binomial(runs, part) / runs for part in (rates, second)]
@@ -129,82 +133,51 @@ def guessed_suites(
     weight = (1 - icc) / max(icc, 1e-6)
     a, b = np.full(suites, rate * weight), np.full(suites, (1 - rate) * weight)
     rng = np.random.default_rng(_SEED)
-    return PossibleSuites(rates=_beta(rng, *_columns(a, b, tasks)), a=a, b=b)
+    return PossibleSuites(rates=_tasks(rng, a, b, tasks), a=a, b=b)
 
 
 def with_tasks(suites: PossibleSuites, tasks: int) -> PossibleSuites:
     """The same suites with so many tasks: the first of them, or further ones of their kind.
 
-    Tasks in families are copied, family by family, until there are as many: a copy is another task
+    Tasks in families are copied, family by family, until there are enough: a copy is another task
     at the same rates.
     """
-    if tasks <= suites.tasks and suites.group is None:
-        return PossibleSuites(rates=suites.rates[:, :tasks], a=suites.a, b=suites.b)
-    if suites.group is None:
-        rng = np.random.default_rng(_SEED + 1)
-        more = _beta(rng, *_columns(suites.a, suites.b, tasks - suites.tasks))
-        return PossibleSuites(
-            rates=np.concatenate((suites.rates, more), axis=1), a=suites.a, b=suites.b
-        )
-    every = _copied(suites, -(-tasks // suites.tasks), same_families=suites.group.repeats)
-    assert every.group is not None, "copies keep their families"
-    kept = np.arange(every.tasks) < tasks
-    return PossibleSuites(
-        rates=every.rates[:, kept], a=suites.a, b=suites.b, group=every.group.taken(kept)
-    )
+    if suites.group is not None:
+        every = _copied(suites, -(-tasks // suites.tasks), same_families=suites.group.repeats)
+        return every.taken(np.arange(every.tasks) < tasks)
+    if tasks <= suites.tasks:
+        return replace(suites, rates=suites.rates[:, :tasks])
+    rng = np.random.default_rng(_SEED + 1)
+    more = _tasks(rng, suites.a, suites.b, tasks - suites.tasks)
+    return replace(suites, rates=np.concatenate((suites.rates, more), axis=1))
 
 
 def with_families(suites: PossibleSuites, families: int) -> PossibleSuites:
     """The same suites with so many families, each like one of those there are."""
-    group = suites.group
-    assert group is not None, "tasks have families"
-    copies = -(-families // group.families)
-    every = _copied(suites, copies, same_families=False)
+    assert suites.group is not None, "tasks have families"
+    every = _copied(suites, -(-families // suites.group.families), same_families=False)
     assert every.group is not None, "copies keep their families"
-    kept = every.group.family < families
-    return PossibleSuites(
-        rates=every.rates[:, kept], a=suites.a, b=suites.b, group=every.group.taken(kept)
-    )
-
-
-def fewest(enough: Callable[[int], bool], *, least: int, most: int) -> int | None:
-    """The smallest count that is enough, to 3 % of itself; None beyond `most`.
-
-    Widths of drawn suites waver by about 1 %: no count is known better than that.
-    """
-    low, high = least - 1, least
-    while not enough(high):
-        if high >= most:
-            return None
-        low, high = high, min(most, 2 * high)
-    while high - low > max(1, high // 32):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return every.taken(every.group.family < families)
 
 
 def _copied(suites: PossibleSuites, copies: int, *, same_families: bool) -> PossibleSuites:
-    """Every task so many times: within its family, or with families of their own.
+    """Every task so many times, in its family or in copies of that family.
 
-    Copies take the rates of other drawn suites, so that they vary as the rates are not known.
+    Copies take the rates of other drawn suites, so that they vary as much as the rates are unknown.
     """
     group = suites.group
     assert group is not None, "tasks have families"
     rows = [np.roll(suites.rates, copy, axis=0) for copy in range(copies)]
     step = 0 if same_families else group.families
     family = np.concatenate([group.family + copy * step for copy in range(copies)])
-    return PossibleSuites(
-        rates=np.concatenate(rows, axis=1),
-        a=suites.a,
-        b=suites.b,
-        group=TaskGroups(family=family, weight=np.tile(group.weight, copies)),
-    )
+    groups = TaskGroups(family=family, weight=np.tile(group.weight, copies))
+    return replace(suites, rates=np.concatenate(rows, axis=1), group=groups)
 
 
 def _called_better(
     first: Floats, second: Floats, suites: PossibleSuites, alpha: float
 ) -> np.ndarray:
-    """Which pairs of systems (rows) a comparison for tasks like these tells apart."""
+    """For which suites (rows) a comparison for tasks like these calls the first system better."""
     gaps, tasks = first - second, suites.tasks
     weight = np.ones(tasks) if suites.group is None else suites.group.weight
     share = (second @ weight / weight.sum() * tasks + 0.5) / (tasks + 1)
@@ -250,8 +223,7 @@ def _half_widths(
     if group is None:
         low, high = population_bounds(values, cells.tasks, confidence)
     else:
-        if group.repeats and not suites.by_family:
-            group = TaskGroups(family=np.arange(suites.tasks), weight=group.weight)
+        group = group.alone() if group.few_families else group
         every = share_of_passing_subsets(np.full(drawn + 1, drawn), np.arange(drawn + 1), k)
         low, high = family_bounds(every[passes], group, confidence)
     return here, (high - low) / 2
@@ -278,8 +250,9 @@ def _unequal(group: TaskGroups | None) -> float:
     return sqrt(weight.size * float((weight**2).sum())) / float(weight.sum())
 
 
-def _columns(a: Floats, b: Floats, tasks: int) -> tuple[Floats, Floats]:
-    return np.tile(a[:, None], tasks), np.tile(b[:, None], tasks)
+def _tasks(rng: np.random.Generator, a: Floats, b: Floats, tasks: int) -> Floats:
+    """The pass rates of so many tasks of each suite."""
+    return _beta(rng, np.tile(a[:, None], tasks), np.tile(b[:, None], tasks))
 
 
 def _beta(rng: np.random.Generator, a: Floats, b: Floats) -> Floats:

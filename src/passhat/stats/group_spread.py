@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 
 from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
+from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import wilson_bounds
-from passhat.stats.special import ndtr, ndtri, stdtr, stdtrit
+from passhat.stats.roots import bisected
+from passhat.stats.special import ndtr, ndtri, stdtrit
 
 Arms = tuple[float, float]
 """Two lengths or two factors: of the arm below a value, and of the arm above it."""
@@ -58,7 +60,7 @@ class GroupedRuns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DaySpread:
-    """What is known of the standard deviation between days: a weight for each of a grid of them.
+    """What is known of the standard deviation between days: a weight for each value of a grid.
 
     A day shifts the whole suite by some amount on the logit scale: a provider's load, a new build
     of the same model. The weights are a half-normal prior times the likelihood of the days seen.
@@ -87,7 +89,7 @@ class DaySpread:
         return float(self.weights @ _SIGMAS)
 
     def after(self, values: Floats, noise: Floats, slope: float) -> DaySpread:
-        """Having seen days with these means, each with its variance from runs.
+        """The same after days with these means, each with its variance from runs.
 
         `slope` is how much the mean moves per logit. Restricted likelihood: the level itself is
         not known (Patterson and Thompson 1971).
@@ -110,32 +112,28 @@ class DaySpread:
         days: float,
         *,
         plain_p: float | None = None,
-        freedom: float = np.inf,
     ) -> float:
-        """The two-sided p of a difference that runs give the variance `noise`.
+        """The two-sided p of a difference whose runs give it the variance `noise`.
 
         `days` is 1 / new + 1 / old, over the days on each side. `plain_p` is the exact p without a
         spread between days, where it is known.
         """
         variance = np.maximum(noise + (_SIGMAS * slope) ** 2 * days, 1e-300)
-        ratio = -abs(difference) / np.sqrt(variance)
-        tails = 2 * (ndtr(ratio) if np.isinf(freedom) else stdtr(freedom, ratio))
+        tails = 2 * ndtr(-abs(difference) / np.sqrt(variance))
         if plain_p is not None:
             tails[0] = plain_p
         return min(1.0, float(self.weights @ tails))
 
     def half_width(self, noise: float, slope: float, days: float, confidence: float) -> float:
         """Half the interval of such a difference, by bisection on its p-value."""
-        low, high = 0.0, 1.0
-        while self.p_value(high, noise, slope, days) > 1 - confidence and high < 1e6:
+
+        def within(half: float) -> bool:
+            return self.p_value(half, noise, slope, days) <= 1 - confidence
+
+        high = 1.0
+        while not within(high) and high < 1e6:
             high *= 2
-        for _ in range(60):
-            middle = (low + high) / 2
-            if self.p_value(middle, noise, slope, days) > 1 - confidence:
-                low = middle
-            else:
-                high = middle
-        return high
+        return bisected(within, 0.0, high)[1]
 
     def arms(self, interval: Interval, slope: float, days: float, confidence: float) -> Arms:
         """What the spread between days adds to the arms of an interval, as squares add up."""
@@ -173,7 +171,7 @@ def streak_variance(found: GroupedRuns, k: int) -> float | None:
 
 
 def widened(found: Estimate, variance: float, groups: int, note: str) -> Estimate:
-    """An estimate for this suite, its interval no narrower than the spread between groups allows.
+    """An estimate for this suite, its interval at least as wide as the spread between groups needs.
 
     Wilson's formula with as many runs as would give this variance, and t with groups - 1 degrees
     of freedom. `note` says what the groups are.
@@ -184,13 +182,8 @@ def widened(found: Estimate, variance: float, groups: int, note: str) -> Estimat
     quantile = float(stdtrit(groups - 1, (1 + found.confidence) / 2))
     runs = np.asarray(value * (1 - value) / variance)
     low, high = wilson_bounds(np.asarray(value), runs, quantile)
-    wider = Interval(min(interval.low, float(low)), max(interval.high, float(high)))
-    return replace(
-        found,
-        interval=wider,
-        method=f"{found.method}; {note}, t({groups - 1})",
-        notes=(*found.notes, note),
-    )
+    wider = hull(interval, Interval(float(low), float(high)))
+    return _noted(found, wider, note, f"{note}, t({groups - 1})")
 
 
 def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
@@ -202,11 +195,8 @@ def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -
     new = after.interval
     if found.interval is None or new is None:
         return found
-    outer = longer_arms(found.interval, found.value, excess(before, after))
-    interval = Interval(max(0.0, min(outer.low, new.low)), min(1.0, max(outer.high, new.high)))
-    return replace(
-        found, interval=interval, method=f"{found.method}; {note}", notes=(*found.notes, note)
-    )
+    outer = hull(longer_arms(found.interval, found.value, excess(before, after)), new)
+    return _noted(found, Interval(max(0.0, outer.low), min(1.0, outer.high)), note)
 
 
 def excess(before: Estimate, after: Estimate) -> Arms:
@@ -221,7 +211,7 @@ def excess(before: Estimate, after: Estimate) -> Arms:
 
 
 def longer_arms(interval: Interval, value: float, more: Arms) -> Interval:
-    """An interval whose arms have independent errors of so much added.
+    """An interval whose arms grew by independent errors of so much.
 
     >>> longer_arms(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
     Interval(low=0.0, high=0.8)
@@ -233,17 +223,12 @@ def longer_arms(interval: Interval, value: float, more: Arms) -> Interval:
 
 
 def stretched(found: Estimate, by: Arms, note: str) -> Estimate:
-    """An interval whose two arms are so many times as long, and stay inside [0, 1]."""
+    """An estimate whose interval has arms so many times as long, cut off at 0 and 1."""
     if found.interval is None:
         return found
     low = found.value - by[0] * (found.value - found.interval.low)
     high = found.value + by[1] * (found.interval.high - found.value)
-    return replace(
-        found,
-        interval=Interval(max(0.0, low), min(1.0, high)),
-        method=f"{found.method}; {note}",
-        notes=(*found.notes, note),
-    )
+    return _noted(found, Interval(max(0.0, low), min(1.0, high)), note)
 
 
 def arm_ratios(before: Estimate, after: Estimate) -> Arms:
@@ -257,6 +242,12 @@ def arm_ratios(before: Estimate, after: Estimate) -> Arms:
     )
     low, high = (new / old if old > 0 else 1.0 for old, new in pairs)
     return low, high
+
+
+def _noted(found: Estimate, interval: Interval, note: str, method: str | None = None) -> Estimate:
+    """The estimate with another interval, and a note that says why."""
+    how = f"{found.method}; {method or note}"
+    return replace(found, interval=interval, method=how, notes=(*found.notes, note))
 
 
 def _jackknife(without: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Solid, flaky or broken: what a task's runs say about it, and the runs that would settle it."""
+"""Solid, flaky or broken: a label for each task, and the further runs that would settle it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
 """The pass rates between which a task is flaky, and the chance that a label takes."""
 
 FEWEST_RUNS = 2
-"""A label takes two runs of the task: after one, it would rest on the other tasks alone."""
+"""A label takes two runs of the task: after one, it would depend on the other tasks alone."""
 
 PRIOR_SHARE = 0.9
 """The weight of the priors that must each give a label its chance.
@@ -35,18 +35,18 @@ _ROUNDING = 1e-9
 _EFFORT = 3_000
 # The unlikeliest priors move no chance by more than 1e-4, and the incomplete beta is slow.
 _COVERED = 0.999
-# A plan need not be exact to the single run, and each number tried takes time.
+# A plan need not be exact to a single run, and each number tried takes time.
 HORIZONS = np.array(
     (*range(1, 7), 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000, 10_000)
 )
 """The numbers of further runs that are tried; a label beyond the last is not promised."""
-# Priors times open cells at most, and the likeliest of them: the incomplete beta is slow. What
-# they leave out moves few chances by more than the margin that a promise keeps from the border.
+# Priors times open cells at most, and the share of the weight that the likeliest must have: the
+# incomplete beta is slow. The rest moves few chances by more than the margin that a promise keeps.
 _RUNS_EFFORT = 160
 _RUNS_COVERED = 0.98
 _MARGIN = 0.005
-# A promise takes priors with more of the weight than a label does, as few of them are looked at:
-# with 0.93 it is kept for 99.7 % of the tasks that go on as they did, with 0.9 for 96.9 %.
+# A promise needs priors with more of the weight than a label does, because fewer priors are used:
+# with 0.93 it is kept for 99.7 % of the tasks that continue at the same rate, with 0.9 for 96.9 %.
 _RUNS_SHARE = 0.93
 
 
@@ -84,11 +84,11 @@ def label_tasks(
     """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
 
     The chance of each is the posterior of p under the beta priors that the suite leaves possible,
-    with a share of tasks that always pass and one of tasks that never do where the counts ask.
-    A task gets a label when its chance reaches `certainty` under priors with nine tenths of the
-    weight, and is undecided otherwise. To be called flaky, its own runs must also exclude both
-    other labels (exact binomial tests at 1 - `certainty`): whatever its rate, a task that is not
-    flaky is called so with a chance of at most 0.1. A task that ran once has no label.
+    with shares of tasks that always pass or never do where the counts need them. A task gets a
+    label when its chance reaches `certainty` under priors with nine tenths of the weight, and is
+    undecided otherwise. To be called flaky, its own runs must also exclude both other labels (exact
+    binomial tests at 1 - `certainty`): whatever its rate, a task that is not flaky is called flaky
+    with a chance of at most 0.1. A task that ran once has no label.
 
     >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
     ['solid', 'flaky', 'broken', 'undecided']
@@ -125,17 +125,16 @@ def runs_to_label(
     solid_above: float = SOLID_ABOVE,
     certainty: float = CERTAINTY,
 ) -> Counts:
-    """The further runs after which each task without a label has one; 0 where none promises it.
+    """The further runs after which each task without a label has one; 0 where no number does.
 
-    Every such task is run that many times more and passes as often as it did. The priors are the
-    ones that `label_tasks` weighs, weighed anew by those runs: left as they are now, they would
-    have a suite of one or two tasks wait for several times too long.
+    Every such task is assumed to run that many times more and to pass as often as it did. The
+    priors of `label_tasks` get new weights from those runs: with the present weights, a suite of
+    one or two tasks would wait several times too long.
 
     In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
     of the tasks that continued at the observed rate had a label within the runs promised, and 39 %
     of those that continued at their true one: one that looks clean after a few runs often is not.
 
-    >>> from passhat.stats.labels import label_tasks
     >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()
     [0, 20]
     """
@@ -167,7 +166,7 @@ def _excludes_both(
 
     Runs that all ended alike never do. The counts may be fractions: runs that are still to come.
     """
-    # Of a fraction the part that is sure to be there counts, of passes as of failures.
+    # Fractions are rounded down, for passes and for failures.
     passed, failed = np.floor(c + _ROUNDING), np.floor(n - c + _ROUNDING)
     mixed = (passed > 0) & (failed > 0)
     passed, failed = np.where(mixed, passed, 1.0), np.where(mixed, failed, 1.0)
@@ -179,8 +178,8 @@ def _excludes_both(
 def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats, Floats]:
     """The weight of each prior, and under it P(p < low) and P(p > high) in each cell.
 
-    Where the counts ask for tasks that always or never pass, those are part of the model, as in
-    what is said beyond the runs there are (`extrapolate_pass_hat_k`).
+    Where the counts need tasks that always or never pass, those are part of the model, as in
+    `extrapolate_pass_hat_k`.
     """
     model = fit_with_atoms(cells.having(1))
     priors = prior_weights(model.rest).covering(_COVERED)
@@ -216,7 +215,7 @@ def _look_ahead(every: Cells, runs: Counts, passes: Counts) -> _Ahead:
     cells = count_cells(runs, passes)
     priors = prior_weights(every).covering(_RUNS_COVERED)
     priors = priors.heaviest(max(1, _RUNS_EFFORT // cells.n.size))
-    a, b = priors.a[:, None] + cells.c, priors.b[:, None] + cells.n - cells.c
+    a, b = _posterior(priors, cells)
     passed = HORIZONS[:, None, None] * (cells.c / cells.n)
     failed = HORIZONS[:, None, None] - passed
     # The marginal likelihood of the runs to come, over all open tasks at once.
@@ -227,7 +226,7 @@ def _look_ahead(every: Cells, runs: Counts, passes: Counts) -> _Ahead:
 
 
 def _first_settled(ahead: _Ahead, borders: tuple[float, float], certainty: float) -> Counts:
-    """Halving: the posterior closes in on one rate, so what is settled stays so."""
+    """The first horizon at which each cell has a label, by bisection: more runs keep the label."""
     rate = ahead.cells.c / ahead.cells.n
 
     def settled(horizon: Counts) -> NDArray[np.bool_]:

@@ -35,13 +35,7 @@ from passhat.stats.estimate import (
 from passhat.stats.mean_intervals import bounds_side_by_side
 from passhat.stats.paired_exact import ExactP, divided_passes_test, sign_flip_test
 from passhat.stats.paired_fit import Fit, Pair, aligned, family_sums, population_fit, suite_fit
-from passhat.stats.population_mean import (
-    FEWEST_FAMILIES,
-    Families,
-    TaskGroups,
-    few_families_note,
-    grouping,
-)
+from passhat.stats.population_mean import Families, TaskGroups, few_families_note, grouping
 from passhat.stats.special import ndtri
 from passhat.stats.suite_mean import estimates_within, suite_estimates
 from passhat.stats.task_sums import TaskSums
@@ -114,8 +108,8 @@ def paired_difference(
 
     `a` and `b` are aligned by task: TaskSums, or (in "tasks like these") one value a task such
     as its pass^k, with nan where a task has none. Tasks without a run on both sides are
-    `excluded`, by position. `family` labels tasks that come from one source, and `weight` says
-    how much each stands for; in "tasks like these" families are then what was sampled.
+    `excluded`, by position. `family` labels tasks that come from one source, and `weight` is the
+    weight of each task; in "tasks like these" families are then what was sampled.
 
     >>> a = TaskSums.of_passes([5] * 8, [5, 5, 4, 5, 3, 5, 5, 4])
     >>> b = TaskSums.of_passes([5] * 8, [3, 4, 2, 4, 1, 4, 5, 1])
@@ -164,7 +158,7 @@ def pass_hat_differences(
 
 
 def in_agreement(found: PairedDifference) -> PairedDifference:
-    """The same, with an interval that reaches 0 where the exact test does not tell it from 0."""
+    """The same, with an interval that reaches 0 where the exact test finds no difference."""
     if 0 in found.interval or found.p_value <= 1 - found.confidence:
         return found
     return replace(found, interval=to_zero(found.interval))
@@ -173,7 +167,7 @@ def in_agreement(found: PairedDifference) -> PairedDifference:
 def _needed(
     pair: Pair, fit: Fit, scope: Scope, alpha: float, margin: float | None
 ) -> Needed | None:
-    """The runs or tasks still needed; None where the observed difference gives no aim."""
+    """The runs or tasks still needed; None where the observed difference gives no target."""
     target = _target_error(fit, alpha, margin)
     if target <= 0 or fit.error == 0:
         return None
@@ -182,7 +176,7 @@ def _needed(
         return None
     if scope == THIS_SUITE:
         return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)
-    # Where all tasks agree, the sign-flip test has p = 2^-tasks: with fewer no run shows anything.
+    # Where all tasks agree, the sign-flip test has p = 2^-tasks: with too few, no run can help.
     lacking = int(np.ceil(-np.log2(alpha))) - fit.tasks
     tasks = max(1, lacking, int(np.ceil((growth - 1) * fit.tasks)))
     runs = None if lacking > 0 else _population_runs(pair, fit, target)
@@ -209,7 +203,7 @@ def _judged(
     pair: Pair, *, scope: Scope, confidence: float, margin: float | None, rng: RandomSource
 ) -> PairedDifference:
     generator, seed = random_generator(rng)
-    few = pair.group is not None and pair.group.repeats and pair.group.families < FEWEST_FAMILIES
+    few = pair.group is not None and pair.group.few_families
     sampled = scope == TASKS_LIKE_THESE
     fit = population_fit(pair, by_family=not few) if sampled else suite_fit(pair)
     exact = _exact_test(pair, scope, generator, by_family=not few)
@@ -287,8 +281,7 @@ def _notes(
         notes.append(f"{missing} no result from one of the systems and {is_out} left out")
     if fit.tasks < FEW_TASKS:
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
-    if pair.group is not None and pair.group.families < FEWEST_FAMILIES and pair.group.repeats:
-        notes.append(few_families_note(pair.group.families))
+    notes.extend(few_families_note(pair.group))
     if answer == "undecided" and 0 not in interval:
         notes.append(f"the interval alone leaves out 0, but the exact test does not (p = {p:.3g})")
     if answer == "equivalent" and 0 not in interval:
@@ -309,7 +302,7 @@ def _target_error(fit: Fit, alpha: float, margin: float | None) -> float:
 
 
 def _population_runs(pair: Pair, fit: Fit, target: float) -> int | None:
-    """Runs shrink only the noise within tasks; what tasks differ by stays."""
+    """Further runs that reach the target error; they reduce only the noise within tasks."""
     if pair.sums is None or pair.single.any():
         return None
     noise = float(pair.run_noise.mean())

@@ -26,10 +26,10 @@ _LARGEST_DENOMINATOR = 2_520
 _MOST_SIZES = 2_000
 # Beyond this much work (distinct sizes times lattice points) signs are enumerated or drawn.
 _LATTICE_WORK = 20_000_000
-# Up to so many tasks of each size, adding one pair up task by task takes less than a Fourier sum.
+# Up to so many tasks of each size, adding them up one by one is faster than a Fourier sum.
 _TASKS_OF_A_SIZE = 30
-# All 2^14 signs are looked at; with more tasks they are drawn, up to so many (2,000 tasks in one
-# comparison), and beyond that the sum is normal.
+# Up to so many tasks all signs are enumerated; with more they are drawn, up to so many signs (2,000
+# tasks in one comparison); beyond that the sum is close to normal.
 _ENUMERATED_TASKS = 14
 _MOST_SIGNS = 20_000_000
 # Numbers held at once: 8 MB.
@@ -38,7 +38,7 @@ _CHUNK = 1_000_000
 _LEAST_COSINE = 1e-300
 # With more runs in all, the passes of one side are normal to every digit shown.
 _EXACT_RUNS = 40_000
-# A Fourier sum cannot tell a probability below this from zero, so none is reported below it.
+# A Fourier sum cannot tell a smaller probability from zero, so no smaller one is reported.
 _FOURIER_NOISE = 1e-13
 # Sums that should be equal differ by rounding.
 _TIE = 1e-9
@@ -87,12 +87,11 @@ def sign_flip_tests(
 
     Without `mid` a tie counts whole, and the test never errs more often than it says.
 
-    A flipped sum is as large as the observed one where the tasks that were flipped do not sum to
-    more than 0. So one more failure of the better side never makes its p-value smaller, also where
-    signs are drawn, as long as they are the same ones.
+    A flipped sum is as large as the observed one where the flipped tasks sum to at most 0. So one
+    more failure of the better side never makes its p-value smaller, also where signs are drawn, as
+    long as they are the same ones.
     """
     first, second = pairs
-    gaps = table[:, first] - table[:, second]
     steps, name = _common_steps(table), "sign-flip mid-p" if mid else "sign-flip p"
     if steps is not None:
         whole = steps[:, first] - steps[:, second]
@@ -102,7 +101,7 @@ def sign_flip_tests(
             few = first.size == 1 and len(table) <= _TASKS_OF_A_SIZE * sizes.size
             tails = _added_tails if few else _lattice_tails
             p = tails(whole, sizes, reach, mid=mid)
-            return ExactPs(p_values=_at_least(p, 0.0), method=name)
+            return ExactPs(p_values=_above_noise(p), method=name)
     tasks = len(table)
     if tasks <= _ENUMERATED_TASKS:
         p = np.minimum(1.0, _flipped_tails(table, pairs, _every_sign(tasks), mid=mid) / 2**tasks)
@@ -113,6 +112,7 @@ def sign_flip_tests(
         beyond = _flipped_tails(table, pairs, signs, mid=mid)
         p = np.minimum(1.0, ((0.5 if mid else 1.0) + beyond) / (1 + draws))
         return ExactPs(p_values=p, method=f"{name}, {draws} draws", random=True)
+    gaps = table[:, first] - table[:, second]
     z = np.abs(gaps.sum(axis=0)) / np.sqrt(np.maximum((gaps**2).sum(axis=0), _TIE**2))
     return ExactPs(p_values=2 * ndtr(-z), method="sign-flip, normal limit")
 
@@ -237,7 +237,7 @@ def _divided_tail(cells: Counts, tasks: Counts, observed: int) -> float:
     at = observed - int(tasks @ low)
     below, above = chances[:at].sum(), chances[at + 1 :].sum()
     p = 2 * min(below, above) + chances[at]
-    return float(_at_least(p, 0.0))
+    return float(_above_noise(p))
 
 
 def _normal_division(cells: Counts, tasks: Counts, observed: int) -> float:
@@ -250,6 +250,6 @@ def _normal_division(cells: Counts, tasks: Counts, observed: int) -> float:
     return float(2 * ndtr(-gap / spread)) if spread > 0 else 1.0
 
 
-def _at_least(p: Floats, floor: float) -> Floats:
-    """Tails found by Fourier sums, never smaller than what those can tell."""
-    return np.clip(p, max(_FOURIER_NOISE, floor), 1.0)
+def _above_noise(p: Floats) -> Floats:
+    """Tails found by Fourier sums, never smaller than their rounding error."""
+    return np.clip(p, _FOURIER_NOISE, 1.0)

@@ -32,7 +32,8 @@ _SAME = 1e-12
 # one side breaks 5 to 10 % of the tasks (T 8 to 45); with 3/4 it covers 0.99, and eight tasks
 # of which seven favour one side and none the other would be left undecided.
 UNSEEN_OF_PAIRS = 0.5
-# Of tasks with a single run on a side, whose noise nothing else shows: as Clopper and Pearson.
+# For tasks with a single run on a side, whose noise cannot be seen: a whole one, as in the bound of
+# Clopper and Pearson.
 _UNSEEN_OF_SINGLE_RUNS = 1.0
 _SMALLEST = np.finfo(float).tiny
 # With one run a task, the spread between tasks stands in for the spread within; below this many
@@ -43,7 +44,7 @@ _LARGEST_VARIANCE = 0.25
 _FARTHEST = 7.0
 # Steps to a p-value, and when to stop: 1e-4 of a standard deviation is 2e-4 of a p of 0.05.
 _MOST_STEPS, _ENOUGH = 20, 1e-4
-# An interval with a confidence of next to nothing is the value itself.
+# At a confidence below 0.001 the interval is as good as the value itself.
 _WIDEST_TAIL = 0.999
 
 
@@ -106,8 +107,8 @@ class SampledFit(Fit):
     """The mean difference of tasks, or families, that were drawn from others like them.
 
     The interval is that of `dirichlet_mean`, so it is coherent: a failure of one side never moves
-    an end in its favour. The part of a task that was not seen is one that only the other side
-    passes, as often as it passes those that were seen.
+    an end in its favour. The unseen part of a task is assumed to be passed by the other side only,
+    as often as that side passes the tasks that were seen.
     """
 
     sums: Floats
@@ -116,7 +117,7 @@ class SampledFit(Fit):
     unseen: float = UNSEEN_OF_PAIRS
 
     def interval(self, alpha: float) -> Interval:
-        # Both ends at once: the upper is the lower one with the sides exchanged.
+        # Both ends at once: the upper end is the lower one with the sides exchanged.
         unseen = -self.means[1], -self.means[0]
         if self._equal:
             values, tasks = np.unique(self.sums / self.sizes, return_counts=True)
@@ -177,13 +178,13 @@ class _Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteFit(Fit):
-    """The mean difference on these very tasks: only runs are random.
+    """The mean difference on these tasks: only runs are random.
 
     Given the tasks, the runs of both sides are independent. So the limits of the difference come
-    from those of each side (MOVER, Zou and Donner 2008), which are coherent, and so are they. A
-    single run shows nothing of its own noise; tasks with one are `single`, and their differences
-    are taken as a sample, whose spread between tasks is no less than the noise of their runs.
-    Both parts are joined in the same way.
+    from those of each side (MOVER, Zou and Donner 2008); both are coherent. A single run does not
+    show its noise; the tasks with one are `single`, and their differences are treated as a sample,
+    whose spread between tasks is at least the noise of their runs. Both parts are joined in the
+    same way.
     """
 
     sides: tuple[_Side, _Side] | None
@@ -227,24 +228,26 @@ def aligned(
     if isinstance(a, TaskSums) != isinstance(b, TaskSums):
         came = (type(a).__name__, type(b).__name__)
         raise ArgumentError("a and b", "must both be TaskSums or both be values per task", came)
+    sums: tuple[TaskSums, TaskSums] | None = None
     if isinstance(a, TaskSums) and isinstance(b, TaskSums):
         _same_length(a.runs.size, b.runs.size)
         kept = (a.runs > 0) & (b.runs > 0)
-        left, right = a.taken(kept), b.taken(kept)
-        missing = tuple(np.flatnonzero(~kept).tolist())
-        shared = None if group is None else group.taken(kept)
-        return Pair(
-            means=(left.means, right.means), sums=(left, right), excluded=missing, group=shared
-        )
-    if scope == THIS_SUITE:
+        sums = a.taken(kept), b.taken(kept)
+        means = sums[0].means, sums[1].means
+    elif scope == THIS_SUITE:
         rule = f'must be TaskSums for "{THIS_SUITE}": a value per task does not show its run noise'
         raise ArgumentError("a and b", rule, "values per task")
-    one, other = _task_values("a", a), _task_values("b", b)
-    _same_length(one.size, other.size)
-    kept = np.isfinite(one) & np.isfinite(other)
-    missing = tuple(np.flatnonzero(~kept).tolist())
-    shared = None if group is None else group.taken(kept)
-    return Pair(means=(one[kept], other[kept]), sums=None, excluded=missing, group=shared)
+    else:
+        one, other = _task_values("a", a), _task_values("b", b)
+        _same_length(one.size, other.size)
+        kept = np.isfinite(one) & np.isfinite(other)
+        means = one[kept], other[kept]
+    return Pair(
+        means=means,
+        sums=sums,
+        excluded=tuple(np.flatnonzero(~kept).tolist()),
+        group=None if group is None else group.taken(kept),
+    )
 
 
 def population_fit(pair: Pair, *, by_family: bool = True) -> SampledFit:
@@ -256,7 +259,7 @@ def population_fit(pair: Pair, *, by_family: bool = True) -> SampledFit:
     error = float(np.sqrt((residuals**2).sum() * sums.size / max(sums.size - 1, 1))) / total
     constant = bool(np.ptp(sums / sizes) < _SAME)
     weight = np.ones(pair.differences.size) if pair.group is None else pair.group.weight
-    # Half a task is added to how often a side passes, so that one that never did may yet.
+    # Half a task is added to how often a side passes, so that a side that never did may still.
     left, right = (
         (float((side * weight).sum() / weight.sum()) * sums.size + 0.5) / (sums.size + 1)
         for side in pair.means
@@ -289,8 +292,7 @@ def suite_fit(pair: Pair) -> Fit:
     """Only runs are random: the noise of the runs within tasks.
 
     The standard error is that of the unbiased variances, plus one more run on each side that
-    differs from the rest: they sum to 0 where every task is constant, which is luck as often as
-    certainty.
+    differs from the rest: the variances are 0 where every task is constant, often by luck.
     """
     assert pair.sums is not None
     once = pair.single
@@ -356,7 +358,7 @@ def _same_length(left: int, right: int) -> None:
 def _single_run_variance(pair: Pair, once: Mask, squares: Floats) -> float:
     assert pair.sums is not None
     if once.sum() >= _SPREAD_TASKS:
-        # In expectation this is the run noise plus the spread of the true differences: too wide.
+        # Its mean is the run noise plus the spread of the true differences: on the wide side.
         return float(pair.differences[once].var(ddof=1) * squares[once].sum())
     left, right = (side.runs[once].astype(float) for side in pair.sums)
     return float((squares[once] * _LARGEST_VARIANCE * (1 / left + 1 / right)).sum())

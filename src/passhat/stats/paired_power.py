@@ -14,6 +14,7 @@ from passhat.stats import special
 from passhat.stats.arguments import confidence_level, finite_number, probability, whole_number
 from passhat.stats.estimate import Unavailable
 from passhat.stats.power import MOST, score_variance, smallest_count
+from passhat.stats.roots import bisected
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,8 @@ def detectable_difference(
 ) -> DetectableDifference:
     """The smallest true difference that `tasks` x `runs` of each of two systems would show.
 
-    `task_correlation` is how far the two systems find the same tasks hard (1: exactly so, and
-    only luck blurs the difference; 0, the default, is the cautious end).
+    `task_correlation` is how far the two systems find the same tasks hard (1: exactly the same
+    ones, so that only luck hides the difference; 0, the default, is the cautious choice).
 
     >>> found = detectable_difference(tasks=100, runs=5, icc=0.4, task_correlation=0.8)
     >>> round(found.value, 3)
@@ -171,22 +172,20 @@ def _difference_error(
 def _t_power(shift: float, freedom: int, *, confidence: float) -> float:
     critical = float(special.stdtrit(freedom, (1 + confidence) / 2))
     below, wrong_sign = special.nctdtr(freedom, shift, [critical, -critical])
-    # scipy answers nan in the far tail, where either chance is nothing (below 1e-100).
+    # scipy returns nan in the far tail, where either chance is below 1e-100.
     return float(1 - np.nan_to_num(below) + np.nan_to_num(wrong_sign))
 
 
 def _noncentrality(freedom: int, *, power: float, confidence: float) -> float:
     """The shift, in standard errors, at which the two-sided t test has this power."""
+
+    def enough(shift: float) -> bool:
+        return _t_power(shift, freedom, confidence=confidence) >= power
+
     low, high = 0.0, 1.0
-    while _t_power(high, freedom, confidence=confidence) < power:
+    while not enough(high):
         low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        if _t_power(middle, freedom, confidence=confidence) < power:
-            low = middle
-        else:
-            high = middle
-    return high
+    return bisected(enough, low, high)[1]
 
 
 def _difference(value: object) -> float:

@@ -1,8 +1,8 @@
-"""pass@k and pass^k: of a task from its runs and passes, of a stated rate, by other meanings."""
+"""pass@k and pass^k: of a task from its runs and passes, of a stated rate, by other formulas."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, overload
@@ -25,7 +25,7 @@ from passhat.stats.estimate import Estimate, Interval
 
 # Ratios multiplied at once: bounds the memory of the product, whatever k and the array.
 _BLOCK = 1 << 16
-# From so many ratios on, a table that is kept is quicker; up to so many runs it takes 256 KB.
+# From so many ratios on, a cached table is quicker; up to so many runs it takes 256 KB.
 _WORTH_A_TABLE = 1 << 13
 _LONGEST_TABLE = 1 << 15
 
@@ -47,7 +47,7 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     0.4667
     """
     runs, passes, draws = _checked(n, c, k)
-    return _plain(_share_of_subsets(runs, passes, draws))
+    return _plain(share_of_passing_subsets(runs, passes, draws))
 
 
 @overload
@@ -67,7 +67,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     0.9778
     """
     runs, passes, draws = _checked(n, c, k)
-    return _plain(1.0 - _share_of_subsets(runs, runs - passes, draws))
+    return _plain(1.0 - share_of_passing_subsets(runs, runs - passes, draws))
 
 
 def plug_in_pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Estimate:
@@ -109,13 +109,25 @@ def window_pass_hat_k(outcomes: ArrayLike, k: int) -> Estimate:
 
 
 def share_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
-    """C(c, k) / C(n, k) for counts already checked (n >= k)."""
-    return _share_of_subsets(n, c, k)
+    """C(c, k) / C(n, k) for counts already checked (n >= k).
+
+    A product of ratios: exact to rounding for any n, where the binomials would overflow.
+    """
+    if _tabled(n, c, k):
+        return _table_of_shares(int(n.flat[0]), k)[c.astype(np.intp)]
+    share = np.ones(np.shape(c))
+    block = max(1, _BLOCK // max(1, share.size))
+    for start in range(0, k, block):
+        j = np.arange(start, min(k, start + block))
+        ratios = np.maximum(c[..., None] - j, 0) / (n[..., None] - j)
+        share *= ratios.prod(axis=-1)
+    return share
 
 
 def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int]) -> Floats:
     """The same for several k, a row for each: one running product serves them all."""
     most = max(ks)
+<<<<<<< HEAD
     if _tabled(n, c, most):
         many = [k for k in ks if c.size * k >= _WORTH_A_TABLE]
         runs, passes = int(n.flat[0]), c.astype(np.intp)
@@ -125,14 +137,18 @@ def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int
         return np.stack([found[k] for k in ks])
     if c.size * most > _BLOCK:
         return np.stack([_share_of_subsets(n, c, k) for k in ks])
+=======
+    if c.size * most > _BLOCK or _tabled(n, c, most):
+        return np.stack([share_of_passing_subsets(n, c, k) for k in ks])
+>>>>>>> main
     j = np.arange(most)[:, None]
-    # Where runs have run out so have passes: 0 of 1 is as good as 0 of none.
+    # Beyond the last run there are no passes either: 0 of 1 gives the same as 0 of 0 should.
     ratios = np.maximum(c - j, 0) / np.maximum(n - j, 1)
     return np.asarray(np.multiply.accumulate(ratios, axis=0)[np.array(ks) - 1])
 
 
 def task_values(runs: Counts, passes: Counts, k: int, *, metric: str = "pass^k") -> Floats:
-    """A value a task, in the order of the tasks: what pairs and ranks are made of.
+    """pass^k (or pass@k) of each task, nan where it has too few runs: input of pairs and ranks.
 
     >>> task_values(np.array([4, 1, 2]), np.array([3, 1, 2]), 2).tolist()
     [0.5, nan, 1.0]
@@ -160,17 +176,9 @@ def pass_hat_k_of_rate(
     >>> round(found.value, 3), round(found.interval.low, 2), round(found.interval.high, 2)
     (0.512, 0.24, 0.94)
     """
-    times = whole_number("k", k)
-    stated = _stated(rate, interval, confidence)
-    low_is = "a suite whose tasks differ has a larger pass^k than its mean rate to the power of k"
-    return replace(
-        stated,
-        value=stated.value**times,
-        interval=stated.interval
-        and Interval(stated.interval.low**times, stated.interval.high**times),
-        method=_method(f"p^{times}", stated),
-        notes=(*stated.notes, *((low_is,) if times > 1 else ())),
-    )
+    note = "a suite whose tasks differ has a larger pass^k than its mean rate to the power of k"
+    stated, times = _stated(rate, interval, confidence), whole_number("k", k)
+    return _of_rate(stated, times, lambda p: p**times, f"p^{times}", note)
 
 
 def pass_at_k_of_rate(
@@ -186,17 +194,9 @@ def pass_at_k_of_rate(
     >>> round(found.value, 3), round(found.interval.low, 3)
     (0.992, 0.945)
     """
-    times = whole_number("k", k)
-    stated = _stated(rate, interval, confidence)
-    high_is = "a suite whose tasks differ has a smaller pass@k than its mean rate would give"
-    return replace(
-        stated,
-        value=_any_of(stated.value, times),
-        interval=stated.interval
-        and Interval(_any_of(stated.interval.low, times), _any_of(stated.interval.high, times)),
-        method=_method(f"1 - (1 - p)^{times}", stated),
-        notes=(*stated.notes, *((high_is,) if times > 1 else ())),
-    )
+    note = "a suite whose tasks differ has a smaller pass@k than its mean rate would give"
+    stated, times = _stated(rate, interval, confidence), whole_number("k", k)
+    return _of_rate(stated, times, lambda p: 1 - (1 - p) ** times, f"1 - (1 - p)^{times}", note)
 
 
 def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
@@ -206,19 +206,6 @@ def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
     if few.any():
         raise ArgumentError("n", f"must be at least k = {draws}", int(runs[few].flat[0]))
     return runs, passes, draws
-
-
-def _share_of_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats:
-    """A product of ratios: exact to rounding for any n, where the binomials would overflow."""
-    if _tabled(n, c, k):
-        return _table_of_shares(int(n.flat[0]), k)[c.astype(np.intp)]
-    share = np.ones(np.shape(c))
-    block = max(1, _BLOCK // max(1, share.size))
-    for start in range(0, k, block):
-        j = np.arange(start, min(k, start + block))
-        ratios = np.maximum(c[..., None] - j, 0) / (n[..., None] - j)
-        share *= ratios.prod(axis=-1)
-    return share
 
 
 def _tabled(n: NDArray[Any], c: NDArray[Any], k: int) -> bool:
@@ -271,7 +258,7 @@ def _alternative(value: float, method: str, runs: Counts) -> Estimate:
 
 
 def _stated(rate: float | Estimate, interval: Interval | None, confidence: float) -> Estimate:
-    """The rate as an Estimate, if it is one between 0 and 1 inside its interval."""
+    """The rate as an Estimate, checked to lie between 0 and 1 and inside its interval."""
     if isinstance(rate, Estimate):
         if interval is not None:
             raise ArgumentError("interval", "must be left out: the estimate has its own", interval)
@@ -287,9 +274,14 @@ def _stated(rate: float | Estimate, interval: Interval | None, confidence: float
     return Estimate(value=value, interval=interval, method="as stated", confidence=level)
 
 
-def _method(formula: str, stated: Estimate) -> str:
-    return f"{formula} of one rate for all attempts ({stated.method})"
-
-
-def _any_of(rate: float, k: int) -> float:
-    return 1 - (1 - rate) ** k
+def _of_rate(
+    stated: Estimate, k: int, chance: Callable[[float], float], formula: str, note: str
+) -> Estimate:
+    ends = stated.interval
+    return replace(
+        stated,
+        value=chance(stated.value),
+        interval=ends and Interval(chance(ends.low), chance(ends.high)),
+        method=f"{formula} of one rate for all attempts ({stated.method})",
+        notes=(*stated.notes, note) if k > 1 else stated.notes,
+    )

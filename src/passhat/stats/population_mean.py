@@ -1,4 +1,4 @@
-"""Coherent bounds for the mean over tasks like these: tasks, or families of them, are a sample."""
+"""Coherent bounds for the mean over tasks like these: tasks, or their families, are a sample."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Families = Sequence[object] | NDArray[Any]
 """A label for each task."""
 
 FEWEST_FAMILIES = 8
-"""Below this many families an interval over families is nearly empty (0.53 of it for five)."""
+"""Below this many families an interval over families says little (0.53 wide for five)."""
 
 # More distinct values than this are rounded to as many: it moves no bound by more than 1/32768.
 _MOST_DISTINCT = 1 << 15
@@ -52,23 +52,37 @@ class TaskGroups:
         """Whether any family has more than one task."""
         return self.families < self.family.size
 
+    @property
+    def many_families(self) -> bool:
+        """Whether there are families, enough of them to be what was sampled."""
+        return self.repeats and self.families >= FEWEST_FAMILIES
+
+    @property
+    def few_families(self) -> bool:
+        """Whether there are families, too few of them to say anything about others."""
+        return self.repeats and self.families < FEWEST_FAMILIES
+
+    def alone(self) -> TaskGroups:
+        """The same weights, with every task in a family by itself."""
+        return TaskGroups(family=np.arange(self.family.size), weight=self.weight)
+
     def taken(self, kept: NDArray[np.bool_]) -> TaskGroups:
-        """That of some of the tasks."""
+        """The families and weights of some of the tasks."""
         _, family = np.unique(self.family[kept], return_inverse=True)
         return TaskGroups(family=family, weight=self.weight[kept])
 
 
 def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> TaskGroups | None:
-    """Checked labels and weights, one per task; None where neither says anything.
+    """Checked labels and weights, one per task; None where neither makes a difference.
 
-    A family of None, nan or an empty name is one of its own.
+    A task whose label is None, nan or empty is a family by itself.
     """
     if family is None and weight is None:
         return None
     codes = np.arange(tasks) if family is None else _family_codes(family, tasks)
     sizes = np.ones(tasks) if weight is None else _weights(weight, tasks)
     families = np.unique(codes).size
-    # One family for all says nothing, and so do families of one task, unless weights differ.
+    # One family for all makes no difference, nor do families of one task, unless weights differ.
     if families == 1:
         codes, families = np.arange(tasks), tasks
     if families == tasks and np.ptp(sizes) == 0:
@@ -76,18 +90,18 @@ def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> T
     return TaskGroups(family=codes, weight=sizes)
 
 
-def few_families_note(families: int) -> str:
-    """What an interval over tasks means where they come from too few families."""
-    return (
-        f"for tasks like these, from these {plural(families, 'family', 'families')}: too few to "
-        "speak for other families"
-    )
+def few_families_note(group: TaskGroups | None) -> tuple[str, ...]:
+    """What an interval over tasks means where they come from too few families; else nothing."""
+    if group is None or not group.few_families:
+        return ()
+    families = plural(group.families, "family", "families")
+    return (f"for tasks like these, from these {families}: too few to speak for other families",)
 
 
 def population_bounds(values: Floats, tasks: Floats, confidence: float) -> Bounds:
-    """The interval for the mean of values that so many tasks each have; the last axis is theirs."""
+    """The interval for the mean of values that so many tasks each have, along the last axis."""
     tail = (1 - confidence) / 2
-    # Both ends at once: the upper is the lower of what is missing to 1.
+    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1.
     both = np.broadcast_arrays(values, tasks)[0]
     low, missing = lower_quantile(np.stack((both, 1 - both)), tasks, tail)
     mean = (values * tasks).sum(axis=-1) / tasks.sum(axis=-1)
@@ -146,6 +160,7 @@ def _weights(weight: ArrayLike, tasks: int) -> Floats:
         raise ArgumentError("weight", "must be numbers, one per task", weight) from None
     if sizes.shape != (tasks,):
         raise ArgumentError("weight", f"must have one number per task, {tasks}", sizes.shape)
-    if not (np.isfinite(sizes).all() and (sizes > 0).all()):
-        raise ArgumentError("weight", "must be finite and above 0", sizes.min())
+    bad = ~(np.isfinite(sizes) & (sizes > 0))
+    if bad.any():
+        raise ArgumentError("weight", "must be finite and above 0", float(sizes[bad][0]))
     return sizes

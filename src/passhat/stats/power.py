@@ -22,9 +22,9 @@ from passhat.stats.estimate import Unavailable
 
 METHODS = ("wald", "wilson")
 
-# No plan is sought beyond this many tasks or runs.
+# No plan is searched for beyond this many tasks or runs.
 MOST = 10_000_000
-# No precision is asked for beyond this: it takes a trillion coin flips.
+# The finest half-width that may be asked for: it takes a trillion coin flips.
 _FINEST = 1e-6
 
 
@@ -60,10 +60,10 @@ def recommend_runs(
 ) -> int:
     """The runs of one task that pin its pass rate to plus or minus `half_width`.
 
-    `max_ci_width` asks the same of the whole interval, low to high. Wald's width is taken at the
-    rate `p` itself (0.5, the widest, unless given); Wilson's depends on what is seen, so its
-    expectation over the outcomes of that many runs is. For scores with partial credit, `sd` is the
-    standard deviation of a single run's score.
+    `max_ci_width` states the width of the whole interval, low to high. Wald's width is that at the
+    rate `p` (0.5, the widest, unless given); Wilson's depends on the outcomes, so its mean over the
+    outcomes of that many runs is used. For scores with partial credit, `sd` is the standard
+    deviation of a single run's score.
 
     >>> recommend_runs(0.05)
     385
@@ -174,14 +174,19 @@ def plan_suite(
     )
 
 
-def smallest_count(enough: Callable[[int], bool], *, least: int, most: int = MOST) -> int | None:
-    """The smallest count that is enough, where more never is less; None beyond `most`."""
+def smallest_count(
+    enough: Callable[[int], bool], *, least: int, most: int = MOST, to_within: float = 0.0
+) -> int | None:
+    """The smallest count that is enough, if every larger one is too; None beyond `most`.
+
+    `to_within` is the share of the count to which it need be known.
+    """
     low, high = least - 1, least
     while not enough(high):
         if high >= most:
             return None
-        low, high = high, 2 * high
-    while high - low > 1:
+        low, high = high, min(most, 2 * high)
+    while high - low > max(1, int(high * to_within)):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
@@ -196,7 +201,7 @@ def score_variance(value: float) -> float:
 
 
 def _asked_half_width(half_width: float | None, max_ci_width: float | None) -> float:
-    """The precision asked for, in one of two ways."""
+    """The half-width asked for, stated in one of two ways."""
     if (half_width is None) == (max_ci_width is None):
         rule = "must be given, one of the two and not both"
         raise ArgumentError("half_width or max_ci_width", rule, (half_width, max_ci_width))
@@ -273,7 +278,7 @@ def _normal_quantile(confidence: float) -> float:
 
 
 def round_up(value: float) -> int:
-    """The next whole number, where a hair of rounding error above one does not count."""
+    """The next whole number; a number that exceeds one by rounding alone is that number."""
     return ceil(value - 1e-9 * max(1.0, abs(value)))
 
 

@@ -1,4 +1,4 @@
-"""Intervals for one proportion: what c passes in n runs say about p."""
+"""Intervals for one proportion: the pass rate p after c passes in n runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Bounds = tuple[Floats, Floats]
 def proportion_interval(
     c: int, n: int, *, method: str = "wilson", confidence: float = CONFIDENCE
 ) -> Interval:
-    """The interval for p after c passes in n runs; no runs say [0, 1].
+    """The interval for p after c passes in n runs; [0, 1] without a run.
 
     Methods: wilson, clopper-pearson, jeffreys, mid-p, agresti-coull, wald.
 
@@ -36,8 +36,7 @@ def proportion_interval(
     Interval(low=0.62469..., high=0.97530...)
     """
     runs, passes = whole_number("n", n, least=0), whole_number("c", c, least=0)
-    low, high = proportion_bounds(passes, runs, method=method, confidence=confidence)
-    return Interval(float(low), float(high))
+    return interval_at(proportion_bounds(passes, runs, method=method, confidence=confidence))
 
 
 def proportion_bounds(
@@ -77,12 +76,21 @@ def upper_bound(c: ArrayLike, n: ArrayLike, *, confidence: float = CONFIDENCE) -
     return np.asarray(1 - _exact_lower(runs - passes, runs, 1 - confidence_level(confidence)))
 
 
+def interval_at(bounds: Bounds, place: int | tuple[()] = ()) -> Interval:
+    """One pair of bounds as an interval: the only one, or that at a place.
+
+    >>> interval_at((np.array([0.2, 0.3]), np.array([0.4, 0.6])), 1)
+    Interval(low=0.3, high=0.6)
+    """
+    return Interval(float(bounds[0][place]), float(bounds[1][place]))
+
+
 def wilson_bounds(share: Floats, n: Floats, quantile: Floats | float) -> Bounds:
     """Wilson (1927) for a share of an effective number of runs n, which need not be whole."""
     square = np.asarray(quantile) ** 2
     middle = (share + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(square / n * (share * (1 - share) + square / (4 * n))) / (1 + square / n)
-    # At the ends the algebra is exact and the rounding is not.
+    # At 0 and 1 the formula gives exactly 0 and 1, but for rounding.
     low = np.where(share <= 0, 0.0, np.maximum(middle - spread, 0.0))
     high = np.where(share >= 1, 1.0, np.minimum(middle + spread, 1.0))
     return low, high

@@ -1,8 +1,8 @@
-"""Quantiles of what trials took, with intervals that suppose no distribution."""
+"""Quantiles of what trials took (time, cost, tokens), with intervals free of a distribution."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,7 @@ def quantile_estimate(
 
 
 def _between(ordered: Floats, share: float) -> float:
-    """The quantile between the two nearest values, as numpy has it but without its detours."""
+    """The quantile between the two nearest values: np.quantile of one number, much faster."""
     place = share * (ordered.size - 1)
     below = int(place)
     above = min(below + 1, ordered.size - 1)
@@ -54,18 +54,10 @@ def _between(ordered: Floats, share: float) -> float:
 
 def _ranks(size: int, share: float, tail: float) -> tuple[int, int]:
     """Ranks l < u with P(B < l) <= tail and P(B >= u) <= tail, B binomial(size, share)."""
-    low = _last(lambda rank: _below(rank, size, share) <= tail, size)
-    high = _last(lambda rank: 1 - _below(rank, size, share) > tail, size) + 1
+    ranks = range(size + 2)
+    low = bisect_right(ranks, tail, key=lambda rank: _below(rank, size, share)) - 1
+    high = bisect_left(ranks, True, key=lambda rank: 1 - _below(rank, size, share) <= tail)
     return low, high
-
-
-def _last(holds: Callable[[int], bool], size: int) -> int:
-    """The last of 0..size + 1 for which a condition holds that stops holding once."""
-    low, high = 0, size + 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
 
 
 def _below(rank: int, size: int, share: float) -> float:

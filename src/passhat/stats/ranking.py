@@ -19,13 +19,7 @@ from passhat.stats.arguments import (
     score_array,
 )
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.population_mean import (
-    FEWEST_FAMILIES,
-    Families,
-    TaskGroups,
-    few_families_note,
-    grouping,
-)
+from passhat.stats.population_mean import Families, few_families_note, grouping
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,8 +50,8 @@ class Ranking:
     `means` and `rank_sets` go by the position of the system; `order` lists positions
     from best to worst mean. `pair_level` is the p-value that a pair needs by itself.
 
-    A tie band is a largest group of systems of which no two differ
-    significantly; every two that do not differ share one.
+    A tie band is a largest group of systems of which no two differ significantly; every two
+    systems that do not differ share one.
     """
 
     means: tuple[float, ...]
@@ -91,10 +85,10 @@ def rank_systems(
 
     nan marks a task that a system did not run; only tasks with a value from every system are
     compared, and the others are `excluded`, by position. Each pair is judged as
-    `paired_difference` judges it for tasks like these, at the level at which all of them hold at
-    once (Tukey), and so do the rank sets; with few tasks a little more strictly, as ties in the
-    sign-flip test count whole. What is said of two systems depends on their own values
-    and on how many systems there are, so one more failure never improves a system's rank set.
+    `paired_difference` judges it for tasks like these, at the level at which all pairs, and so the
+    rank sets, hold at once (Tukey); with few tasks a little more strictly, as ties in the sign-flip
+    test count whole. The answer for two systems depends on their own values and on how many systems
+    there are, so one more failure never improves a system's rank set.
     With eight `family` labels or more, one per task, families are what was sampled.
 
     >>> table = np.random.default_rng(1).binomial(5, [0.3, 0.9, 0.9], size=(40, 3)) / 5
@@ -129,7 +123,7 @@ def rank_systems(
         tasks=len(table),
         excluded=excluded,
         seed=seed,
-        notes=(*_notes(len(excluded), len(table), found.level), *_family_notes(kept)),
+        notes=(*_notes(len(excluded), len(table), found.level), *few_families_note(kept)),
     )
 
 
@@ -185,9 +179,9 @@ def _rank_sets(better: Mask) -> tuple[tuple[int, int], ...]:
 
 
 def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
-    """Groups that no pair among them tells apart, none of which could be larger.
+    """The largest groups of systems in which no pair differs significantly.
 
-    Bands may overlap and skip systems in between, for some differences are known better than
+    Bands may overlap and skip systems in between, because some differences are known better than
     others. Every pair that does not differ shares a band; a system without such a pair is alone.
     """
     tied = ~(better | better.T)
@@ -221,9 +215,3 @@ def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
     if 2 * 0.5**tasks > level:  # the p-value of a sign-flip test where all tasks agree
         notes.append(f"{plural(tasks, 'task')}: too few to tell any two systems apart")
     return tuple(notes)
-
-
-def _family_notes(group: TaskGroups | None) -> tuple[str, ...]:
-    if group is None or not group.repeats or group.families >= FEWEST_FAMILIES:
-        return ()
-    return (few_families_note(group.families),)

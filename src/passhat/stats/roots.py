@@ -1,4 +1,4 @@
-"""Where decreasing functions cross zero, many at once, without derivatives."""
+"""Where decreasing functions cross zero, many at once; and plain bisection for a single number."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from passhat.stats.arguments import Floats
 
+# Sixty halvings of [0, 1] reach the spacing of floats.
+_HALVINGS = 60
 # So many steps narrow a bracket of length 100 to its last digit even by halving alone.
 _MOST_STEPS = 60
 # Values and brackets this small are 0: a probability is never shown to more digits.
 _LAST_DIGITS = 1e-11
-# A grid of so many points is looked at where there are at most so many roots.
+# The function is computed on a grid of so many points where there are at most so many roots.
 _GRID, _FEW_ROOTS = 17, 64
-# Points of the grid that a root is first interpolated from. Then three points around it, first so
-# far apart and then so close: each time the error becomes less than the cube of the distance.
+# Points of the grid from which a root is first interpolated. Then three points around the guess,
+# first so far apart and then so close: each time the error falls below the cube of the distance.
 _NEIGHBOURS = 6
 _WIDE, _NARROW = 2e-2, 5e-5
 # A guess that was not close enough moves at most so far, so many times.
@@ -47,9 +49,9 @@ def crossing_within(
 ) -> Floats:
     """The same, from a bracket that usually holds the root, opened to its limits where not.
 
-    `of` may be asked at more points at once, along further axes in front. Few roots are found by
-    looking at a whole grid first, which costs little more than looking at its ends; with
-    `roughly`, nearly the same function at less cost, the grid is looked at by that.
+    `of` may be called with more points at once, along further axes in front. Few roots are found
+    from a whole grid, which costs little more than its two ends; `roughly` is nearly the same
+    function at less cost, and then computes the grid.
     """
     points = _GRID if prod(shape) <= _FEW_ROOTS else 2
     grid = np.linspace(*usual, points)
@@ -68,9 +70,24 @@ def crossing_within(
     if early.any() or late.any():
         low, high = np.where(early, limits[0], low), np.where(late, limits[1], high)
         above, below = of(low), of(high)
-        # Below 0 from the first limit on: there is nothing to search.
+        # Where it is below 0 from the first limit on, there is nothing to search.
         high = np.where(above < 0, low, high)
     return _crossing(of, (low, high), (above, below))
+
+
+def bisected(
+    holds: Callable[[float], bool], low: float, high: float, *, steps: int = _HALVINGS
+) -> tuple[float, float]:
+    """Two neighbours, the second of which `holds`: it does at the end `high`, not at `low`.
+
+    >>> low, high = bisected(lambda x: x * x >= 2, 0.0, 2.0)
+    >>> low <= 2**0.5 <= high, high - low < 1e-15
+    (True, True)
+    """
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def _quickly(

@@ -1,4 +1,4 @@
-"""Whether runs moved together: rounds that differ by more than chance, a drift, bursts."""
+"""Whether runs are dependent: rounds that differ by more than chance, a drift, bursts."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from passhat.stats.special import chdtrc, ndtr
 Generator: TypeAlias = "Callable[[], np.random.Generator]"
 
 SPREAD_LEVEL = 0.004
-"""The share of calm runs in which rounds are reported to differ."""
+"""The share of runs in which rounds are reported to differ though nothing happened."""
 
 DRIFT_LEVEL = 0.003
-"""The share of calm runs in which a drift is seen. With bursts, the three add up to 1 %."""
+"""The share in which a drift is reported. With bursts, the three add up to 1 %."""
 
 _LARGEST_LEVEL = max(SPREAD_LEVEL, DRIFT_LEVEL)
-# Chi-squared and normal tails at these levels are right when at least this many tasks went both
-# ways (simulated); with fewer, p-values come from permuting the runs of each task.
+# Chi-squared and normal tails at these levels are right when at least this many tasks both passed
+# and failed (simulated); with fewer, p-values come from permuting the runs of each task.
 _MANY_TASKS = 100
-# Above this p the exact one is not worth the permutations: it would not be below a level.
+# Above this p permutations are not worth their time: the exact p would not be below a level.
 _WORTH_PERMUTING = 0.05
 # As many permutations as keep cells times permutations below the work, and p-values fine enough.
 _MOST_PERMUTATIONS, _FEWEST_PERMUTATIONS = 4_000, 1_000
 _WORK = 8_000_000
 # Permutations drawn at a time: enough for numpy, few enough to stop early.
 _BLOCK = 1 << 16
-# With runs missing, the covariance of this many rounds is still quickly inverted.
+# With runs missing, the covariance of up to this many rounds is quickly inverted.
 _MOST_ROUNDS = 500
 # Eigenvalues of the covariance below this share of the largest are rounding.
 _NO_VARIANCE = 1e-9
-# At most this share of the rounds is called out of line: beyond it the normal ones are not known.
+# At most this share of the rounds is called out of line: with more, none can be called normal.
 _FEW_ROUNDS = 1 / 3
-# A line that explains less of the spread between rounds is not what moved them.
+# A drift is reported only where a line explains at least this share of the spread between rounds.
 _MOSTLY_STRAIGHT = 0.5
-# A stretch of failures is a burst when its chance, times the number of runs (of places where it
-# could have begun), is below this. In-sample rates make it rarer than that: with 0.008, calm runs
-# show a burst at most 0.3 % of the time (simulated in bench/calibrate/dependence.py).
+# A stretch of failures is a burst when its chance, times the number of runs (the places where it
+# could have begun), is below this. Rates come from the same runs, which makes bursts rarer: with
+# 0.008, independent runs show a burst at most 0.3 % of the time (bench/calibrate/dependence.py).
 BURST_LEVEL = 0.008
-# A task's rate is drawn to the suite's by as much as 1.5 runs would: two runs do not make it 0.
+# A task's rate is pulled to the suite's with the weight of 1.5 runs: two failures do not make it 0.
 _BORROWED_RUNS = 1.5
 # Two failures in a row are no burst, whatever their chance.
 _FEWEST_FAILURES = 3
@@ -57,10 +57,10 @@ _FEWEST_FAILURES = 3
 class RoundTests:
     """How far whole rounds differ, tested against chance: runs that are independent given the task.
 
-    `spread_p` is Cochran's Q, `drift_p` that of a straight line over the rounds, and `drift` what
-    that line moves from the first round to the last, `straightness` the share of the spread that it
-    explains. `out_of_line` are the rounds (from 0) without
-    which the others agree; `tasks` those that went both ways, which alone can tell.
+    `spread_p` is the p of Cochran's Q, `drift_p` that of a straight line over the rounds. `drift`
+    is how far that line moves from the first round to the last, `straightness` the share of the
+    spread that it explains. `out_of_line` are the rounds (from 0) without which the others agree.
+    `tasks` counts those that both passed and failed: only they show anything.
     """
 
     means: tuple[float, ...]
@@ -103,7 +103,7 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
 
     If runs are independent given the task, which round a result falls in is chance alone, whatever
     the task's rate. Cochran (1950) for passes; with scores, or with runs missing, its general form
-    (a quadratic form in the sums of the rounds). Of a single task only a drift can be seen.
+    (a quadratic form in the sums of the rounds). A single task can show only a drift.
 
     >>> import numpy as np
     >>> table = np.ones((20, 5)); table[:, 3] = 0
@@ -117,7 +117,7 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
     if table.shape[1] < 2:
         return Unavailable("there are fewer than two rounds of all tasks")
     telling = table[_variances(table) > 0]
-    # Most tables need no draws: numpy.random is loaded by those that do.
+    # Most tables need no random draws, and loading numpy.random takes time.
     generator = cache(lambda: random_generator(rng)[0])
     if rng is not None:
         generator()
@@ -139,8 +139,8 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
 def find_bursts(task: ArrayLike, passed: ArrayLike) -> tuple[Burst, ...]:
     """Stretches of failures too long for chance among runs in the order they started.
 
-    The chance of a stretch is the product of 1 - p over its runs, p the rate of each run's task,
-    drawn towards the suite's: a hopeless task that fails again says nothing.
+    The chance of a stretch is the product of 1 - p over its runs, p being the rate of each run's
+    task, pulled towards the suite's: a task that always fails and fails again says nothing.
 
     >>> find_bursts([0, 1, 2] * 20, [True] * 30 + [False] * 9 + [True] * 21)[0].runs
     9
@@ -172,9 +172,11 @@ def _round_table(scores: ArrayLike) -> Floats:
     if table.ndim != 2:
         rule = "must have a row for each task and a column for each round"
         raise ArgumentError("scores", rule, f"{table.ndim} dimensions")
-    seen = table[~np.isnan(table)]
-    if ((seen < 0) | (seen > 1)).any():
-        raise ArgumentError("scores", "must lie in [0, 1], NaN where there is no run", seen.max())
+    bad = table[(table < 0) | (table > 1)]
+    if bad.size:
+        raise ArgumentError(
+            "scores", "must lie in [0, 1], NaN where there is no run", float(bad[0])
+        )
     return table[:, ~np.isnan(table).all(axis=0)]
 
 
@@ -188,13 +190,13 @@ def _variances(table: Floats) -> Floats:
 
 
 def _p_values(telling: Floats, rng: Generator) -> tuple[float, float]:
-    """The p of Cochran's Q and of the linear contrast, by permutation where few tasks tell."""
+    """The p of Cochran's Q and of the linear contrast, by permutation where few tasks vary."""
     if len(telling) == 0 or telling.shape[1] < 2:
         return 1.0, 1.0
     inverse, freedom, line = _null_law(telling)
     if freedom == 0:
         return 1.0, 1.0
-    sums = np.nansum(telling - np.nanmean(telling, axis=1, keepdims=True), axis=0)
+    sums = _round_sums(telling)
     spread, drift = float(_quadratic(sums, inverse)), abs(float(line @ sums))
     p = float(chdtrc(freedom, spread)), float(2 * ndtr(-drift))
     if len(telling) >= _MANY_TASKS or min(p) > _WORTH_PERMUTING:
@@ -203,22 +205,27 @@ def _p_values(telling: Floats, rng: Generator) -> tuple[float, float]:
     if draws < _FEWEST_PERMUTATIONS:
         return 1.0, p[1]  # few tasks with very many runs: a line over them is normal, Q is not
     reached, drawn = np.zeros(2, dtype=np.int64), 0
-    # What was seen is one of the arrangements; a tie counts against it.
+    # The observed arrangement is one of all; a tie counts as at least as extreme.
     seen = np.array((spread, drift)) * (1 - 1e-9)
     for sums in _permuted_sums(telling, draws, rng()):
         found = np.stack((_quadratic(sums, inverse), np.abs(sums @ line)))
         reached += (found >= seen[:, None]).sum(axis=1)
         drawn += len(sums)
-        # Besag and Clifford (1991): with so many beyond what was seen, neither p can end below a
-        # level whatever is still drawn, and few draws tell a larger p well enough.
+        # Besag and Clifford (1991): with so many beyond the observed one, neither p can end below
+        # a level, and a larger p need not be known more exactly.
         if reached.min() >= _LARGEST_LEVEL * (1 + draws):
             break
     spread_p, drift_p = ((1 + reached) / (1 + drawn)).tolist()
     return spread_p, drift_p
 
 
+def _round_sums(table: Floats) -> Floats:
+    """The sum over tasks of each round, every task around its own mean."""
+    return np.asarray(np.nansum(table - np.nanmean(table, axis=1, keepdims=True), axis=0))
+
+
 def _quadratic(sums: Floats, inverse: Floats | float) -> Floats:
-    """Sums' inverse sums, row by row; a number is that multiple of the identity."""
+    """The quadratic form of each row of sums; a number as inverse is a multiple of the identity."""
     if isinstance(inverse, float):
         return np.asarray(inverse * (sums**2).sum(axis=-1))
     return np.asarray(((sums @ inverse) * sums).sum(axis=-1))
@@ -227,7 +234,7 @@ def _quadratic(sums: Floats, inverse: Floats | float) -> Floats:
 def _null_law(telling: Floats) -> tuple[Floats | float, int, Floats]:
     """The inverse covariance of the sums of rounds under chance, its rank, the drift contrast.
 
-    Runs of a task that only change places have covariance s2 (I - 1/n) over the rounds it ran in.
+    If chance alone orders the runs of a task, they have covariance s2 (I - 1/n) over its rounds.
     The sums add up to 0: in a full table the inverse is a multiple of the identity.
     """
     seen = (~np.isnan(telling)).astype(np.float64)
@@ -252,7 +259,7 @@ def _permuted_sums(telling: Floats, draws: int, rng: np.random.Generator) -> Ite
     """Centred sums of the rounds with the runs of every task in random order, some at a time."""
     seen = ~np.isnan(telling)
     centred = np.nan_to_num(telling - np.nanmean(telling, axis=1, keepdims=True))
-    # The runs a task has, moved to the front of its row: the places they may take follow.
+    # The runs of each task, moved to the front of its row; then put in random places.
     packed = np.take_along_axis(centred, np.argsort(~seen, axis=1, kind="stable"), axis=1)
     block = max(1, _BLOCK // telling.size)
     for start in range(0, draws, block):
@@ -268,7 +275,7 @@ def _straightness(telling: Floats) -> float:
     """The share of the spread between the sums of rounds that a straight line explains."""
     if telling.size == 0:
         return 0.0
-    sums = np.nansum(telling - np.nanmean(telling, axis=1, keepdims=True), axis=0)
+    sums = _round_sums(telling)
     line = np.arange(sums.size) - (sums.size - 1) / 2
     total = float(sums @ sums) * float(line @ line)
     return float(line @ sums) ** 2 / total if total > 0 else 0.0
@@ -286,12 +293,12 @@ def _slope(telling: Floats) -> float:
 
 
 def _out_of_line(telling: Floats, rng: Generator) -> tuple[int, ...]:
-    """The few rounds without which the others agree, all better or all worse; none if many."""
+    """The few rounds without which the others agree, all better or all worse; none if too many."""
     left, gone = list(range(telling.shape[1])), list[int]()
     side = 0.0
     while len(left) > 2 and len(gone) + 1 <= telling.shape[1] * _FEW_ROUNDS:
         rest = telling[:, left]
-        sums = np.nansum(rest - np.nanmean(rest, axis=1, keepdims=True), axis=0)
+        sums = _round_sums(rest)
         furthest = int(np.argmax(np.abs(sums)))
         if sums[furthest] * side < 0:
             return ()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
@@ -16,9 +17,9 @@ from passhat.stats.arguments import (
     Floats,
     RandomSource,
     confidence_level,
-    count_array,
     one_of,
     random_generator,
+    score_sums,
     whole_number,
 )
 from passhat.stats.bootstrap import bca_interval, percentile_interval, task_means
@@ -35,17 +36,17 @@ from passhat.stats.families import population_of, weight_notes
 from passhat.stats.mean_intervals import student_quantile
 from passhat.stats.partial_credit import score_bounds
 from passhat.stats.population_mean import Families, TaskGroups, grouping, task_value_bounds
-from passhat.stats.proportions import Bounds
+from passhat.stats.proportions import interval_at
 from passhat.stats.suite_law import suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
 
-# How far sums of scores may be off by rounding, for each run.
-_SUMS_TOLERANCE = 1e-9
+# An interval, its method in words, and the seed where it was drawn at random.
+_Answer = tuple[Interval, str, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scores:
-    """Runs, scores and dispersion: within-task variance as a share of a coin flip's."""
+    """Runs, scores and dispersion: the variance within tasks as a share of that of coin flips."""
 
     runs: Floats
     totals: Floats
@@ -92,7 +93,8 @@ def score_estimate(
     >>> score_estimate([4, 4, 4], [3.0, 2.5, 1.0], [2.5, 1.75, 0.5]).value
     0.5416...
     """
-    runs, sums, powers = _checked_sums(n, total, squares)
+    counts, totals, powers = score_sums(n, total, squares)
+    runs, sums = counts.astype(np.float64), np.clip(totals, 0, counts)
     where = SCOPES[one_of("scope", scope, tuple(SCOPES))]
     bounds_by = _METHODS[one_of("method", method, tuple(_METHODS))]
     present = runs > 0
@@ -136,32 +138,33 @@ def score_estimate(
 
 def _grouped(scores: _Scores, group: TaskGroups, *, excluded: int) -> Estimate:
     """The mean over families or weighted tasks."""
-    means, level = scores.means, scores.confidence
+    means, tasks = scores.means, scores.means.size
     value = np.array([means @ group.weight / group.weight.sum()])
-    tasks = means.size
-    answer = population_of(means[None, :], value, group, level)
-    interval, method, notes = _first(answer.bounds), answer.method, answer.notes
+    over_families = None
     if scores.scope == THIS_SUITE:
         interval, method = _stratified(scores, group, float(value[0]))
         notes = weight_notes(group)
-    over_families = answer.family_bounds if scores.scope == TASKS_LIKE_THESE else None
+    else:
+        answer = population_of(means[None, :], value, group, scores.confidence)
+        interval, method, notes = interval_at(answer.bounds, 0), answer.method, answer.notes
+        over_families = answer.family_bounds
     return Estimate(
         value=float(value[0]),
         interval=interval,
         method=method,
-        confidence=level,
+        confidence=scores.confidence,
         scope=scores.scope,
         tasks=tasks,
         runs=int(scores.runs.sum()),
         excluded_tasks=excluded,
         notes=notes + few_tasks_note(tasks, scores.scope),
         families=group.families if group.repeats else None,
-        family_interval=None if over_families is None else _first(over_families),
+        family_interval=over_families and interval_at(over_families, 0),
     )
 
 
 def _stratified(scores: _Scores, group: TaskGroups, mean: float) -> tuple[Interval, str]:
-    """Intervals of strata of equal weight, their distances joined as squares (Zou, Donner 2008)."""
+    """Intervals of strata of equal weight, whose arms add up as squares do (Zou, Donner 2008)."""
     below = above = 0.0
     method = ""
     for weight in np.unique(group.weight):
@@ -174,49 +177,6 @@ def _stratified(scores: _Scores, group: TaskGroups, mean: float) -> tuple[Interv
         below += (share * (some.mean - interval.low)) ** 2
         above += (share * (interval.high - some.mean)) ** 2
     return Interval(max(mean - below**0.5, 0.0), min(mean + above**0.5, 1.0)), method
-
-
-def _first(bounds: Bounds) -> Interval:
-    return Interval(float(bounds[0][0]), float(bounds[1][0]))
-
-
-def _checked_sums(
-    n: ArrayLike, total: ArrayLike, squares: ArrayLike
-) -> tuple[Floats, Floats, Floats]:
-    runs = np.atleast_1d(count_array("n", n)).astype(np.float64)
-    sums, powers = (
-        _finite(name, values, runs.shape)
-        for name, values in (("total", total), ("squares", squares))
-    )
-    slack = _SUMS_TOLERANCE * np.maximum(runs, 1)
-    _demand(
-        "total",
-        "must lie between 0 and n (scores are in [0, 1])",
-        sums,
-        (sums >= -slack) & (sums <= runs + slack),
-    )
-    least = sums**2 / np.maximum(runs, 1)
-    fits = (powers >= least - slack) & (powers <= sums + slack)
-    _demand(
-        "squares", "must lie between total^2 / n and total (scores are in [0, 1])", powers, fits
-    )
-    return runs, np.clip(sums, 0, runs), powers
-
-
-def _finite(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    try:
-        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numbers, one per task", values) from None
-    if array.shape != shape or array.ndim != 1:
-        raise ArgumentError(name, f"must have one number per task, as n has {shape}", array.shape)
-    _demand(name, "must be finite", array, np.isfinite(array))
-    return array
-
-
-def _demand(name: str, rule: str, values: Floats, good: NDArray[np.bool_]) -> None:
-    if not good.all():
-        raise ArgumentError(name, rule, float(values[~good][0]))
 
 
 def _all_or_nothing(sums: Floats, powers: Floats) -> bool:
@@ -234,24 +194,23 @@ def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
     n, total = runs[twice], sums[twice]
     within = np.maximum(powers[twice] - total**2 / n, 0) / (n - 1)
     room = total / n * (1 - total / n) + within / n
-    # Rounded, so that 0/1 scores are the very coin flips whose prior was fitted before.
+    # Rounded, so that scores of 0 and 1 give exactly 1.
     return float(min(round(within.sum() / room.sum(), 12), 1.0)) if room.sum() > 0 else 1.0
 
 
-def _default(scores: _Scores) -> tuple[Interval, str, int | None]:
+def _default(scores: _Scores) -> _Answer:
     method, level = DEFAULT_METHODS[scores.scope], scores.confidence
     if scores.scope == TASKS_LIKE_THESE:
-        return _interval(task_value_bounds(scores.means, level)), method, None
+        return interval_at(task_value_bounds(scores.means, level)), method, None
     if scores.all_or_nothing:
         runs, passes = (part.astype(np.int64) for part in (scores.runs, scores.totals))
-        low, high = suite_bounds(count_cells(runs, passes), (1,), level)
-        return Interval(float(low[0]), float(high[0])), method, None
+        return interval_at(suite_bounds(count_cells(runs, passes), (1,), level), 0), method, None
     found = score_bounds(scores.runs, scores.totals, scores.squares, level)
-    return _interval(found), "run noise within tasks, between ordered laws", None
+    return interval_at(found), "run noise within tasks, between ordered laws", None
 
 
 def _run_noise(scores: _Scores) -> Floats:
-    """The unbiased variance of the mean over new runs, tasks of one run taken at the full room."""
+    """The unbiased variance of the mean over new runs; tasks of one run get the mean of others."""
     room = scores.means * (1 - scores.means)
     shortfall = np.maximum(1 - scores.dispersion / scores.runs, 0.0)
     twice = shortfall > 0
@@ -263,12 +222,12 @@ def _run_noise(scores: _Scores) -> Floats:
     return np.array(per_task.sum() / scores.means.size**2)
 
 
-def _student(scores: _Scores) -> tuple[Interval, str, int | None]:
+def _student(scores: _Scores) -> _Answer:
     quantile = float(student_quantile(np.array(scores.means.size - 1.0), scores.confidence))
     return _plus_or_minus(scores, quantile), "mean plus or minus t standard errors", None
 
 
-def _normal(scores: _Scores) -> tuple[Interval, str, int | None]:
+def _normal(scores: _Scores) -> _Answer:
     quantile = float(special.ndtri((1 + scores.confidence) / 2))
     return _plus_or_minus(scores, quantile), "mean plus or minus z standard errors (CLT)", None
 
@@ -280,35 +239,22 @@ def _plus_or_minus(scores: _Scores, quantile: float) -> Interval:
     return Interval(max(scores.mean - reach, 0.0), min(scores.mean + reach, 1.0))
 
 
-def _task_bootstrap(scores: _Scores) -> tuple[Interval, str, int | None]:
-    means, _, _, seed = _resampled(scores)
-    name = f"task bootstrap, {scores.resamples} resamples"
-    return percentile_interval(means, scores.confidence), name, seed
-
-
-def _bca(scores: _Scores) -> tuple[Interval, str, int | None]:
-    means, values, tasks, seed = _resampled(scores)
-    name = f"BCa task bootstrap, {scores.resamples} resamples"
-    return bca_interval(means, values, tasks, scores.confidence), name, seed
-
-
-def _resampled(scores: _Scores) -> tuple[Floats, Floats, Floats, int | None]:
+def _task_bootstrap(scores: _Scores, *, bca: bool = False) -> _Answer:
     generator, seed = random_generator(scores.rng)
     values, tallies = np.unique(scores.means, return_counts=True)
-    tasks = tallies.astype(np.float64)
+    tasks, level = tallies.astype(np.float64), scores.confidence
     means = task_means(values, tasks, resamples=scores.resamples, rng=generator)
-    return means, values, tasks, seed
+    name = f"task bootstrap, {scores.resamples} resamples"
+    if bca:
+        return bca_interval(means, values, tasks, level), f"BCa {name}", seed
+    return percentile_interval(means, level), name, seed
 
 
-def _interval(bounds: Bounds) -> Interval:
-    return Interval(float(bounds[0]), float(bounds[1]))
-
-
-_METHODS: dict[str, Callable[[_Scores], tuple[Interval, str, int | None]]] = {
+_METHODS: dict[str, Callable[[_Scores], _Answer]] = {
     "default": _default,
     "t": _student,
     "z": _normal,
     "task-bootstrap": _task_bootstrap,
-    "bca": _bca,
+    "bca": partial(_task_bootstrap, bca=True),
 }
 SCORE_METHODS = tuple(_METHODS)

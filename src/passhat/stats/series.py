@@ -40,9 +40,8 @@ class PassSeries:
     def __len__(self) -> int:
         return int(self.n.size)
 
-    def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
+    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """Fisher's exact two-sided p of [start, split) against [split, end)."""
-        del below  # cheap enough to be exact everywhere
         runs, passes = _running(self.n), _running(self.c)
         n_old, n_new = runs[split] - runs[start], runs[end] - runs[split]
         c_old, c_new = passes[split] - passes[start], passes[end] - passes[split]
@@ -53,7 +52,7 @@ class PassSeries:
         return np.asarray(np.minimum(1.0, 2 * rarer))
 
     def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
-        """How clearly old and new differ: more where it is larger."""
+        """How clearly old and new differ: larger is clearer."""
         return -self.p_values(start, split, end)
 
     def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
@@ -87,7 +86,7 @@ class MeanSeries:
         if value.ndim != 1 or value.shape != error.shape or not np.isfinite(value).all():
             raise ArgumentError("value", "must be one finite number per point", self.value)
         if not (np.isfinite(error) & (error > 0)).all():
-            rule = "must be above 0 at every point; where nothing varies, hand in a PassSeries"
+            rule = "must be above 0 at every point; where nothing varies, use a PassSeries"
             raise ArgumentError("error", rule, self.error)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "error", error)
@@ -95,9 +94,8 @@ class MeanSeries:
     def __len__(self) -> int:
         return int(self.value.size)
 
-    def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
+    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """Two-sided normal p of [start, split) against [split, end), weighted by precision."""
-        del below
         return np.asarray(2 * ndtr(-self.clarity(start, split, end)))
 
     def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:

@@ -50,7 +50,7 @@ from passhat.stats.mean_intervals import (
 )
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_mean import Families, TaskGroups, grouping
-from passhat.stats.proportions import Bounds, proportion_interval
+from passhat.stats.proportions import Bounds, interval_at, proportion_interval
 
 METRICS = ("pass^k", "pass@k")
 SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
@@ -107,8 +107,8 @@ def suite_estimate(
     Scope "this suite": these tasks are what matters, only their runs are random. Scope "tasks
     like these": the tasks are a sample. Tasks with fewer than k runs are left out and counted.
     The suite mean of pass^k is reliability@k. `family` labels tasks that come from one source (a
-    repository, a service): they are then what was sampled, if there are at least eight. `weight`
-    says how much each task stands for.
+    repository, a service): families are then what was sampled, if there are at least eight.
+    `weight` is the weight of each task in the mean.
 
     >>> suite_estimate([10, 10, 10, 10, 10], [10, 9, 9, 7, 10], k=3).value
     0.7383...
@@ -175,7 +175,7 @@ def suite_estimates(
         return list(zip(*by_scope, strict=True))
     every = count_cells(runs, passes)
     found: dict[tuple[Scope, int], Estimate | Unavailable] = {}
-    # What is shared is shared by the k that the same tasks have the runs for.
+    # Work is shared by the k for which the same tasks have enough runs.
     short = sorted({one.k: int((every.n < one.k).sum()) for one in asked}.items())
     for _, alike in groupby(short, key=lambda pair: pair[1]):
         together = {k for k, _ in alike}
@@ -188,7 +188,7 @@ def suite_estimates(
 def estimates_within(
     cells: Cells, bounds: Bounds, *, metric: str, ks: Sequence[int], scope: Scope, confidence: float
 ) -> list[Estimate]:
-    """The estimates of tasks that all have the runs, in intervals that are known already."""
+    """The estimates of tasks that all have enough runs, with intervals that are known already."""
     asked = [_Question(metric=metric, k=k, scope=scope, confidence=confidence) for k in ks]
     return [one for one in _answers(cells, asked, {scope: bounds}) if isinstance(one, Estimate)]
 
@@ -214,7 +214,7 @@ def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None
 def _answers(
     every: Cells, asked: Sequence[_Question], known: dict[Scope, Bounds] | None = None
 ) -> Iterator[Estimate | Unavailable]:
-    """The default answers to questions that the same tasks have the runs for."""
+    """The default answers to questions for which the same tasks have enough runs."""
     cells = every.having(asked[0].k)
     curve: SuiteCurve | None = None
     found = known or {}
@@ -235,7 +235,7 @@ def _answers(
 def _grouped_answers(
     runs: Counts, passes: Counts, group: TaskGroups, asked: Sequence[_Question]
 ) -> list[Estimate | Unavailable]:
-    """Answers over families or weighted tasks: k that the same tasks have the runs for together."""
+    """Answers over families or weighted tasks, together where the same tasks have enough runs."""
     found: dict[_Question, Estimate | Unavailable] = {}
     every = count_cells(runs, passes)
     sets: dict[tuple[Scope, int], list[_Question]] = {}
@@ -266,7 +266,7 @@ def _grouped(
         value = float(answer.values[place])
         yield Estimate(
             value=1 - value if mirrored else value,
-            interval=_interval_at(answer.bounds, place, mirrored=mirrored),
+            interval=_turned(interval_at(answer.bounds, place), mirrored=mirrored),
             method=answer.method,
             confidence=one.confidence,
             scope=one.scope,
@@ -276,22 +276,22 @@ def _grouped(
             notes=answer.notes + few_tasks_note(int(kept.sum()), one.scope),
             families=some.families if some.repeats else None,
             family_interval=answer.family_bounds
-            and _interval_at(answer.family_bounds, place, mirrored=mirrored),
+            and _turned(interval_at(answer.family_bounds, place), mirrored=mirrored),
         )
 
 
-def _interval_at(bounds: Bounds, place: int, *, mirrored: bool) -> Interval:
-    low, high = (float(end[place]) for end in bounds)
-    return Interval(1 - high, 1 - low) if mirrored else Interval(low, high)
+def _turned(interval: Interval, *, mirrored: bool) -> Interval:
+    """The interval of pass@k from that of pass^k of the failures, if `mirrored`."""
+    return Interval(1 - interval.high, 1 - interval.low) if mirrored else interval
 
 
 def _estimate(
     every: Cells, cells: Cells, asked: _Question, answer: _Answer, value: Floats
 ) -> Estimate:
-    mirrored, interval = asked.metric == "pass@k", answer.interval
+    mirrored = asked.metric == "pass@k"
     return Estimate(
         value=float(1 - value if mirrored else value),
-        interval=Interval(1 - interval.high, 1 - interval.low) if mirrored else interval,
+        interval=_turned(answer.interval, mirrored=mirrored),
         method=answer.method,
         confidence=asked.confidence,
         scope=asked.scope,
@@ -311,8 +311,7 @@ def _default(cells: Cells, asked: _Question) -> _Answer:
 def _from_curve(curve: SuiteCurve, asked: _Question, bounds: Bounds, place: int) -> _Answer:
     if asked.scope == THIS_SUITE and curve.cells.task_count == 1:
         return _one_task(curve.cells, asked)
-    interval = Interval(float(bounds[0][place]), float(bounds[1][place]))
-    return _Answer(interval=interval, method=DEFAULT_METHODS[asked.scope])
+    return _Answer(interval=interval_at(bounds, place), method=DEFAULT_METHODS[asked.scope])
 
 
 def _one_task(cells: Cells, asked: _Question) -> _Answer:
@@ -325,13 +324,13 @@ def _one_task(cells: Cells, asked: _Question) -> _Answer:
 
 def _around_mean(of: Callable[..., Bounds], method: str, cells: Cells, asked: _Question) -> _Answer:
     bounds = of(cells, asked.k, asked.scope, asked.confidence)
-    return _Answer(interval=_single(bounds), method=f"mean plus or minus {method}")
+    return _Answer(interval=interval_at(bounds), method=f"mean plus or minus {method}")
 
 
 def _pooled_wilson(cells: Cells, asked: _Question) -> _Answer:
     bounds = pooled_wilson_bounds(cells, asked.k, asked.scope, asked.confidence)
     notes = (_IGNORES_TASKS,) if asked.scope == TASKS_LIKE_THESE else ()
-    return _Answer(interval=_single(bounds), method="Wilson on all runs pooled", notes=notes)
+    return _Answer(interval=interval_at(bounds), method="Wilson on all runs pooled", notes=notes)
 
 
 def _task_bootstrap(cells: Cells, asked: _Question, *, bca: bool = False) -> _Answer:
@@ -375,10 +374,6 @@ def _resampled(asked: _Question, interval: Interval, method: str, seed: int | No
 
 def _value(cells: Cells, asked: _Question) -> Floats:
     return share_of_passing_subsets(cells.n, cells.c, asked.k)
-
-
-def _single(bounds: Bounds) -> Interval:
-    return Interval(float(bounds[0]), float(bounds[1]))
 
 
 _METHODS: dict[str, Callable[[Cells, _Question], _Answer]] = {

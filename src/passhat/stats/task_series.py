@@ -1,4 +1,4 @@
-"""The tasks of a suite along a history: old set against new task by task, by what was run then."""
+"""The tasks of a suite along a history: old runs compared with new ones, task by task."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from passhat.stats.suite_mean import METRICS, suite_estimate
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16
-# A p of the normal law so many times above the line is not exactly below it.
+# Where the normal law's p is so many times above the line, the exact p is not below it.
 _WORTH_A_LOOK = 30
 # The law is kept on at least 2^13 points, over all that the difference can be.
 _LEAST_BITS = 13
-# The rounding of a transform: smaller chances are all alike.
+# The rounding error of a transform: smaller chances cannot be told from 0.
 _ROUNDING = 1e-14
 
 
@@ -37,7 +37,7 @@ class TaskSeries:
     """Runs and passes of every task (columns) at each point of a history (rows), oldest first.
 
     A task that was not run at a point has 0 runs there. Two stretches are compared over the tasks
-    that both ran, each by its own runs: a task that was left out, or is new, moves nothing.
+    that both ran, each by its own runs: a task that was left out, or is new, changes nothing.
     """
 
     n: Counts
@@ -51,7 +51,7 @@ class TaskSeries:
         if runs.ndim != 2:
             rule = "must have a row for each point and a column for each task"
             raise ArgumentError("n", rule, runs.shape)
-        # At least one pass is anything but all failures.
+        # pass@k of the passes is 1 - pass^k of the failures.
         if one_of("metric", self.metric, METRICS) == "pass@k":
             passes = runs - passes
         object.__setattr__(self, "n", runs)
@@ -63,26 +63,30 @@ class TaskSeries:
 
     @cached_property
     def rate(self) -> TaskSeries:
-        """The same history by its pass rate: where tasks changed, this shows it soonest."""
+        """The same history by its pass rate, which shows a change of tasks soonest."""
         passes = self.n - self.c if self.metric == "pass@k" else self.c
         return self if self.k == 1 else TaskSeries(self.n, passes)
 
-    def p_values(self, start: Counts, split: Counts, end: Counts, *, below: float = 1.0) -> Floats:
+    def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """Two-sided p of [start, split) against [split, end); 1 where no task ran in both.
 
         If no task changed, which of its runs are the new ones is chance alone, whatever its rate:
-        a permutation test. What a normal law (with the noise that the tasks' posteriors expect)
-        puts far above `below` keeps that law's p.
+        a permutation test.
         """
-        p = 2 * ndtr(-self.clarity(start, split, end))
-        for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
-            p[i] = self.exact_p(int(start[i]), int(split[i]), int(end[i]))
-        return np.asarray(p)
+        windows = zip(start.tolist(), split.tolist(), end.tolist(), strict=True)
+        return np.array([self.exact_p(*window) for window in windows])
+
+    def exact_p(self, start: int, split: int, end: int) -> float:
+        """The permutation test of [start, split) against [split, end)."""
+        old, new = self._counts(start, split), self._counts(split, end)
+        both = self._both(old, new)
+        counts = (part[both] for part in (*old, *new))
+        return permutation_p(*counts, k=self.k)
 
     def near(
         self, start: Counts, split: Counts, end: Counts, *, below: float
     ) -> Iterator[tuple[int, int, int]]:
-        """The windows that a normal law does not put far above `below`."""
+        """The windows whose p, by a normal law, is not far above `below`."""
         p = 2 * ndtr(-self.clarity(start, split, end))
         for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
             yield int(start[i]), int(split[i]), int(end[i])
@@ -111,7 +115,7 @@ class TaskSeries:
         return means[0], means[1]
 
     def difference(self, start: int, split: int, end: int, confidence: float) -> Interval:
-        """The new mean minus the old one, from the intervals of both for these very tasks."""
+        """The new mean minus the old one, from the intervals of both for these tasks."""
         old, new = self._counts(start, split), self._counts(split, end)
         both = self._both(old, new)
         sides = [
@@ -186,9 +190,9 @@ class TaskSeries:
         return float(k * fall.mean())
 
     def _prior(self, start: int, end: int) -> tuple[Floats, Floats]:
-        """What the rates of the tasks are like in a stretch, by that stretch alone.
+        """The beta prior of the tasks' rates in a stretch, fitted to that stretch alone.
 
-        Of the whole history it would be wrong on both sides of a change, and know what comes.
+        Fitted to the whole history it would be wrong on both sides of a change, and use later runs.
         """
         if (start, end) not in self._priors:
             cells = count_cells(*self._counts(start, end)).having(1)
@@ -213,11 +217,8 @@ class TaskSeries:
 
     def _ratio(self, start: int, split: Counts, end: int) -> Floats:
         old, new = self._counts(start, split), self._counts(split, end)
-        both, pooled, prior = (
-            self._both(old, new),
-            self._counts(start, end),
-            self._prior(start, end),
-        )
+        both, pooled = self._both(old, new), self._counts(start, end)
+        prior = self._prior(start, end)
         moved = (np.where(both, self._values(*new) - self._values(*old), 0)).sum(axis=1)
         noise = self._noise(old[0], pooled, prior) + self._noise(new[0], pooled, prior)
         variance = np.where(both, noise, 0).sum(axis=1)
@@ -225,24 +226,17 @@ class TaskSeries:
         ratio = np.divide(moved, error, out=np.zeros(moved.shape), where=error > 0)
         return np.asarray(np.abs(ratio))
 
-    def exact_p(self, start: int, split: int, end: int) -> float:
-        """The permutation test of [start, split) against [split, end)."""
-        old, new = self._counts(start, split), self._counts(split, end)
-        both = self._both(old, new)
-        counts = (part[both] for part in (*old, *new))
-        return permutation_p(*counts, k=self.k)
-
     def _both(self, old: tuple[Counts, Counts], new: tuple[Counts, Counts]) -> NDArray[np.bool_]:
         return np.asarray((old[0] >= self.k) & (new[0] >= self.k))
 
     def _values(self, n: Counts, c: Counts) -> Floats:
-        """pass^k of each; what has too few runs is left to be masked out."""
+        """pass^k of each; callers mask out those with too few runs."""
         return share_of_passing_subsets(np.maximum(n, self.k), c, self.k)
 
     def _noise(
         self, n: Counts, known: tuple[Counts, Counts], prior: tuple[Floats, Floats]
     ) -> Floats:
-        """The variance of pass^k of n runs, its task's rate known by other counts."""
+        """The variance of pass^k of n runs of a task whose rate is estimated from other counts."""
         a, b = prior
         runs, passes = (np.broadcast_to(part, n.shape).ravel() for part in known)
         moments = beta_moments(a + passes, a + b + runs, 2 * self.k)
@@ -283,7 +277,7 @@ def permutation_p(
     if furthest == 0:
         return 1.0
     points = 1 << max(_LEAST_BITS, (8 * len(n_old)).bit_length())
-    # Rounding may add half a step a task; what fell off one end would come back at the other.
+    # Rounding may add half a step per task, and what falls off one end would appear at the other.
     step = furthest / (points // 2 - 1 - len(n_old) / 2)
     transform, observed = np.ones(points // 2 + 1, dtype=complex), 0
     for i, (law, times) in enumerate(zip(laws, tasks.tolist(), strict=True)):
@@ -293,13 +287,13 @@ def permutation_p(
         observed += int(steps[c_new[place == i] - law.fewest].sum())
     reach = np.abs(np.fft.fftfreq(points, 1 / points))
     total = np.fft.irfft(transform, points)
-    # Values that differ by rounding alone are a tie, and a tie counts as extreme as what was seen.
+    # Values that differ by rounding alone are a tie, and a tie counts as at least as extreme.
     tie = 2 * np.sqrt(len(n_old))
     return float(np.clip(total[reach >= abs(observed) - tie].sum(), _ROUNDING, 1.0))
 
 
 def _law(n_old: int, n_new: int, passes: int, k: int) -> _Law:
-    """What the new runs' passes may be if chance alone divides them, and what each would move."""
+    """The possible passes of the new runs if chance alone divides them, and what each changes."""
     fewest = max(0, passes - n_old)
     x = np.arange(fewest, min(n_new, passes) + 1)
     new = share_of_passing_subsets(np.full(x.size, n_new), x, k)

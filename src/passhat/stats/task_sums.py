@@ -1,4 +1,4 @@
-"""What one system did on each task, in the three numbers that its mean and noise need."""
+"""The runs, scores and squared scores of one system on each task, summed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.stats.arguments import Counts, Floats, count_array, score_array, trial_counts
+from passhat.stats.arguments import Counts, Floats, score_array, score_sums, trial_counts
 
 Mask = NDArray[np.bool_]
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskSums:
-    """What one system did on each task: its runs, the sum of their scores and of the squares.
+    """The runs of one system on each task, the sum of their scores and that of their squares.
 
     >>> TaskSums.of_passes([5, 5], [4, 0]).means.tolist()
     [0.8, 0.0]
@@ -50,19 +50,9 @@ class TaskSums:
         )
 
     def __post_init__(self) -> None:
-        runs = count_array("runs", self.runs)
-        total, squares = np.asarray(self.total, float), np.asarray(self.squares, float)
-        if not runs.shape == total.shape == squares.shape or runs.ndim != 1:
-            shapes = (runs.shape, total.shape, squares.shape)
-            raise ArgumentError("runs, total and squares", "must be of one length", shapes)
-        # 0 <= x <= 1 makes 0 <= sum of squares <= sum <= runs, and Cauchy-Schwarz the rest.
-        least = total * total / np.maximum(runs, 1)
-        room = 1e-9 * np.maximum(runs, 1)
-        legal = (least <= squares + room) & (squares <= total + room) & (total <= runs + room)
-        if not (legal & (total >= 0)).all():
-            at = int(np.argmin(legal & (total >= 0)))
-            came = (int(runs[at]), float(total[at]), float(squares[at]))
-            raise ArgumentError("runs, total and squares", "must be of scores in [0, 1]", came)
+        found = score_sums(self.runs, self.total, self.squares, runs_name="runs")
+        for name, column in zip(("runs", "total", "squares"), found, strict=True):
+            object.__setattr__(self, name, column)
 
     @property
     def means(self) -> Floats:

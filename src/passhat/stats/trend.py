@@ -26,11 +26,11 @@ Series = PassSeries | MeanSeries | TaskSeries
 DEFAULT_HORIZON = 100
 LONGEST_HORIZON = 2_000
 
-# Points after an alarm that may still move the place of the change.
+# Points after an alarm that are still used to place the change.
 _HINDSIGHT = 4
-# A day that shifts logits moves a rate further down than up, which a normal law leaves out. With
-# the whole threshold, days that move by 0.3 logit raise a false alarm in 5.0 % of histories
-# (bench/calibrate/dependence.py); this share of it keeps them below.
+# A day that shifts logits moves a rate further down than up, which a normal law ignores. With the
+# whole threshold, days that move by 0.3 logit raise a false alarm in 5.0 % of histories
+# (bench/calibrate/dependence.py); this share of it keeps them below that.
 _OF_DAYS = 0.7
 _ALLOWING = ", allowing for the spread between days"
 
@@ -43,10 +43,10 @@ _CALIBRATION_CELLS = 2_000_000
 class ChangePoint:
     """The rate moved at `position` (the first point of the new rate), which `alarm` showed.
 
-    `before` is the level from the change before it (or the beginning), `after` that until the next
-    change (or the end), over the tasks of both; `p_value` is that of the alarm's own points.
-    `interval` is for the size given the place, with the spread between days; the place was chosen
-    because the difference is large there, so the size is on the large side.
+    `before` is the level since the previous change (or the beginning), `after` the level until the
+    next change (or the end), over the tasks of both; `p_value` uses the points up to the alarm.
+    `interval` is for the size given the place, with the spread between days. The place was chosen
+    because the difference is large there, so the size tends to be overestimated.
     """
 
     position: int
@@ -66,10 +66,10 @@ class ChangePoint:
 class Changes:
     """The changes in a history, found with a chance `false_alarm` of any in `horizon` calm points.
 
-    An alarm depends on no later point, so looking after every commit costs nothing. Where the
-    change is follows from up to four points after the alarm, too, and how large it is from all
-    points until the next change. `day_sigma` is how much the agent seems to move from point to
-    point without a change, in logits: alarms allow for it.
+    An alarm depends on no later point, so looking after every commit raises no more false alarms.
+    Up to four points after the alarm help to place the change, and all points until the next change
+    to measure its size. `day_sigma` is how much the agent seems to move from point to point without
+    a change, in logits: alarms allow for it.
     """
 
     points: tuple[ChangePoint, ...]
@@ -148,8 +148,8 @@ def change_points(
 def alarm_threshold(false_alarm: float, horizon: int) -> float:
     """The p-value below which an alarm is raised, so that `horizon` calm points raise none.
 
-    The chance of the smallest p over all windows, from calm Gaussian histories. Exact tests
-    of counts have larger p-values than that, and fewer alarms.
+    A quantile of the smallest p over all windows in simulated Gaussian histories without a change.
+    Exact tests of counts have larger p-values, and so fewer alarms.
 
     >>> 5e-5 < alarm_threshold(0.05, 100) < 5e-4
     True
@@ -183,8 +183,8 @@ def divergence(
 ) -> DivergingTrend | Unavailable:
     """Whether a history shows pass@k going up while pass^k goes down.
 
-    Two points compare two versions; more are fitted by a weighted line, which a series of tasks
-    has for each task around its own level.
+    Two points compare two versions; more are fitted by a weighted line, in a series of tasks with
+    each task around its own level.
 
     >>> at = MeanSeries([0.80, 0.84, 0.90], [0.01, 0.01, 0.01])
     >>> hat = MeanSeries([0.50, 0.46, 0.38], [0.02, 0.02, 0.02])
@@ -227,7 +227,7 @@ def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Coun
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class _Alarm:
-    """The newest point when old and new were told apart, and the numbers that did so."""
+    """The newest point when old and new first differed, and the series that showed it."""
 
     newest: int
     by: Series
@@ -236,10 +236,10 @@ class _Alarm:
 def _first_alarm(
     series: Series, start: int, looked: int, threshold: float, spread: DaySpread
 ) -> _Alarm | None:
-    """Point by point: after a change most comparisons are clear, and need not be made.
+    """The first point, from `looked` on, at which old and new differ.
 
-    pass^k of a few tasks varies so much that a plain fall stays hidden in it. The pass rate shows
-    that fall, so both are tested, each with half of the errors allowed.
+    pass^k of a few tasks varies so much that it can hide a clear fall. The pass rate shows that
+    fall, so both are tested, each with half of the false alarms allowed.
     """
     tests = _tests(series)
     line = threshold / len(tests)
@@ -254,16 +254,16 @@ def _first_alarm(
 def _apart(
     series: Series, windows: tuple[Counts, Counts, Counts], line: float, spread: DaySpread
 ) -> bool:
-    """Whether old and new differ in any window, where every point may have moved by itself.
+    """Whether old and new differ in any window by more than the spread between days explains.
 
-    Only old points say by how much, so that a change does not hide itself.
+    That spread comes from old points only, so that a change does not hide itself.
     """
     if not isinstance(series, TaskSeries):
         return bool((series.p_values(*windows) <= line).any())
     for start, split, end in series.near(*windows, below=line):
         known = _learned(series, spread, start, split)
         moved = series.days_between(start, split, end)
-        # Days alone may explain it: then the exact test, which costs most, is not needed.
+        # Where days alone explain the difference, the costly exact test is not needed.
         if known.p_value(*moved, plain_p=0.0) <= line:
             exact = series.exact_p(start, split, end)
             if known.p_value(*moved, plain_p=exact) <= line:
@@ -282,9 +282,9 @@ def _has_days(series: Series) -> bool:
 
 
 def _learned(series: Series, spread: DaySpread, start: int, end: int) -> DaySpread:
-    """What the points of a stretch without a change say of the spread between days.
+    """The spread between days after the points of a stretch without a change.
 
-    By the pass rate, which shows it best: the spread is that of its logit.
+    Measured on the pass rate, which shows it best: the spread is that of its logit.
     """
     return spread.after(*series.rate.days(start, end)) if isinstance(series, TaskSeries) else spread
 
@@ -292,7 +292,7 @@ def _learned(series: Series, spread: DaySpread, start: int, end: int) -> DaySpre
 def _located(series: Series, alarm: _Alarm, start: int, confidence: float) -> ChangePoint:
     """The split up to the alarm at which old and new differ most clearly.
 
-    The alarm comes of the past alone; where it points to is clearer with some points more.
+    The alarm uses past points only; a few later ones help to place the change.
     """
     end = min(alarm.newest + 1 + _HINDSIGHT, len(series))
     splits = np.arange(start + 1, alarm.newest + 1)
@@ -315,9 +315,9 @@ def _located(series: Series, alarm: _Alarm, start: int, confidence: float) -> Ch
 def _named(
     series: Series, found: Sequence[ChangePoint], spread: DaySpread, confidence: float
 ) -> tuple[ChangePoint, ...]:
-    """The changes with the stretches next to them; without those of which pass^k need not change.
+    """The changes with the levels next to them, without those in which pass^k may not have changed.
 
-    Where one is left out, its two stretches are one.
+    Where a change is left out, its two stretches become one.
     """
     points = tuple(_between_neighbours(series, found, spread, confidence))
     clear = [one for one in points if 0 not in one.interval]
@@ -329,10 +329,10 @@ def _named(
 def _between_neighbours(
     series: Series, found: Sequence[ChangePoint], spread: DaySpread, confidence: float
 ) -> Iterator[ChangePoint]:
-    """The same changes, each with the levels of the stretches next to it, days included.
+    """The same changes, each with the levels of the stretches next to it, and days in the interval.
 
-    An alarm's own points may reach over the next change: one change's `after` would then not be the
-    next one's `before`.
+    The points of an alarm may reach beyond the next change: one change's `after` would then not be
+    the next one's `before`.
     """
     ends = [0, *(change.position for change in found), len(series)]
     for change, start, end in zip(found, ends, ends[2:], strict=False):
@@ -353,7 +353,7 @@ def _between_neighbours(
 def _with_days(
     series: Series, spread: DaySpread, window: tuple[int, int, int], confidence: float
 ) -> Interval:
-    """The interval of a change, where every point may have moved by itself."""
+    """The interval of a change, widened by the spread between days."""
     found = series.difference(*window, confidence)
     if not isinstance(series, TaskSeries):
         return found

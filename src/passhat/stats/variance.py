@@ -15,9 +15,9 @@ from passhat.stats import special
 from passhat.stats.arguments import (
     Floats,
     confidence_level,
-    count_array,
     one_of,
     probability,
+    score_sums,
     whole_number,
 )
 from passhat.stats.estimate import Estimate, Interval, Unavailable
@@ -135,13 +135,13 @@ def spearman_brown(icc: float | Estimate, runs: int) -> float | Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Anova:
-    """The one-way table, with what the jackknife needs of every task."""
+    """The one-way analysis of variance, with the sums of every task for the jackknife."""
 
     n: Floats
     total: Floats
     inside: Floats
     ms_between: float
-    ms_within: float
+    within: float
     n0: float
 
     @property
@@ -157,16 +157,15 @@ class _Anova:
         return float(self.total.sum() / self.n.sum())
 
     @property
-    def within(self) -> float:
-        return self.ms_within
-
-    @property
     def between(self) -> float:
-        return (self.ms_between - self.ms_within) / self.n0
+        return (self.ms_between - self.within) / self.n0
 
 
 def _anova(n: ArrayLike, total: ArrayLike, squares: ArrayLike | None) -> _Anova | Unavailable:
-    runs, sums, squared = _checked_sums(n, total, squares)
+    counts, sums, squared = score_sums(n, total, total if squares is None else squares)
+    runs = counts.astype(np.float64)
+    if (runs < 1).any():
+        raise ArgumentError("n", "must be at least 1 run for every task", 0)
     tasks, everything = runs.size, float(runs.sum())
     if tasks < 2:
         return Unavailable(f"variance between tasks needs at least 2 tasks, there is {tasks}")
@@ -175,7 +174,7 @@ def _anova(n: ArrayLike, total: ArrayLike, squares: ArrayLike | None) -> _Anova 
             "one run per task cannot tell skill from luck: run each task at least twice"
         )
     inside = np.maximum(squared - sums**2 / runs, 0.0)
-    # Each addition may lose half a bit: of ten million equal scores that adds up.
+    # Each addition may lose half a bit, which adds up over ten million equal scores.
     inside[inside <= (_ROUNDING + _EPSILON * runs) * squared] = 0.0
     centred = sums / runs - sums.sum() / everything
     between = float((runs * centred**2).sum())
@@ -186,29 +185,9 @@ def _anova(n: ArrayLike, total: ArrayLike, squares: ArrayLike | None) -> _Anova 
         total=sums,
         inside=inside,
         ms_between=between / (tasks - 1),
-        ms_within=float(inside.sum()) / (everything - tasks),
+        within=float(inside.sum()) / (everything - tasks),
         n0=(everything - float((runs**2).sum()) / everything) / (tasks - 1),
     )
-
-
-def _checked_sums(
-    n: ArrayLike, total: ArrayLike, squares: ArrayLike | None
-) -> tuple[Floats, Floats, Floats]:
-    runs = count_array("n", n).astype(np.float64).ravel()
-    sums = np.asarray(total, dtype=np.float64).ravel()
-    squared = sums if squares is None else np.asarray(squares, dtype=np.float64).ravel()
-    if not runs.size == sums.size == squared.size:
-        sizes = (runs.size, sums.size, squared.size)
-        raise ArgumentError("n, total and squares", "must have one entry per task", sizes)
-    if (runs < 1).any():
-        raise ArgumentError("n", "must be at least 1 run for every task", 0)
-    slack = _ROUNDING * (1 + runs)
-    if not ((sums >= -slack) & (sums <= runs + slack)).all():
-        raise ArgumentError("total", "must sum scores in [0, 1] (0 <= total <= n)", sums.tolist())
-    if not ((squared <= sums + slack) & (squared * runs >= sums**2 - slack * runs)).all():
-        rule = "must sum squared scores in [0, 1] (total^2 / n <= squares <= total)"
-        raise ArgumentError("squares", rule, squared.tolist())
-    return runs, sums, squared
 
 
 def _icc_of(table: _Anova, *, method: str, confidence: float) -> Estimate:
@@ -238,13 +217,13 @@ def _log_f_interval(table: _Anova, *, widened: bool, confidence: float) -> tuple
     tail = (1 - confidence) / 2
     degrees = table.tasks - 1, table.runs - table.tasks
     with np.errstate(divide="ignore"):  # equal task means: F is 0 and its log -inf
-        log_f = float(np.log(table.ms_between / table.ms_within))
+        log_f = float(np.log(table.ms_between / table.within))
     low = log_f - float(np.log(special.fdtri(*degrees, 1 - tail)))
     high = log_f - float(np.log(special.fdtri(*degrees, tail)))
     if not widened:
         return low, high
-    # Tasks more alike than luck alone would make them show no more than tasks that are as alike:
-    # else the interval of equal ones would be the point 0 (power-constrained, Cowan et al. 2011).
+    # Tasks that are more alike than luck explains count as if luck explained them: else the
+    # interval of equal tasks would be the point 0 (power-constrained, Cowan et al. 2011).
     typical = float(np.log(special.fdtri(*degrees, 0.5) / special.fdtri(*degrees, tail)))
     down, up = _jackknife_errors(table)
     quantile = float(special.stdtrit(table.tasks - 1, 1 - tail))
@@ -254,9 +233,9 @@ def _log_f_interval(table: _Anova, *, widened: bool, confidence: float) -> tuple
 def _jackknife_errors(table: _Anova) -> tuple[float, float]:
     """The jackknife standard errors of log F over tasks (Arvesen 1969), downward and upward.
 
-    Where all of a variance hangs on one task, leaving that task out sends log F to infinity, and
-    so is the error on that side. On the other, the luck of a single task that ever varied is a
-    Poisson count of one, whose log has variance 1 (2 / (T - 1) is that of the log between tasks).
+    Where one task has all of a variance, leaving it out sends log F to infinity, and the error on
+    that side is infinite. On the other side, a single task that ever varied is a Poisson count of
+    one, whose log has variance 1 (2 / (T - 1) is the variance of the log between tasks).
     """
     tasks = table.tasks
     runs = table.n.sum() - table.n

@@ -14,7 +14,7 @@ from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.population_mean import FEWEST_FAMILIES, Families, TaskGroups, grouping
+from passhat.stats.population_mean import Families, TaskGroups, grouping
 from passhat.stats.task_sums import TaskSums
 
 Unit = Literal["tasks", "families"]
@@ -57,9 +57,9 @@ class NoiseSources:
 
     @property
     def buy(self) -> Purchase:
-        """What makes more than half of the variance, where the interval shows that.
+        """What causes more than half of the variance, where the interval shows that.
 
-        At half, a new task pays up to the price of the runs that it will get.
+        At half, a new task pays if it costs no more than the runs that it will get.
         """
         if self.interval is None or (self.interval.low <= 0.5 < self.interval.high):
             return "undecided"
@@ -117,7 +117,7 @@ def _split(
 ) -> NoiseSources | Unavailable:
     tasks = values.size
     weight = np.ones(tasks) if group is None else group.weight
-    by_family = group is not None and group.repeats and group.families >= FEWEST_FAMILIES
+    by_family = group is not None and group.many_families
     unit = group.family if group is not None and by_family else np.arange(tasks)
     apart = weight * (values - np.average(values, weights=weight))
     squares: Floats = np.bincount(unit, apart).astype(np.float64) ** 2
@@ -142,7 +142,7 @@ def _split(
 def _share_interval(
     squares: Floats, noise: Floats, by_runs: float, seen: float, confidence: float
 ) -> Interval | None:
-    """That of the share, by linearising its logarithm over units; None where it cannot be had."""
+    """The interval of the share, by linearising its logarithm over units; None without variance."""
     if by_runs == 0 or seen == 0:
         return None
     units = squares.size

@@ -1,4 +1,4 @@
-"""From the models of a suite file to the frozen Suite, its tasks and expectations."""
+"""From the parts of a suite file to the frozen Suite, its tasks and expectations."""
 
 from __future__ import annotations
 
@@ -35,17 +35,11 @@ from passhat.suite.build_systems import (
     build_system,
 )
 from passhat.suite.datasets import fill_task, read_rows
-from passhat.suite.expect_schema import ExpectModel, MatcherModel
+from passhat.suite.expect_schema import ExpectPart, MatcherPart
+from passhat.suite.fields import Part
 from passhat.suite.problems import Path as TreePath
-from passhat.suite.schema import SuiteBudgetModel, SuiteModel
-from passhat.suite.task_schema import BudgetModel, PromptModel, TaskFields
-
-# Matchers are called as the suite file calls them; fields cannot have hyphens.
-SPELLED = {
-    "contains_all": "contains-all",
-    "contains_any": "contains-any",
-    "json_schema": "json-schema",
-}
+from passhat.suite.schema import SuiteBudgetPart, SuitePart
+from passhat.suite.task_schema import BudgetPart, PromptPart, TaskFields
 
 # The key of a matcher's long form that its value comes from; the others are its options.
 MAIN_KEY = {
@@ -69,73 +63,55 @@ class BuildError(SuiteError):
 
 
 def build_suite(
-    model: SuiteModel, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
+    suite: SuitePart, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
 ) -> Suite:
-    """The suite that the models describe. `gates` are as they were written."""
-    around = Surroundings(directory=path.parent.resolve(), env=env, defaults=model.defaults)
-    pairings = _weighed(tuple(_pairings(model, around)), model.shares)
-    _refuse_unknown_quarantine(model, pairings)
+    """The suite that the parts describe. `gates` are as the file has them."""
+    around = Surroundings(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
+    pairings = _weighed(tuple(_pairings(suite, around)), suite.shares)
+    _refuse_unknown_quarantine(suite, pairings)
     return Suite(
-        name=model.name or path.stem,
+        name=suite.name or path.stem,
         pairings=pairings,
-        servers={name: build_server(name, s, around) for name, s in model.servers.items()},
+        servers={name: build_server(name, s, around) for name, s in suite.servers.items()},
         gates=tuple(gates),
-        seed=model.seed,
-        seeds=tuple(model.seeds),
-        budget=_suite_budget(model.budget),
+        seed=suite.seed,
+        seeds=tuple(suite.seeds),
+        budget=_suite_budget(suite.budget),
         trial_budget=_with_cents(
-            build_budget(model.budget.per_trial), model.budget.per_test_usd_cents
+            Budget(**suite.budget.per_trial.values()), suite.budget.per_test_usd_cents
         ),
-        concurrency=model.concurrency or DEFAULT_CONCURRENCY,
-        resources=Resources(**model.resources.model_dump()),
-        rate_limits={name: RateLimit(**r.model_dump()) for name, r in model.rate_limits.items()},
-        retries=DEFAULT_RETRIES if model.retries is None else model.retries,
+        concurrency=suite.concurrency or DEFAULT_CONCURRENCY,
+        resources=Resources(**suite.resources.values()),
+        rate_limits={name: RateLimit(**r.values()) for name, r in suite.rate_limits.items()},
+        retries=DEFAULT_RETRIES if suite.retries is None else suite.retries,
         cassette=CassetteSettings(
-            mode=model.cassette.mode,
-            directory=around.directory / model.cassette.directory,
-            servers=model.cassette.servers,
+            mode=suite.cassette.mode,
+            directory=around.directory / suite.cassette.directory,
+            servers=suite.cassette.servers,
         ),
-        quarantine=tuple(Quarantine(**q.model_dump()) for q in model.quarantine),
-        judge=_judge(model, around),
-        ks=tuple(model.k),
-        confidence=model.confidence,
+        quarantine=tuple(Quarantine(**q.values()) for q in suite.quarantine),
+        judge=_judge(suite, around),
+        ks=tuple(suite.k),
+        confidence=suite.confidence,
         path=path,
         directory=around.directory,
         digest=digest,
     )
 
 
-def build_tasks(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> list[Task]:
-    """The task of an entry, or one for each row of its dataset."""
-    task = _task(entry, around, judge_for)
-    if entry.dataset is None:
-        return [task]
-    rows = read_rows(around.directory / entry.dataset, limit=entry.limit)
-    tasks = [fill_task(task, row, number) for number, row in enumerate(rows, 1)]
-    _refuse_repeats(Path(entry.dataset).name, [task.name for task in tasks])
-    return tasks
-
-
-def build_budget(model: BudgetModel) -> Budget:
-    """The most that may be spent."""
-    return Budget(
-        max_cost=model.max_cost, max_tokens=model.max_tokens, max_minutes=model.max_minutes
-    )
-
-
-def _pairings(model: SuiteModel, around: Surroundings) -> Iterator[Pairing]:
-    judge_for = _judge_for(model, around)
-    for index, agent in enumerate(model.agents):
+def _pairings(suite: SuitePart, around: Surroundings) -> Iterator[Pairing]:
+    judge_for = _judge_for(suite, around)
+    for index, agent in enumerate(suite.agents):
         systems = build_agents(agent, around)
         for task in _tasks(("agents", index), agent, around, judge_for):
             for system in systems:
-                yield _pairing(system, task, agent, model, several=len(systems) > 1)
-    systems = [build_system(entry, around) for entry in model.systems]
-    for index, entry in enumerate(model.tasks):
+                yield _pairing(system, task, agent, suite, several=len(systems) > 1)
+    systems = [build_system(entry, around) for entry in suite.systems]
+    for index, entry in enumerate(suite.tasks):
         for task in _tasks(("tasks", index), entry, around, judge_for):
             for system in systems:
                 if entry.systems is None or system.name in entry.systems:
-                    yield _pairing(system, task, entry, model, several=len(systems) > 1)
+                    yield _pairing(system, task, entry, suite, several=len(systems) > 1)
 
 
 def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tuple[Pairing, ...]:
@@ -163,34 +139,49 @@ def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tupl
 def _tasks(
     path: TreePath, entry: TaskFields, around: Surroundings, judge_for: JudgeFor
 ) -> list[Task]:
+    """The task of an entry, or one for each row of its dataset."""
     try:
-        return build_tasks(entry, around, judge_for)
+        task = _task(entry, around, judge_for)
+        return [task] if entry.dataset is None else _filled(task, entry, around.directory)
     except SuiteError as error:
         key = "images" if entry.dataset is None else "dataset"
         raise BuildError((*path, key), str(error)) from None
 
 
+def _filled(task: Task, entry: TaskFields, directory: Path) -> list[Task]:
+    tasks: dict[str, Task] = {}
+    dataset = directory / str(entry.dataset)
+    for number, row in enumerate(read_rows(dataset, limit=entry.limit), 1):
+        filled = fill_task(task, row, number)
+        if filled.name in tasks:
+            raise SuiteError(
+                f'{dataset.name}: row {number} gives a second task named "{filled.name}"'
+            )
+        tasks[filled.name] = filled
+    return list(tasks.values())
+
+
 def _pairing(
-    system: System, task: Task, entry: TaskFields, model: SuiteModel, *, several: bool
+    system: System, task: Task, entry: TaskFields, suite: SuitePart, *, several: bool
 ) -> Pairing:
-    runs = model.defaults.runs if entry.runs is None else entry.runs
+    runs = suite.defaults.runs if entry.runs is None else entry.runs
     return Pairing(
         system=system,
         task=task,
-        runs=max(runs, 1) * max(len(model.seeds), 1),
+        runs=max(runs, 1) * max(len(suite.seeds), 1),
         label=f"{task.name} [{system.name}]" if several else task.name,
     )
 
 
-def _judge(model: SuiteModel, around: Surroundings) -> Judge | None:
-    if model.judge is None:
+def _judge(suite: SuitePart, around: Surroundings) -> Judge | None:
+    if suite.judge is None:
         return None
-    judging = build_model(model.judge.model, model.judge, _without_defaults(around))
-    return Judge(model=judging, repeats=model.judge.repeats)
+    judging = build_model(suite.judge.model, suite.judge, _without_defaults(around))
+    return Judge(model=judging, repeats=suite.judge.repeats)
 
 
-def _judge_for(model: SuiteModel, around: Surroundings) -> JudgeFor:
-    judge = _judge(model, around)
+def _judge_for(suite: SuitePart, around: Surroundings) -> JudgeFor:
+    judge = _judge(suite, around)
 
     def judge_for(name: str | None, repeats: int | None) -> tuple[Model, int]:
         own = Model(name=name) if name is not None else None
@@ -208,9 +199,9 @@ def _without_defaults(around: Surroundings) -> Surroundings:
     return Surroundings(directory=around.directory, env=around.env, defaults=defaults)
 
 
-def _suite_budget(model: SuiteBudgetModel) -> Budget:
-    budget = replace(build_budget(model), max_calls=model.max_calls)
-    return _with_cents(budget, model.per_suite_usd_cents)
+def _suite_budget(part: SuiteBudgetPart) -> Budget:
+    limits = {name: getattr(part, name) for name in (*BudgetPart.field_types(), "max_calls")}
+    return _with_cents(Budget(**limits), part.per_suite_usd_cents)
 
 
 def _with_cents(budget: Budget, cents: float | None) -> Budget:
@@ -219,9 +210,9 @@ def _with_cents(budget: Budget, cents: float | None) -> Budget:
     return replace(budget, max_cost=cents / 100)
 
 
-def _refuse_unknown_quarantine(model: SuiteModel, pairings: tuple[Pairing, ...]) -> None:
+def _refuse_unknown_quarantine(suite: SuitePart, pairings: tuple[Pairing, ...]) -> None:
     names = {pairing.task.name for pairing in pairings}
-    for index, entry in enumerate(model.quarantine):
+    for index, entry in enumerate(suite.quarantine):
         if entry.task not in names:
             message = f'"{entry.task}" is not the name of a task'
             raise BuildError(("quarantine", index, "task"), message)
@@ -234,13 +225,13 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         name=entry.name,
         prompt=(asked and asked.text) or "",
         server_prompt=_server_prompt(asked),
-        resources=tuple(ServerResource(**one.model_dump()) for one in entry.resources),
+        resources=tuple(ServerResource(**one.values()) for one in entry.resources),
         expect=_expectations(expect, judge_for),
         steps=tuple(
             Step(name=s.name, prompt=s.prompt, expect=_expectations(s.expect, judge_for))
             for s in entry.steps
         ),
-        pass_score=around.choose(entry, "pass_score"),
+        pass_score=entry.pass_score or around.defaults.pass_score,
         bar=around.choose(entry, "bar"),
         level=around.choose(entry, "level"),
         family=entry.family or (entry.name if entry.dataset is not None else None),
@@ -250,13 +241,13 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         max_turns=entry.max_turns,
         system_prompt=getattr(entry, "system_prompt", None),
         expected_tool=entry.expected_tool,
-        tool_selection=ToolSelection(**floor.model_dump()) if floor is not None else None,
-        budget=build_budget(entry.budget),
+        tool_selection=ToolSelection(**floor.values()) if floor is not None else None,
+        budget=Budget(**entry.budget.values()),
         images=tuple(_existing(around.directory / name) for name in entry.images),
     )
 
 
-def _server_prompt(asked: PromptModel | None) -> ServerPrompt | None:
+def _server_prompt(asked: PromptPart | None) -> ServerPrompt | None:
     if asked is None or asked.name is None:
         return None
     return ServerPrompt(name=asked.name, arguments=asked.arguments, server=asked.server)
@@ -268,28 +259,28 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _expectations(models: Iterable[ExpectModel], judge_for: JudgeFor) -> tuple[Expectation, ...]:
-    return tuple(_expectation(model, judge_for) for model in models)
+def _expectations(entries: Iterable[ExpectPart], judge_for: JudgeFor) -> tuple[Expectation, ...]:
+    return tuple(_expectation(entry, judge_for) for entry in entries)
 
 
-def _expectation(model: ExpectModel, judge_for: JudgeFor) -> Expectation:
-    matcher, negate = _unwrap(model.matcher or model)
-    ((name, written),) = matcher.written().items()
+def _expectation(entry: ExpectPart, judge_for: JudgeFor) -> Expectation:
+    matcher, negate = _unwrap(entry.matcher or entry)
+    ((name, written),) = matcher.matchers().items()
     value, options = _parts(name, written)
     if name == "judge":
         options["model"], options["repeats"] = judge_for(options["model"], options["repeats"])
     return Expectation(
-        matcher=SPELLED.get(name, name),
+        matcher=matcher.spellings()[name][0],
         value=value,
-        target=model.target,
+        target=entry.target,
         options=options,
-        weight=model.weight,
+        weight=entry.weight,
         negate=negate,
-        message=model.message,
+        message=entry.message,
     )
 
 
-def _unwrap(matcher: MatcherModel) -> tuple[MatcherModel, bool]:
+def _unwrap(matcher: MatcherPart) -> tuple[MatcherPart, bool]:
     """The matcher inside any number of `not`, and whether it must not hold."""
     negate = False
     while matcher.negated is not None:
@@ -299,15 +290,7 @@ def _unwrap(matcher: MatcherModel) -> tuple[MatcherModel, bool]:
 
 def _parts(name: str, written: Any) -> tuple[Any, dict[str, Any]]:
     """The value of a matcher and its options."""
-    if not hasattr(written, "model_dump"):
+    if not isinstance(written, Part):
         return written, {}
-    options = written.model_dump()
+    options = written.values()
     return options.pop(MAIN_KEY[name], None) if name in MAIN_KEY else None, options
-
-
-def _refuse_repeats(file: str, names: list[str]) -> None:
-    seen: set[str] = set()
-    for row, name in enumerate(names, 1):
-        if name in seen:
-            raise SuiteError(f'{file}: row {row} gives a second task named "{name}"')
-        seen.add(name)

@@ -1,4 +1,4 @@
-"""From the models of a suite file to frozen servers, models and systems."""
+"""From the parts of a suite file to frozen servers, models and systems."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from passhat.records import (
     System,
 )
 from passhat.records.system import DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT
-from passhat.suite.fields import Strict
+from passhat.suite.fields import Part
 from passhat.suite.references import secret
-from passhat.suite.schema import AgentModel, DefaultsModel
+from passhat.suite.schema import AgentPart, DefaultsPart
 from passhat.suite.system_schema import (
-    FaultModel,
+    FaultPart,
     ModelFields,
-    ReferenceModel,
-    ServerModel,
-    SystemModel,
+    ReferencePart,
+    ServerPart,
+    SystemPart,
 )
 
 
@@ -45,37 +45,37 @@ class Surroundings:
 
     directory: Path
     env: Mapping[str, str]
-    defaults: DefaultsModel
+    defaults: DefaultsPart
 
-    def choose(self, entry: Strict, name: str) -> Any:
+    def choose(self, entry: Part, name: str) -> Any:
         """What the entry says, or else what the defaults say."""
-        return getattr(entry if name in entry.model_fields_set else self.defaults, name)
+        return getattr(entry if name in entry.written else self.defaults, name)
 
 
-def build_server(name: str, model: ServerModel, around: Surroundings) -> Server:
+def build_server(name: str, entry: ServerPart, around: Surroundings) -> Server:
     """A server: a process where there is a command, else an address."""
-    if model.url is not None:
-        headers = build_secrets(model.headers, around)
-        if model.auth is not None:
-            text = f"Bearer ${{{model.auth.bearer_token_env}}}"
+    if entry.url is not None:
+        headers = build_secrets(entry.headers, around)
+        if entry.auth is not None:
+            text = f"Bearer ${{{entry.auth.bearer_token_env}}}"
             headers["Authorization"] = secret(text, around.env)
         return HttpServer(
             name=name,
-            url=model.url,
-            transport=model.transport,
+            url=entry.url,
+            transport=entry.transport,
             headers=headers,
-            **_shared_fields(model),
+            **_shared_fields(entry),
         )
     return StdioServer(
         name=name,
-        argv=_argv([*(model.command or ()), *model.args]),
-        cwd=around.directory / (model.cwd or ""),
-        env=_environment(model.env, around),
-        **_shared_fields(model),
+        argv=_argv([*(entry.command or ()), *entry.args]),
+        cwd=around.directory / (entry.cwd or ""),
+        env=_environment(entry.env, around),
+        **_shared_fields(entry),
     )
 
 
-def build_system(entry: SystemModel, around: Surroundings) -> System:
+def build_system(entry: SystemPart, around: Surroundings) -> System:
     """A system of the kind that the entry names."""
     timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
     if entry.command is not None:
@@ -99,7 +99,7 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
         )
     if entry.http is not None:
         headers = build_secrets(entry.headers, around)
-        response = {} if entry.response is None else entry.response.model_dump()
+        response = {} if entry.response is None else entry.response.values()
         return HttpSystem(
             name=entry.name,
             url=entry.http,
@@ -111,7 +111,7 @@ def build_system(entry: SystemModel, around: Surroundings) -> System:
     return _model_system(entry, entry.name, str(entry.model), around)
 
 
-def build_agents(entry: AgentModel, around: Surroundings) -> list[System]:
+def build_agents(entry: AgentPart, around: Surroundings) -> list[System]:
     """The systems of one agent: one for each of its models, named after it."""
     names = entry.models or [str(entry.model or around.defaults.model)]
     return [_model_system(entry, name, name, around) for name in names]
@@ -119,7 +119,7 @@ def build_agents(entry: AgentModel, around: Surroundings) -> list[System]:
 
 def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
     """A model by name, with the entry's settings over the defaults."""
-    settings = {field: around.choose(entry, field) for field in ModelFields.model_fields}
+    settings = {field: around.choose(entry, field) for field in ModelFields.field_types()}
     prices, key = settings["prices"], settings["api_key"]
     return Model(
         name=name,
@@ -131,11 +131,11 @@ def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
         base_url=settings["base_url"],
         api_key=_secret(key, around) if key is not None else None,
         headers=build_secrets(settings["headers"], around),
-        prices=Prices(**prices.model_dump()) if prices is not None else None,
+        prices=Prices(**prices.values()) if prices is not None else None,
         script=tuple(
             Behaviour(
-                **item.model_dump(exclude={"calls"}),
-                calls=tuple(ScriptedCall(**call.model_dump()) for call in item.calls),
+                **item.values()
+                | {"calls": tuple(ScriptedCall(**call.values()) for call in item.calls)}
             )
             for item in settings["script"]
         ),
@@ -144,14 +144,14 @@ def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
 
 
 def build_secrets(
-    references: Mapping[str, ReferenceModel], around: Surroundings
+    references: Mapping[str, ReferencePart], around: Surroundings
 ) -> dict[str, Secret]:
     """Names and the secrets they stand for."""
     return {name: _secret(reference, around) for name, reference in references.items()}
 
 
 def _model_system(
-    entry: AgentModel | SystemModel, name: str, model: str, around: Surroundings
+    entry: AgentPart | SystemPart, name: str, model: str, around: Surroundings
 ) -> ModelSystem:
     return ModelSystem(
         name=name,
@@ -163,22 +163,22 @@ def _model_system(
     )
 
 
-def _shared_fields(model: ServerModel) -> dict[str, Any]:
+def _shared_fields(entry: ServerPart) -> dict[str, Any]:
     return {
-        "shared": model.shared,
-        "start_timeout": model.start_timeout,
-        "call_timeout": model.call_timeout,
-        "faults": _faults(model.faults),
-        "resource_tools": model.resource_tools,
+        "shared": entry.shared,
+        "start_timeout": entry.start_timeout,
+        "call_timeout": entry.call_timeout,
+        "faults": _faults(entry.faults),
+        "resource_tools": entry.resource_tools,
     }
 
 
-def _faults(models: Iterable[FaultModel]) -> tuple[Fault, ...]:
-    return tuple(Fault(**model.model_dump()) for model in models)
+def _faults(entries: Iterable[FaultPart]) -> tuple[Fault, ...]:
+    return tuple(Fault(**entry.values()) for entry in entries)
 
 
 def _environment(
-    references: Mapping[str, ReferenceModel], around: Surroundings
+    references: Mapping[str, ReferencePart], around: Surroundings
 ) -> dict[str, Secret]:
     """The variables a process sees: one that is only passed on may be unset."""
     return {
@@ -188,7 +188,7 @@ def _environment(
     }
 
 
-def _secret(reference: ReferenceModel, around: Surroundings) -> Secret:
+def _secret(reference: ReferencePart, around: Surroundings) -> Secret:
     text = reference.text if reference.text is not None else f"${{{reference.env}}}"
     return secret(text, around.env)
 

@@ -14,7 +14,9 @@ from passhat.errors import PasshatError
 from passhat.messages import closest
 from passhat.records import SCRIPTED
 from passhat.records.providers import is_model_name, unknown_model
+from passhat.suite.expect_schema import MatcherPart
 from passhat.suite.problems import Path, Problem, did_you_mean
+from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import (
     Tree,
     as_list,
@@ -28,9 +30,9 @@ from passhat.suite.yaml_tree import (
 
 PATH = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[-?\d+\])*")
 EVERY_TASK = "every task"
-SYSTEM_WORDS = {"command", "python", "http"}
+SYSTEM_WORDS = set(SYSTEM_KINDS) - {"model"}
 """What an agent that is not a model is written with, under `systems:`."""
-JUDGES = ("judge", "llm-judge", "llm_judge", "rubric")
+JUDGES = MatcherPart.spellings()["judge"]
 
 
 def inconsistencies(tree: Tree) -> Iterator[Problem]:
@@ -190,12 +192,9 @@ def _rubrics_without_judge(tree: Tree) -> Iterator[Problem]:
     if tree.value.get("judge") is not None:
         return
     for path, expectation in expectations(tree):
-        matcher = expectation.get("matcher")
-        for place in (expectation, matcher if is_map(matcher) else {}):
-            for word in JUDGES:
-                rubric = place.get(word)
-                if rubric is not None and not (is_map(rubric) and rubric.get("model")):
-                    yield tree.problem(path, f"{word} needs a model: add judge: to the suite")
+        for _, word, rubric in _rubrics(path, expectation):
+            if rubric is not None and not (is_map(rubric) and rubric.get("model")):
+                yield tree.problem(path, f"{word} needs a model: add judge: to the suite")
 
 
 def _gates(tree: Tree) -> Iterator[Problem]:
@@ -239,8 +238,9 @@ def _named(tree: Tree) -> Iterator[tuple[Path, str, str | None]]:
         for place, name in _names(path, entry, {}):
             yield place, name, entry.get("base_url")
     for path, expectation in expectations(tree):
-        for place, name in _judges(path, expectation):
-            yield place, name, None
+        for place, _, rubric in _rubrics(path, expectation):
+            if is_map(rubric) and is_text(judge := rubric.get("model")):
+                yield (*place, "model"), judge, None
 
 
 def _names(
@@ -255,11 +255,10 @@ def _names(
         yield ("defaults", "model"), name
 
 
-def _judges(path: Path, expectation: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    matcher = expectation.get("matcher")
-    places = [(path, expectation), ((*path, "matcher"), matcher if is_map(matcher) else {})]
-    for place, owner in places:
-        for word in JUDGES:
-            rubric = owner.get(word)
-            if is_map(rubric) and is_text(name := rubric.get("model")):
-                yield (*place, word, "model"), name
+def _rubrics(path: Path, matcher: Mapping[str, Any]) -> Iterator[tuple[Path, str, Any]]:
+    """The rubrics of an expectation and of the matchers inside it: place, key and value."""
+    for key, inner in matcher.items():
+        if key in JUDGES:
+            yield (*path, key), key, inner
+        elif key in ("matcher", "not") and is_map(inner):
+            yield from _rubrics((*path, key), inner)

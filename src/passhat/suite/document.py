@@ -1,4 +1,4 @@
-"""The suite file described from its models: a JSON Schema for editors, a page for people."""
+"""The suite file described from its parts: a JSON Schema for editors, a page for people."""
 
 from __future__ import annotations
 
@@ -9,49 +9,68 @@ import inspect
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import date
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from msgspec import Meta
 
 from passhat.records.task import TARGETS
 from passhat.suite import expect_schema, schema, system_schema, task_schema
-from passhat.suite.fields import SHORT_MARKER
-from passhat.suite.validation import spellings
+from passhat.suite.fields import Part, Reads, Short
+
+JSON_TYPES: Mapping[Any, Mapping[str, str]] = {
+    Any: {},
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    date: {"type": "string", "format": "date"},
+}
+LIMITS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "pattern": "pattern",
+}
 
 # In the order of the page.
-PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
-    ("The suite", schema.SuiteModel),
-    ("`servers:`", system_schema.ServerModel),
-    ("`agents:`", schema.AgentModel),
-    ("`systems:`", system_schema.SystemModel),
-    ("`tasks:`", task_schema.TaskModel),
-    ("`steps:` of a task", task_schema.StepModel),
-    ("`expect:`", expect_schema.ExpectModel),
-    ("`number:`", expect_schema.NumberModel),
-    ("`range:`", expect_schema.BoundsModel),
-    ("`length:`", expect_schema.LengthModel),
-    ("`called:`", expect_schema.CalledModel),
-    ("`called_with:`", expect_schema.CalledWithModel),
-    ("`command:` as a grader", expect_schema.CommandCheckModel),
-    ("`judge:` as a grader", expect_schema.JudgeCheckModel),
-    ("`tool_selection:`", task_schema.ToolSelectionModel),
-    ("`defaults:`", schema.DefaultsModel),
-    ("`gates:` in the long form", schema.GateModel),
-    ("`budget:`", schema.SuiteBudgetModel),
-    ("`budget:` of one trial", task_schema.BudgetModel),
-    ("`rate_limits:`", schema.RateLimitModel),
-    ("`cassette:`", schema.CassetteModel),
-    ("`quarantine:`", schema.QuarantineModel),
-    ("`judge:`", schema.JudgeModel),
+PARTS: tuple[tuple[str, type[Part]], ...] = (
+    ("The suite", schema.SuitePart),
+    ("`servers:`", system_schema.ServerPart),
+    ("`agents:`", schema.AgentPart),
+    ("`systems:`", system_schema.SystemPart),
+    ("`tasks:`", task_schema.TaskPart),
+    ("`steps:` of a task", task_schema.StepPart),
+    ("`expect:`", expect_schema.ExpectPart),
+    ("`number:`", expect_schema.NumberPart),
+    ("`range:`", expect_schema.BoundsPart),
+    ("`length:`", expect_schema.LengthPart),
+    ("`called:`", expect_schema.CalledPart),
+    ("`called_with:`", expect_schema.CalledWithPart),
+    ("`command:` as a grader", expect_schema.CommandCheckPart),
+    ("`judge:` as a grader", expect_schema.JudgeCheckPart),
+    ("`tool_selection:`", task_schema.ToolSelectionPart),
+    ("`defaults:`", schema.DefaultsPart),
+    ("`gates:` in the long form", schema.GatePart),
+    ("`budget:`", schema.SuiteBudgetPart),
+    ("`budget:` of one trial", task_schema.BudgetPart),
+    ("`rate_limits:`", schema.RateLimitPart),
+    ("`cassette:`", schema.CassettePart),
+    ("`quarantine:`", schema.QuarantinePart),
+    ("`judge:`", schema.JudgePart),
     ("how a model is asked", system_schema.ModelFields),
-    ("`prices:`", system_schema.PricesModel),
-    ("`script:` of the model `scripted`", system_schema.BehaviourModel),
-    ("`calls:` of a script", system_schema.CallModel),
-    ("`faults:`", system_schema.FaultModel),
-    ("`auth:` of a server", system_schema.AuthModel),
-    ("`response:` of an endpoint", system_schema.AnswerModel),
-    ("a value by reference", system_schema.ReferenceModel),
+    ("`prices:`", system_schema.PricesPart),
+    ("`script:` of the model `scripted`", system_schema.BehaviourPart),
+    ("`calls:` of a script", system_schema.CallPart),
+    ("`faults:`", system_schema.FaultPart),
+    ("`auth:` of a server", system_schema.AuthPart),
+    ("`response:` of an endpoint", system_schema.AnswerPart),
+    ("a value by reference", system_schema.ReferencePart),
 )
 
 
@@ -62,21 +81,18 @@ def json_schema_text() -> str:
 
 def suite_json_schema() -> dict[str, Any]:
     """The JSON Schema of a suite file."""
-    document = schema.SuiteModel.model_json_schema()
-    for _, model in PARTS:
-        _describe(document, model)
-        _add_spellings(document, model)
+    definitions: dict[str, Any] = {}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_pruned(_with_short_forms(document, document["$defs"])),
         "title": "passhat suite",
+        **_definition(schema.SuitePart, definitions),
+        "$defs": definitions,
     }
 
 
 def reference_tables() -> str:
     """Every part of the suite file as a table of its keys, in Markdown."""
-    document = suite_json_schema()
-    return "\n".join(_section(document, heading, model) for heading, model in PARTS)
+    return "\n".join(_section(heading, part) for heading, part in PARTS)
 
 
 def target_list() -> str:
@@ -87,15 +103,84 @@ def target_list() -> str:
     return f"{known}. Understood too: {', '.join(others)}, and any of them after `conversation.`."
 
 
-def _describe(document: dict[str, Any], model: type[BaseModel]) -> None:
-    """Give each key the docstring under its field: reading sources is too slow for every run."""
-    properties = _definition(document, model)["properties"]
-    for owner in reversed(model.__mro__):
-        docs = _docstrings(owner.__module__).get(owner.__name__, {})
-        for field, text in docs.items():
-            if field in model.model_fields:
-                first, *_ = spellings(field, model.model_fields[field])
-                properties[first]["description"] = text
+def _definition(part: type[Part], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a part; those of the parts inside it are added to `definitions`."""
+    names, docs = part.spellings(), _key_docs(part)
+    fields = {
+        name: _schema(kind, definitions) | {"description": docs[name]} | _default(part, name)
+        for name, kind in part.field_types().items()
+    }
+    first = {names[name][0]: field for name, field in fields.items()}
+    others = {key: field for name, field in fields.items() for key in names[name][1:]}
+    required = [names[name][0] for name in fields if not hasattr(part, name)]
+    return {
+        "type": "object",
+        "description": part.__doc__,
+        "properties": first | others,
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+    }
+
+
+def _default(part: type[Part], name: str) -> dict[str, Any]:
+    default = getattr(part, name, None)
+    return {"default": default} if isinstance(default, (str, int, float)) else {}
+
+
+def _schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a value of some type."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _annotated_schema(inside[0], inside[1:], definitions)
+    if origin in (Union, UnionType):
+        return _any_of([_schema(one, definitions) for one in inside if one is not NoneType])
+    if origin is Literal:
+        return {"type": "string", "enum": list(inside)}
+    if origin is Sequence:
+        return {"type": "array", "items": _schema(inside[0], definitions)}
+    if origin is Mapping:
+        names, values = (_schema(one, definitions) for one in inside)
+        names.pop("type")
+        return {"type": "object", "additionalProperties": values or True} | (
+            {"propertyNames": names} if names else {}
+        )
+    if issubclass(kind, Part):
+        if kind.__name__ not in definitions:
+            definitions[kind.__name__] = {}  # a matcher may hold a matcher
+            definitions[kind.__name__] = _definition(kind, definitions)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    return dict(JSON_TYPES[kind])
+
+
+def _annotated_schema(
+    kind: Any, notes: Sequence[Any], definitions: dict[str, Any]
+) -> dict[str, Any]:
+    found = _schema(kind, definitions)
+    for note in notes:
+        if isinstance(note, Short):
+            found = _any_of([_schema(kind.field_types()[note.key], definitions), found])
+        elif isinstance(note, Reads) and note.schema:
+            found = _any_of([note.schema, found])
+        elif isinstance(note, Meta):
+            limits = {word: getattr(note, name) for name, word in LIMITS.items()}
+            found |= {
+                word.replace("Length", "Items") if "items" in found else word: limit
+                for word, limit in limits.items()
+                if limit is not None
+            }
+    return found
+
+
+def _any_of(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return dict(schemas[0]) if len(schemas) == 1 else {"anyOf": list(schemas)}
+
+
+def _key_docs(part: type[Part]) -> dict[str, str]:
+    """The docstring under each field. Sources are read for it, which a run has no time for."""
+    docs: dict[str, str] = {}
+    for owner in reversed(part.__mro__):
+        docs |= _docstrings(owner.__module__).get(owner.__name__, {})
+    return docs
 
 
 @functools.cache
@@ -118,86 +203,37 @@ def _docstrings(module: str) -> dict[str, dict[str, str]]:
     }
 
 
-def _add_spellings(document: dict[str, Any], model: type[BaseModel]) -> None:
-    """What is understood under a second name is valid in an editor too."""
-    properties = _definition(document, model)["properties"]
-    for name, field in model.model_fields.items():
-        first, *others = spellings(name, field)
-        properties |= dict.fromkeys(others, properties[first])
-
-
-def _definition(document: dict[str, Any], model: type[BaseModel]) -> dict[str, Any]:
-    if model is schema.SuiteModel:
-        return document
-    if model is system_schema.ModelFields:  # only ever part of others, so taken from one of them
-        whole: dict[str, Any] = document["$defs"][system_schema.SystemModel.__name__]
-        properties = {name: whole["properties"][name] for name in model.model_fields}
-        return {"description": model.__doc__, "properties": properties}
-    definition: dict[str, Any] = document["$defs"][model.__name__]
-    return definition
-
-
-def _with_short_forms(value: Any, definitions: Mapping[str, Any]) -> Any:
-    """Where a part may be written as one of its values alone, say what that value may be."""
-    if isinstance(value, list):
-        return [_with_short_forms(item, definitions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    options = value.get("anyOf", [])
-    if options and SHORT_MARKER in options[0]:
-        part = definitions[options[1]["$ref"].rpartition("/")[2]]
-        short = dict(part["properties"][options[0][SHORT_MARKER]])
-        short.pop("description", None)
-        value = value | {"anyOf": [short, *options[1:]]}
-    return {key: _with_short_forms(item, definitions) for key, item in value.items()}
-
-
-def _pruned(value: Any) -> Any:
-    """Without what says nothing: generated titles, and null beside other types."""
-    if isinstance(value, list):
-        return [_pruned(item) for item in value if item != {"type": "null"}]
-    if not isinstance(value, dict):
-        return value
-    kept = {
-        key: {name: _pruned(inner) for name, inner in item.items()}
-        if key in ("properties", "$defs")
-        else _pruned(item)
-        for key, item in value.items()
-        if key != "title" and not (key == "default" and item is None)
-    }
-    if len(kept.get("anyOf", [])) == 1:
-        kept |= kept.pop("anyOf")[0]
-    return kept
-
-
-def _section(document: dict[str, Any], heading: str, model: type[BaseModel]) -> str:
-    definition = _definition(document, model)
-    more = f"Also the keys of {_link('ModelFields')}.\n" if _asks_a_model(model) else ""
-    required = definition.get("required", [])
-    lines = [
-        f"## {heading[0].upper()}{heading[1:]}\n",
-        f"{definition['description']}\n",
-        *([more] if more else []),
-        "| key | value | default | meaning |",
-        "|---|---|---|---|",
+def _section(heading: str, part: type[Part]) -> str:
+    definition = _definition(part, {})
+    shared = set(system_schema.ModelFields.field_types()) if _asks_a_model(part) else set()
+    rows = [
+        f"| `{key}` | {_cell(_kind(field))} | {_default_cell(definition, key)} "
+        f"| {_cell(field['description'])} |"
+        for key, field in definition["properties"].items()
+        if key not in shared
     ]
-    shared = set(system_schema.ModelFields.model_fields) if _asks_a_model(model) else set()
-    for key, part in definition["properties"].items():
-        if key in shared:
-            continue
-        default = "**required**" if key in required else _default(part)
-        meaning = _cell(part.get("description", ""))
-        lines.append(f"| `{key}` | {_cell(_kind(part))} | {default} | {meaning} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(
+        [
+            f"## {heading[0].upper()}{heading[1:]}\n",
+            f"{part.__doc__}\n",
+            *([f"Also the keys of {_link('ModelFields')}.\n"] if shared else []),
+            "| key | value | default | meaning |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
 
 
-def _asks_a_model(model: type[BaseModel]) -> bool:
-    return issubclass(model, system_schema.ModelFields) and model is not system_schema.ModelFields
+def _asks_a_model(part: type[Part]) -> bool:
+    return issubclass(part, system_schema.ModelFields) and part is not system_schema.ModelFields
 
 
-def _default(part: Mapping[str, Any]) -> str:
-    default = part.get("default")
-    return "" if default in (None, [], {}, "") else f"`{json.dumps(default)}`"
+def _default_cell(definition: Mapping[str, Any], key: str) -> str:
+    if key in definition.get("required", ()):
+        return "**required**"
+    default = definition["properties"][key].get("default", "")
+    return "" if default == "" else f"`{json.dumps(default)}`"
 
 
 def _kind(part: Mapping[str, Any]) -> str:
@@ -225,19 +261,14 @@ def _limits(part: Mapping[str, Any]) -> str:
 
 
 def _link(name: str) -> str:
-    for heading, model in PARTS:
-        if model.__name__ == name:
+    for heading, part in PARTS:
+        if part.__name__ == name:
             anchor = re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-")
             return (
                 f"[{heading.split(' ')[0].strip('`:') if '`' in heading else heading}](#{anchor})"
             )
-    return name.removesuffix("Model").lower()
+    return name.removesuffix("Part").lower()
 
 
 def _cell(text: str) -> str:
-    return " ".join(_cells(text))
-
-
-def _cells(text: str) -> Iterator[str]:
-    for word in text.split():
-        yield word.replace("|", "\\|")
+    return " ".join(text.split()).replace("|", "\\|")

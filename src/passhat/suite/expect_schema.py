@@ -1,34 +1,82 @@
-"""The models of `expect:`: a target and a matcher, in the short form and the long."""
+"""Expectations as a suite file writes them: a target and a matcher, in a short or a long form."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
-
+from passhat.errors import MissingExtra
 from passhat.records.task import TARGETS
-from passhat.suite.fields import Argv, Count, Seconds, Share, Short, Strict, Texts
+from passhat.suite.fields import (
+    Argv,
+    Count,
+    CountOrZero,
+    FunctionName,
+    NotNegative,
+    Part,
+    Positive,
+    Reads,
+    Seconds,
+    Share,
+    Short,
+    Spelled,
+    Texts,
+)
 from passhat.suite.problems import did_you_mean
 
+NULLABLE = ("exact", "contains")
+"""Matchers whose value may be null."""
 
-def _spelled(*names: str, **options: Any) -> Any:
-    return Field(default=None, validation_alias=AliasChoices(*names), **options)
+
+def _pattern(value: Any) -> Any:
+    try:
+        re.compile(value if isinstance(value, str) else "")
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is no pattern: {error}") from None
+    return value
 
 
-class NumberModel(Strict):
+def _json_schema(value: Any) -> Any:
+    if not isinstance(value, dict | bool):
+        return value
+    try:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+    except ModuleNotFoundError:
+        raise MissingExtra("a JSON Schema in a suite", "run") from None
+    try:
+        Draft202012Validator.check_schema(value)
+    except SchemaError as error:
+        raise ValueError(f"is no JSON Schema: {error.message}") from None
+    return value
+
+
+def _target(value: Any) -> Any:
+    if isinstance(value, str):
+        root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
+        if root not in TARGETS:
+            raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
+    return value
+
+
+Pattern = Annotated[str, Reads(_pattern)]
+JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema)]
+Target = Annotated[str, Reads(_target)]
+
+
+class NumberPart(Part):
     """A number, within a tolerance."""
 
     value: float | str
     """What is expected; a text is read as a number (a dataset's column)."""
-    tolerance: float = Field(default=1e-9, ge=0)
+    tolerance: NotNegative = 1e-9
     """How far off it may be."""
     relative: bool = False
     """Whether the tolerance is a share of the expected value."""
 
 
-class BoundsModel(Strict):
+class BoundsPart(Part):
     """A least and a most; either may be left out."""
 
     min: float | None = None
@@ -36,53 +84,50 @@ class BoundsModel(Strict):
     max: float | None = None
     """The most, included."""
 
-    @model_validator(mode="after")
-    def _ordered(self) -> BoundsModel:
+    def broken_rule(self) -> str | None:
         if self.min is None and self.max is None:
-            raise PydanticCustomError("bounds", "needs min, max or both")
+            return "needs min, max or both"
         if self.min is not None and self.max is not None and self.min > self.max:
-            raise PydanticCustomError("bounds", "has min above max")
-        return self
+            return "has min above max"
+        return None
 
 
-class LengthModel(Strict):
+class LengthPart(Part):
     """A length: exact, or between a least and a most."""
 
-    exact: int | None = Field(default=None, ge=0)
+    exact: CountOrZero | None = None
     """The exact length."""
-    min: int | None = Field(default=None, ge=0)
+    min: CountOrZero | None = None
     """The least, included."""
-    max: int | None = Field(default=None, ge=0)
+    max: CountOrZero | None = None
     """The most, included."""
 
 
-class CalledModel(Strict):
+class CalledPart(Part):
     """A tool that was called, and how often."""
 
     tool: str
     """The tool's name."""
-    times: int | None = Field(default=None, ge=0)
+    times: CountOrZero | None = None
     """Exactly so often."""
-    min: int | None = Field(default=None, ge=0)
+    min: CountOrZero | None = None
     """At least so often (1 unless `times` or `max` is given)."""
-    max: int | None = Field(default=None, ge=0)
+    max: CountOrZero | None = None
     """At most so often."""
 
 
-class CalledWithModel(Strict):
+class CalledWithPart(Part):
     """A tool that was called with these arguments; others may be there too."""
 
     tool: str
     """The tool's name."""
-    arguments: dict[str, Any] = Field(
-        default_factory=dict, validation_alias=AliasChoices("arguments", "args")
-    )
+    arguments: Annotated[Mapping[str, Any], Spelled("arguments", "args")] = {}
     """Arguments and their values."""
     exact: bool = False
     """Whether no other argument may be there."""
 
 
-class CommandCheckModel(Strict):
+class CommandCheckPart(Part):
     """A program that looks at the attempt: exit code 0 is a pass, 1 a failure."""
 
     argv: Argv
@@ -91,14 +136,14 @@ class CommandCheckModel(Strict):
     """How long it may take."""
 
 
-class JudgeCheckModel(Strict):
+class JudgeCheckPart(Part):
     """A rubric, read by a model that answers with a score from 0 to 1."""
 
     rubric: str
     """What the judge looks for."""
     model: str | None = None
     """The judging model; the suite's `judge:` where it is left out."""
-    threshold: Share = Field(default=0.7, validation_alias=AliasChoices("threshold", "min_score"))
+    threshold: Annotated[Share, Spelled("threshold", "min_score")] = 0.7
     """The least mean score that earns the credit."""
     repeats: Count | None = None
     """How often the judge is asked; the suite's `judge.repeats` where it is left out."""
@@ -106,7 +151,7 @@ class JudgeCheckModel(Strict):
     """Whether the judge also reads the whole transcript, tool calls included."""
 
 
-class MatcherModel(Strict):
+class MatcherPart(Part):
     """What is demanded of the target: exactly one of these."""
 
     exact: Any = None
@@ -117,115 +162,77 @@ class MatcherModel(Strict):
     """The text contains this one; a list has this member."""
     icontains: str | None = None
     """The text contains this one, whatever the case."""
-    contains_all: Texts | None = _spelled("contains-all", "contains_all")
+    contains_all: Annotated[Texts | None, Spelled("contains-all", "contains_all")] = None
     """Contains every one of these."""
-    contains_any: Texts | None = _spelled("contains-any", "contains_any")
+    contains_any: Annotated[Texts | None, Spelled("contains-any", "contains_any")] = None
     """Contains at least one of these."""
-    regex: str | None = None
+    regex: Pattern | None = None
     """A Python regular expression is found in the text."""
-    one_of: list[Any] | None = _spelled("one_of", "one-of")
+    one_of: Annotated[Sequence[Any] | None, Spelled("one_of", "one-of")] = None
     """Equal to one of these values."""
-    number: Annotated[NumberModel, Short("value")] | None = None
+    number: Annotated[NumberPart, Short("value")] | None = None
     """A number (the last one in a text), within a tolerance."""
-    range: BoundsModel | None = None
+    range: BoundsPart | None = None
     """A number between a least and a most."""
-    json_schema: dict[str, Any] | bool | None = _spelled("json-schema", "json_schema", "schema")
+    json_schema: Annotated[JsonSchema | None, Spelled("json-schema", "json_schema", "schema")] = (
+        None
+    )
     """The value (or the JSON in the text) is valid under this JSON Schema."""
-    length: Annotated[LengthModel, Short("exact")] | None = None
+    length: Annotated[LengthPart, Short("exact")] | None = None
     """The length of the text or list."""
     exists: bool | None = None
     """Whether the target is there at all."""
-    called: Annotated[CalledModel, Short("tool")] | None = None
+    called: Annotated[CalledPart, Short("tool")] | None = None
     """A tool was called."""
-    not_called: Texts | None = _spelled("not_called", "not-called")
+    not_called: Annotated[Texts | None, Spelled("not_called", "not-called")] = None
     """None of these tools was called."""
-    called_in_order: Texts | None = _spelled("called_in_order", "called-in-order")
+    called_in_order: Annotated[Texts | None, Spelled("called_in_order", "called-in-order")] = None
     """These tools were called in this order; others may come between."""
-    called_with: CalledWithModel | None = _spelled("called_with", "called-with")
+    called_with: Annotated[CalledWithPart | None, Spelled("called_with", "called-with")] = None
     """A tool was called with these arguments."""
     snapshot: str | None = None
     """Equal to the text stored under this name; stored the first time."""
-    python: str | None = Field(default=None, pattern=r"^[\w.]+:[\w.]+$")
+    python: FunctionName | None = None
     """A function `module:name` that gets the value and the observation."""
-    command: Annotated[CommandCheckModel, Short("argv")] | None = None
+    command: Annotated[CommandCheckPart, Short("argv")] | None = None
     """A program, by its exit code."""
-    judge: Annotated[JudgeCheckModel, Short("rubric")] | None = _spelled(
-        "judge", "llm-judge", "llm_judge", "rubric"
-    )
+    judge: Annotated[
+        Annotated[JudgeCheckPart, Short("rubric")] | None,
+        Spelled("judge", "llm-judge", "llm_judge", "rubric"),
+    ] = None
     """A rubric, read by a model."""
-    negated: MatcherModel | None = _spelled("not")
+    negated: Annotated[MatcherPart | None, Spelled("not")] = None
     """The matcher inside must not hold."""
 
-    @field_validator("regex")
-    @classmethod
-    def _compiles(cls, value: str | None) -> str | None:
-        try:
-            re.compile(value or "")
-        except (re.error, OverflowError, RecursionError) as error:
-            raise PydanticCustomError(
-                "regex", "is no pattern: {why}", {"why": str(error)}
-            ) from None
-        return value
+    def broken_rule(self) -> str | None:
+        return _not_one(self.matchers())
 
-    @field_validator("json_schema")
-    @classmethod
-    def _is_schema(cls, value: Any) -> Any:
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import SchemaError
-
-        try:
-            Draft202012Validator.check_schema(value)
-        except SchemaError as error:
-            message = "is no JSON Schema: {why}"
-            raise PydanticCustomError("json_schema", message, {"why": error.message}) from None
-        return value
-
-    @model_validator(mode="after")
-    def _one_matcher(self) -> Self:
-        _demand_one(self.written())
-        return self
-
-    def written(self) -> dict[str, Any]:
+    def matchers(self) -> dict[str, Any]:
         """The matchers that were written, `exact: null` among them."""
-        return {name: getattr(self, name) for name in MATCHERS if name in self.model_fields_set}
+        return {name: getattr(self, name) for name in MATCHERS if name in self.written}
 
 
-class ExpectModel(MatcherModel):
+class ExpectPart(MatcherPart):
     """One expectation: `target` and a matcher, beside it or under `matcher:`."""
 
-    target: str = "answer"
+    target: Target = "answer"
     """A dotted path: answer, tool_calls[0].arguments.city, tokens.total, cost, files."""
-    matcher: MatcherModel | None = None
+    matcher: MatcherPart | None = None
     """The matcher, in the long form."""
-    weight: float = Field(default=1.0, gt=0)
+    weight: Positive = 1.0
     """Its share of the credit."""
     message: str | None = None
     """What to say when it does not hold."""
 
-    @field_validator("target")
-    @classmethod
-    def _is_target(cls, value: str) -> str:
-        root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
-        if root not in TARGETS:
-            hint = did_you_mean(root, TARGETS)
-            raise PydanticCustomError("target", "is no target. {hint}", {"hint": hint})
-        return value
-
-    @model_validator(mode="after")
-    def _one_matcher(self) -> Self:
-        _demand_one(self.written() | (self.matcher.written() if self.matcher else {}))
-        return self
+    def broken_rule(self) -> str | None:
+        return _not_one(self.matchers() | (self.matcher.matchers() if self.matcher else {}))
 
 
-MATCHERS = tuple(MatcherModel.model_fields)
-NULLABLE = ("exact", "contains")
+MATCHERS = tuple(MatcherPart.field_types())
 
 
-def _demand_one(written: dict[str, Any]) -> None:
+def _not_one(written: Mapping[str, Any]) -> str | None:
     if len(written) != 1:
-        count = ", ".join(written) if written else "none"
-        message = "needs exactly one matcher, got {count}"
-        raise PydanticCustomError("matcher", message, {"count": count})
-    (name,) = written
-    if written[name] is None and name not in NULLABLE:
-        raise PydanticCustomError("matcher", "{name} needs a value", {"name": name})
+        return f"needs exactly one matcher, got {', '.join(written) or 'none'}"
+    ((name, value),) = written.items()
+    return f"{name} needs a value" if value is None and name not in NULLABLE else None

@@ -12,8 +12,8 @@ UNDER_FAULTS = " under faults"
 
 def has_faults(suite: Suite) -> bool:
     """Whether anything in the suite goes wrong on purpose."""
-    models = [p.system.model for p in suite.pairings if isinstance(p.system, ModelSystem)]
-    return any(s.faults for s in suite.servers.values()) or any(m.faults for m in models)
+    models = (system.model for system in suite.model_systems)
+    return any(one.faults for one in (*suite.servers.values(), *models))
 
 
 def vary(suite: Suite, faults: str | None) -> Suite:

@@ -1,39 +1,71 @@
-"""Kinds of field that a suite file writes in more than one way."""
+"""The parts that a suite file is made of, and the kinds of value that their keys take.
+
+A part is a class whose annotated names are the keys, with their defaults and a docstring each.
+`validation` reads a file by these declarations, and `document` makes the schema and the reference
+from them.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, KeysView, Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any
+from functools import cache
+from inspect import get_annotations
+from typing import Annotated, Any, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    WithJsonSchema,
-)
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from msgspec import Meta
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
-SHORT_MARKER = "x-short-form-of-key"
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB|KiB|MiB|GiB|TiB)")
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 """The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
 
-SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+class Part:
+    """A part of the suite file. A key that the file leaves out has the default of its class."""
+
+    def __init__(self, **written: Any) -> None:
+        vars(self).update(written)
+
+    @property
+    def written(self) -> KeysView[str]:
+        """The fields that the file gives, whatever their values."""
+        return vars(self).keys()
+
+    def values(self) -> dict[str, Any]:
+        """Every field with its value, the default where the file leaves it out."""
+        return {name: getattr(self, name) for name in self.field_types()}
+
+    def broken_rule(self) -> str | None:
+        """What is wrong with the keys together, though each is right by itself."""
+        return None
+
+    @classmethod
+    @cache
+    def field_types(cls) -> Mapping[str, Any]:
+        """The fields and their types."""
+        # Half the time of typing.get_type_hints, whose further checks no declaration here needs.
+        owned = (get_annotations(owner, eval_str=True) for owner in reversed(cls.__mro__))
+        return {name: kind for fields in owned for name, kind in fields.items()}
+
+    @classmethod
+    @cache
+    def spellings(cls) -> Mapping[str, Sequence[str]]:
+        """The fields, and the keys under which each may be written."""
+        return {
+            name: next((n.names for n in get_args(kind) if isinstance(n, Spelled)), (name,))
+            for name, kind in cls.field_types().items()
+        }
 
 
-class Strict(BaseModel):
-    """A part of the suite file: no key that is not known, no type that is not meant."""
+class Spelled:
+    """The keys under which a field may be written; the documentation shows the first."""
 
-    # Deferred: the whole suite is built into one validator when the first file is read. Parts that
-    # are left out are made by model_construct, for a call would build a validator for each.
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+    def __init__(self, *names: str) -> None:
+        self.names = names
 
 
 class Short:
@@ -42,23 +74,18 @@ class Short:
     def __init__(self, key: str) -> None:
         self.key = key
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._expand, handler(source))
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        # What the key is, is known only when all is defined: the marker is replaced then.
-        return {"anyOf": [{SHORT_MARKER: self.key}, handler(schema)]}
+class Reads:
+    """A function that reads a value before its type is checked, and the schema of what it adds.
 
-    def _expand(self, value: Any) -> Any:
-        return value if isinstance(value, (dict, BaseModel)) else {self.key: value}
+    It returns what it does not know as it is, and raises ValueError where it can say what is wrong.
+    """
 
-
-def _either(parse: Callable[[Any], Any], *schemas: dict[str, Any]) -> tuple[Any, Any]:
-    return BeforeValidator(parse), WithJsonSchema({"anyOf": list(schemas)})
+    def __init__(
+        self, function: Callable[[Any], Any], schema: Mapping[str, Any] | None = None
+    ) -> None:
+        self.function = function
+        self.schema = schema
 
 
 def _seconds(value: Any) -> Any:
@@ -66,7 +93,7 @@ def _seconds(value: Any) -> Any:
         return value
     match = DURATION.fullmatch(value.strip())
     if match is None:
-        raise PydanticCustomError("duration", "must be seconds, or a text such as 500ms, 30s, 2m")
+        raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
     return float(match[1]) * SECONDS[match[2]]
 
 
@@ -75,19 +102,16 @@ def _bytes(value: Any) -> Any:
         return value
     match = SIZE.fullmatch(value.strip())
     if match is None:
-        raise PydanticCustomError("size", "must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
+        raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
     unit = 1024 if "i" in match[2] else 1000
     return round(float(match[1]) * unit ** BYTES[match[2][0]])
 
 
 def _words(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
     try:
-        return shlex.split(value)
+        return shlex.split(value) if isinstance(value, str) else value
     except ValueError as error:
-        message = "cannot be split into words: {why}"
-        raise PydanticCustomError("argv", message, {"why": str(error)}) from None
+        raise ValueError(f"cannot be split into words: {error}") from None
 
 
 def _listed(value: Any) -> Any:
@@ -98,44 +122,49 @@ def _day(value: Any) -> Any:
     try:
         return date.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
-        raise PydanticCustomError("day", "must be a date such as 2027-01-31") from None
+        raise ValueError("must be a date such as 2027-01-31") from None
 
-
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
 
 Seconds = Annotated[
     float,
-    Field(gt=0),
-    *_either(
-        _seconds,
-        {"type": "number", "exclusiveMinimum": 0},
-        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)\s*$"},
-    ),
+    Meta(gt=0),
+    Reads(_seconds, {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)\s*$"}),
 ]
 """Seconds, or a text such as 500ms, 30s, 2m."""
 
 Bytes = Annotated[
     int,
-    Field(ge=1),
-    *_either(
+    Meta(ge=1),
+    Reads(
         _bytes,
-        {"type": "integer", "minimum": 1},
         {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(kB|[MGT]B|[KMGT]iB)\s*$"},
     ),
 ]
 """Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
 
-Argv = Annotated[list[str], Field(min_length=1), *_either(_words, _TEXT, _TEXTS)]
+Argv = Annotated[
+    Sequence[str], Meta(min_length=1), Reads(_words, {"type": "string", "pattern": r"\S"})
+]
 """A command and its arguments, as a list or as one text."""
 
-Texts = Annotated[list[str], *_either(_listed, _TEXT, _TEXTS)]
+Texts = Annotated[Sequence[str], Reads(_listed, {"type": "string"})]
 """One text or several."""
 
-Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+Day = Annotated[date, Reads(_day)]
 """A date such as 2027-01-31."""
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+Url = Annotated[
+    str,
+    Meta(pattern=r"^https?://", description="an address that begins with http:// or https://"),
+]
+FunctionName = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$", description="module:function")]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Count = Annotated[int, Meta(ge=1)]
+CountOrZero = Annotated[int, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""From 0 to 1, both included."""
+Chance = Annotated[float, Meta(gt=0, lt=1)]
+"""Between 0 and 1, both excluded."""
+PassScore = Annotated[float, Meta(gt=0, le=1)]

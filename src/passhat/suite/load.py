@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from passhat.errors import MissingExtra, SuiteError
+from passhat.errors import SuiteError
 from passhat.records import Suite
 from passhat.records.redaction import environment_redactor
 from passhat.suite.problems import Path as TreePath
@@ -61,6 +61,15 @@ def check_text(
     cleaned = {replace(problem, message=redactor.clean(problem.message)) for problem in found}
     found = sorted(cleaned, key=lambda p: (p.line, p.column, p.message))
     return (None if found else suite), tuple(found)
+
+
+def suite_in(directory: Path) -> Suite | None:
+    """The suite of a directory, to be looked at rather than run; None if there is no suite file."""
+    try:
+        path = find_suite(directory)
+    except SuiteError:
+        return None
+    return load_suite(path, models_asked=False)
 
 
 def find_suite(directory: Path) -> Path:
@@ -116,15 +125,11 @@ def _read(path: Path) -> tuple[str, str]:
 def _build(
     tree: Tree, path: Path, env: Mapping[str, str], digest: str, *, models_asked: bool
 ) -> tuple[Suite | None, list[Problem]]:
-    # pydantic takes longer to import than a small suite takes to run: it is loaded here, once.
-    try:
-        from passhat.suite.build import BuildError, build_suite
-        from passhat.suite.consistency import as_written, inconsistencies, unknown_models
-        from passhat.suite.validation import validate
-    except ModuleNotFoundError as error:
-        if error.name and error.name.startswith("pydantic"):
-            raise MissingExtra("loading a suite", "run") from None
-        raise
+    # Loaded here: what only looks for a suite, or reads its tree, needs none of it.
+    from passhat.suite.build import BuildError, build_suite
+    from passhat.suite.consistency import as_written, inconsistencies, unknown_models
+    from passhat.suite.validation import validate
+
     model, problems = validate(tree)
     problems += [*inconsistencies(tree), *literal_secrets(tree), *secret_names(tree, env)]
     if models_asked:

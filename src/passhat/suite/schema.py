@@ -1,34 +1,39 @@
-"""The models of a suite file: the one place that says what may be written in it."""
+"""The parts of a suite file: the one place that says what may be written in it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from msgspec import Meta
 
 from passhat.records import Level
-from passhat.suite.expect_schema import ExpectModel
+from passhat.suite.expect_schema import ExpectPart
 from passhat.suite.fields import (
     Bytes,
+    Chance,
     Count,
+    CountOrZero,
     Day,
     Name,
+    NotNegative,
+    Part,
+    PassScore,
     Positive,
     Seconds,
     Share,
     Short,
-    Strict,
+    Spelled,
     Texts,
 )
-from passhat.suite.system_schema import ModelFields, ServerModel, SystemModel
-from passhat.suite.task_schema import BudgetModel, TaskFields, TaskModel
+from passhat.suite.system_schema import ModelFields, ServerPart, SystemPart
+from passhat.suite.task_schema import BudgetPart, TaskFields, TaskPart
 
 
-class SuiteBudgetModel(BudgetModel):
+class SuiteBudgetPart(BudgetPart):
     """The most that may be spent on the suite, and on each trial."""
 
-    per_trial: BudgetModel = Field(default_factory=BudgetModel.model_construct)
+    per_trial: BudgetPart = BudgetPart()
     """The most for one trial."""
     max_calls: Count | None = None
     """Model calls, and attempts of agents that make their own."""
@@ -38,53 +43,52 @@ class SuiteBudgetModel(BudgetModel):
     """`per_trial.max_cost`, in cents."""
 
 
-class AgentModel(TaskFields, ModelFields):
+class AgentPart(TaskFields, ModelFields):
     """A task with its own agent: the model, its servers, the prompt, what is expected."""
 
     model: str | None = None
     """The model's name."""
-    models: list[str] | None = Field(default=None, min_length=1)
+    models: Annotated[Sequence[str], Meta(min_length=1)] | None = None
     """Several models: each runs the task."""
-    servers: Texts = Field(default_factory=list)
+    servers: Texts = ()
     """The servers whose tools it sees."""
     system: str | None = None
     """The system prompt."""
 
-    @model_validator(mode="after")
-    def _one_model(self) -> Self:
+    def broken_rule(self) -> str | None:
         if self.model is not None and self.models is not None:
-            raise PydanticCustomError("choice", "has both model and models: keep one")
-        return self
+            return super().broken_rule() or "has both model and models: keep one"
+        return super().broken_rule()
 
 
-class DefaultsModel(ModelFields):
+class DefaultsPart(ModelFields):
     """Defaults for agents, systems and tasks."""
 
     model: str | None = None
     """The model of an agent."""
-    servers: Texts = Field(default_factory=list)
+    servers: Texts = ()
     """The servers of an agent or a model."""
     system: str | None = None
     """The system prompt."""
-    runs: int = Field(default=1, ge=0)
+    runs: CountOrZero = 1
     """Trials of each task; 0 means 1."""
     max_turns: Count | None = None
     """The most turns of a conversation."""
     timeout: Seconds | None = None
     """The most seconds for one trial."""
-    pass_score: Annotated[float, Field(gt=0, le=1)] = 1.0
+    pass_score: PassScore = 1.0
     """The score at which a trial passes."""
     bar: Share | None = None
     """The pass^k each task must clear."""
     level: Level | None = None
     """function, task or system."""
-    tags: Texts = Field(default_factory=list)
+    tags: Texts = ()
     """Words added to every task's own."""
-    expect: list[ExpectModel] = Field(default_factory=list)
+    expect: Sequence[ExpectPart] = ()
     """Expectations added to every task's own."""
 
 
-class RateLimitModel(Strict):
+class RateLimitPart(Part):
     """The most load to put on one provider."""
 
     concurrency: Count | None = None
@@ -95,18 +99,18 @@ class RateLimitModel(Strict):
     """Tokens a minute."""
 
 
-class ResourcesModel(Strict):
+class ResourcesPart(Part):
     """What one trial takes of the machine it runs on."""
 
     cpus: Positive | None = None
     """CPUs, or a part of one."""
     memory: Bytes | None = None
     """Memory: `200MB`, `1.5GB`."""
-    gpus: Annotated[float, Field(ge=0)] = 0.0
+    gpus: NotNegative = 0.0
     """GPUs, or a part of one."""
 
 
-class CassetteModel(Strict):
+class CassettePart(Part):
     """Recorded runs."""
 
     mode: Literal["none", "record", "append", "replay", "replay-or-live"] | None = None
@@ -117,7 +121,7 @@ class CassetteModel(Strict):
     """Whether a replay calls the real servers or uses their recorded answers."""
 
 
-class QuarantineModel(Strict):
+class QuarantinePart(Part):
     """A task known to be flaky: run and shown, not gated, for a while."""
 
     task: str
@@ -128,7 +132,7 @@ class QuarantineModel(Strict):
     """Why."""
 
 
-class JudgeModel(ModelFields):
+class JudgePart(ModelFields):
     """The model that reads rubrics."""
 
     model: str
@@ -137,12 +141,12 @@ class JudgeModel(ModelFields):
     """How often it is asked about each answer; its disagreement is reported."""
 
 
-class GateModel(Strict):
+class GatePart(Part):
     """What is demanded of the results, in the long form."""
 
     require: str | None = None
     """The demand: `pass^3 >= 0.8`."""
-    every_task: str | None = Field(default=None, validation_alias="every task")
+    every_task: Annotated[str | None, Spelled("every task")] = None
     """The demand on each task: `pass^3 >= its bar`."""
     name: str | None = None
     """Its name in the verdict."""
@@ -150,7 +154,7 @@ class GateModel(Strict):
     """Only this system."""
     tags: Texts | None = None
     """Only tasks with one of these tags."""
-    confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
+    confidence: Chance | None = None
     """How sure the verdict must be."""
     scope: Literal["this suite", "tasks like these"] | None = None
     """What the demand is about."""
@@ -160,9 +164,9 @@ class GateModel(Strict):
     """How far beyond the threshold an agent is expected to PASS (sequential evidence)."""
     design: Literal["sprt", "truncated"] | None = None
     """For one task: `sprt` ends soonest, `truncated` always decides."""
-    alpha: Annotated[float, Field(gt=0, lt=1)] | None = None
+    alpha: Chance | None = None
     """The chance of a wrong PASS."""
-    beta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    beta: Chance | None = None
     """The chance of a wrong FAIL."""
     max_runs: Count | None = None
     """The most trials it may ask for."""
@@ -171,63 +175,61 @@ class GateModel(Strict):
     severity: Literal["error", "warning"] | None = None
     """Whether a failure fails the run."""
 
-    @model_validator(mode="after")
-    def _one_demand(self) -> Self:
+    def broken_rule(self) -> str | None:
         if (self.require is None) == (self.every_task is None):
-            raise PydanticCustomError("demand", "needs a demand: write require, or every task")
-        return self
+            return "needs a demand: write require, or every task"
+        return None
 
 
-class SuiteModel(Strict):
+class SuitePart(Part):
     """What to run and what to demand."""
 
     name: str | None = None
     """The suite's name; that of the file where it is left out."""
     description: str | None = None
     """For the reader."""
-    servers: dict[Name, ServerModel] = Field(default_factory=dict)
+    servers: Mapping[Name, ServerPart] = {}
     """MCP servers, by name."""
-    agents: list[AgentModel] = Field(default_factory=list)
+    agents: Sequence[AgentPart] = ()
     """Tasks, each with its own agent."""
-    systems: list[SystemModel] = Field(default_factory=list)
+    systems: Sequence[SystemPart] = ()
     """Agents under test: every one runs every task."""
-    tasks: list[TaskModel] = Field(default_factory=list)
+    tasks: Sequence[TaskPart] = ()
     """Tasks for every system."""
-    shares: dict[Name, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    shares: Mapping[Name, Positive] = {}
     """How much of the traffic each tag, level or family of tasks stands for; a task is in one."""
-    defaults: DefaultsModel = Field(default_factory=DefaultsModel.model_construct)
+    defaults: DefaultsPart = DefaultsPart()
     """Defaults for agents, systems and tasks."""
-    gates: list[Annotated[GateModel, Short("require")]] = Field(default_factory=list)
+    gates: Sequence[Annotated[GatePart, Short("require")]] = ()
     """What is demanded of the results."""
-    seed: int = Field(default=0, ge=0)
+    seed: CountOrZero = 0
     """Where the seeds of the trials begin."""
-    seeds: list[int] = Field(default_factory=list)
+    seeds: Sequence[int] = ()
     """The whole suite is run once for each of these (at least 5 show the spread between them)."""
-    budget: SuiteBudgetModel = Field(default_factory=SuiteBudgetModel.model_construct)
+    budget: SuiteBudgetPart = SuiteBudgetPart()
     """The most that may be spent."""
     concurrency: Count | None = None
     """Trials at a time."""
-    resources: ResourcesModel = Field(default_factory=ResourcesModel.model_construct)
+    resources: ResourcesPart = ResourcesPart()
     """What one trial takes; a worker asks its cluster for so much, times its concurrency."""
-    rate_limits: dict[str, RateLimitModel] = Field(default_factory=dict)
+    rate_limits: Mapping[str, RateLimitPart] = {}
     """How hard a provider (anthropic, openai, or a host name) may be driven."""
-    retries: int | None = Field(default=None, ge=0)
+    retries: CountOrZero | None = None
     """How often one model request is tried again."""
-    cassette: CassetteModel = Field(default_factory=CassetteModel.model_construct)
+    cassette: CassettePart = CassettePart()
     """Where recorded runs live, and how they are used."""
-    quarantine: list[QuarantineModel] = Field(default_factory=list)
+    quarantine: Sequence[QuarantinePart] = ()
     """Tasks known to be flaky."""
-    judge: JudgeModel | None = None
+    judge: JudgePart | None = None
     """The model that reads rubrics."""
-    k: list[Count] = Field(default_factory=list)
+    k: Sequence[Count] = ()
     """The k of pass@k and pass^k in the report."""
-    confidence: Annotated[float, Field(gt=0, lt=1)] | None = None
+    confidence: Chance | None = None
     """The confidence of the report's intervals."""
 
-    @model_validator(mode="after")
-    def _something_to_run(self) -> Self:
+    def broken_rule(self) -> str | None:
         if bool(self.systems) != bool(self.tasks):
-            raise PydanticCustomError("run", "needs both systems and tasks, or neither")
+            return "needs both systems and tasks, or neither"
         if not self.agents and not self.tasks:
-            raise PydanticCustomError("run", "has nothing to run: add agents, or systems and tasks")
-        return self
+            return "has nothing to run: add agents, or systems and tasks"
+        return None

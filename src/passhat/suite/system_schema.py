@@ -1,17 +1,33 @@
-"""The models of servers and systems in a suite file."""
+"""Servers and systems as a suite file writes them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from msgspec import Meta
 
 from passhat.records import FaultKind, WireFormat
-from passhat.suite.fields import Argv, Count, Name, Seconds, Share, Short, Strict, Texts
+from passhat.suite.fields import (
+    Argv,
+    Count,
+    CountOrZero,
+    FunctionName,
+    Name,
+    NotNegative,
+    Part,
+    Positive,
+    Reads,
+    Seconds,
+    Share,
+    Short,
+    Spelled,
+    Texts,
+    Url,
+)
 
 
-class ReferenceModel(Strict):
+class ReferencePart(Part):
     """A value taken from the environment, written as a text or as `env: NAME`."""
 
     text: str | None = None
@@ -20,26 +36,25 @@ class ReferenceModel(Strict):
     """The name of a variable."""
 
 
-Reference = Annotated[ReferenceModel, Short("text")]
+Reference = Annotated[ReferencePart, Short("text")]
 
 
 def _named(value: Any) -> Any:
-    return {name: {"env": name} for name in value} if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    if not all(isinstance(name, str) for name in value):
+        raise ValueError("should be a list of names, or names and values")
+    return {name: {"env": name} for name in value}
 
 
-Environment = Annotated[
-    dict[str, Reference],
-    BeforeValidator(_named),
-    WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "object"}]}),
-]
+Names = Reads(_named, {"type": "array", "items": {"type": "string"}})
 """Names of variables that are passed on where they are set, or names and values."""
 
-
-ExitStatus = Annotated[int, Field(ge=-64, le=2**32 - 1)]
+ExitStatus = Annotated[int, Meta(ge=-64, le=2**32 - 1)]
 """What a program may end with: a number, or minus the signal that ended it."""
 
 
-class FaultModel(Strict):
+class FaultPart(Part):
     """Something that goes wrong on purpose."""
 
     kind: FaultKind
@@ -55,39 +70,38 @@ class FaultModel(Strict):
     message: str | None = None
     """What the error says."""
 
-    @model_validator(mode="after")
-    def _one_trigger(self) -> Self:
+    def broken_rule(self) -> str | None:
         if (self.probability is None) == (self.nth is None):
-            raise PydanticCustomError("trigger", "needs either probability or nth")
-        return self
+            return "needs either probability or nth"
+        return None
 
 
-class AuthModel(Strict):
+class AuthPart(Part):
     """How a request to a server is authenticated."""
 
     bearer_token_env: str
     """The variable that holds the bearer token."""
 
 
-class ServerModel(Strict):
+class ServerPart(Part):
     """An MCP server: a process (`command`) or an address (`url`)."""
 
     command: Argv | None = None
     """The program, as a list or one text."""
-    args: list[str] = Field(default_factory=list)
+    args: Sequence[str] = ()
     """Further arguments."""
     cwd: str | None = None
     """Where it runs, relative to the suite."""
-    env: Environment = Field(default_factory=dict)
+    env: Annotated[Mapping[str, Reference], Names] = {}
     """The variables it sees: a list of names, or names and values. PATH, HOME, USER, LOGNAME,
     SHELL, LANG, LC_ALL, TERM, TMPDIR and TZ are passed on anyway, and nothing else."""
-    url: str | None = Field(default=None, pattern=r"^https?://")
+    url: Url | None = None
     """Where it listens (streamable HTTP)."""
     transport: Literal["http", "sse"] = "http"
     """How it is spoken to at its `url`: streamable HTTP, or the older SSE."""
-    headers: dict[str, Reference] = Field(default_factory=dict)
+    headers: Mapping[str, Reference] = {}
     """Headers sent to it; secrets by reference."""
-    auth: AuthModel | None = None
+    auth: AuthPart | None = None
     """A bearer token by the name of its variable."""
     shared: bool = False
     """One process for all trials, where that is safe; else one for each trial."""
@@ -97,67 +111,58 @@ class ServerModel(Strict):
     """How long one call may take."""
     resource_tools: bool = False
     """Whether the model may list and read the server's resources, with two more tools."""
-    faults: list[FaultModel] = Field(default_factory=list)
+    faults: Sequence[FaultPart] = ()
     """What goes wrong with it on purpose, under `--faults`."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        _exactly_one(self, "command", "url")
-        process = {"args", "cwd", "env"} if self.url else {"headers", "auth", "transport"}
-        if strangers := sorted(process & self.model_fields_set):
-            kind = "url" if self.url else "command"
-            message = "{key} has no meaning with {kind}"
-            raise PydanticCustomError("kind", message, {"key": strangers[0], "kind": kind})
-        return self
+    def broken_rule(self) -> str | None:
+        return _broken_choice(self, SERVER_KINDS)
 
 
-class PricesModel(Strict):
+class PricesPart(Part):
     """Prices in dollars per million tokens."""
 
-    input: float = Field(ge=0)
+    input: NotNegative
     """Tokens that go in."""
-    output: float = Field(ge=0)
+    output: NotNegative
     """Tokens that come out."""
-    cached: float | None = Field(default=None, ge=0)
+    cached: NotNegative | None = None
     """Tokens read from a cache; the price of input where it is left out."""
-    cache_write: float | None = Field(default=None, ge=0)
+    cache_write: NotNegative | None = None
     """Tokens written to a cache."""
 
 
-class CallModel(Strict):
+class CallPart(Part):
     """A tool call of a scripted model."""
 
     tool: str
     """The tool's name."""
-    arguments: dict[str, Any] = Field(
-        default_factory=dict, validation_alias=AliasChoices("arguments", "args")
-    )
+    arguments: Annotated[Mapping[str, Any], Spelled("arguments", "args")] = {}
     """What it is called with."""
 
 
-class BehaviourModel(Strict):
+class BehaviourPart(Part):
     """One way a scripted model may act."""
 
-    weight: float = Field(default=1.0, gt=0)
+    weight: Positive = 1.0
     """How likely it is, beside the others."""
-    calls: list[Annotated[CallModel, Short("tool")]] = Field(default_factory=list)
+    calls: Sequence[Annotated[CallPart, Short("tool")]] = ()
     """Tool calls, one a turn."""
     answer: str = ""
     """Its final answer; `{result}` is what the last tool returned."""
     task: str | None = None
     """Only on this task."""
-    tokens_in: int | None = Field(default=None, ge=0)
+    tokens_in: CountOrZero | None = None
     """Tokens it claims to have read, over all its turns."""
-    tokens_out: int | None = Field(default=None, ge=0)
+    tokens_out: CountOrZero | None = None
     """Tokens it claims to have written, over all its turns."""
-    seconds: float = Field(default=0.0, ge=0)
+    seconds: NotNegative = 0.0
     """How long it takes, over all its turns."""
 
 
-class ModelFields(Strict):
+class ModelFields(Part):
     """How a model is asked, and where it lives."""
 
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: NotNegative | None = None
     """The sampling temperature; the provider's own where it is left out."""
     top_p: Share | None = None
     """The nucleus of sampling."""
@@ -169,48 +174,48 @@ class ModelFields(Strict):
     """Whether several tools may be called in one turn."""
     tool_choice: str | None = None
     """auto, required, none, constrained (held to the tools' JSON schema), or a tool's name."""
-    stop: Texts = Field(default_factory=list)
+    stop: Texts = ()
     """Texts that end the answer."""
     reasoning: Literal["low", "medium", "high"] | int | None = None
     """How much the model thinks first: an effort, or tokens."""
     prompt_cache: bool | None = None
     """Mark the beginning of the conversation for the provider's cache (Anthropic)."""
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: Mapping[str, Any] = {}
     """Merged into the request unchanged."""
     wire: WireFormat | None = None
     """The wire format; found from the model's name where it is left out."""
-    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    base_url: Url | None = None
     """The endpoint of the model."""
     api_key: Reference | None = None
     """The key, by reference: `${MY_KEY}`."""
-    headers: dict[str, Reference] = Field(default_factory=dict)
+    headers: Mapping[str, Reference] = {}
     """Further headers; secrets by reference."""
-    prices: PricesModel | None = None
+    prices: PricesPart | None = None
     """Prices that replace the known ones."""
-    script: list[BehaviourModel] = Field(default_factory=list)
+    script: Sequence[BehaviourPart] = ()
     """What the model `scripted` does."""
-    faults: list[FaultModel] = Field(default_factory=list)
+    faults: Sequence[FaultPart] = ()
     """What goes wrong with the model on purpose, under `--faults`."""
 
 
-class AnswerModel(Strict):
+class AnswerPart(Part):
     """Where in the answer of an endpoint things are: a path, or paths that are tried in turn."""
 
-    answer: Texts = Field(default_factory=list)
+    answer: Texts = ()
     """The text, such as `choices[0].message.content`."""
-    tool_calls: Texts = Field(default_factory=list)
+    tool_calls: Texts = ()
     """A list of tool calls."""
-    messages: Texts = Field(default_factory=list)
+    messages: Texts = ()
     """The conversation."""
-    usage: Texts = Field(default_factory=list)
+    usage: Texts = ()
     """Token counts: an object with `input_tokens`, `prompt_tokens` or the like."""
-    cost: Texts = Field(default_factory=list)
+    cost: Texts = ()
     """Dollars."""
-    error: Texts = Field(default_factory=list)
+    error: Texts = ()
     """What is there only when something went wrong."""
 
 
-class SystemModel(ModelFields):
+class SystemPart(ModelFields):
     """An agent under test: `model`, `command`, `python` or `http`."""
 
     name: Name
@@ -219,16 +224,16 @@ class SystemModel(ModelFields):
     """A model's name: it runs in passhat's own agent loop."""
     command: Argv | None = None
     """A program; `{prompt}` is what the task asks."""
-    python: str | None = Field(default=None, pattern=r"^[\w.]+:[\w.]+$")
+    python: FunctionName | None = None
     """A function `module:name`."""
-    http: str | None = Field(default=None, pattern=r"^https?://")
+    http: Url | None = None
     """An address the task is posted to."""
-    request: dict[str, Any] | list[Any] | None = None
+    request: Mapping[str, Any] | Sequence[Any] | None = None
     """The body that is posted: `{prompt}`, `{task}`, `{trial}`, `{seed}`, `{messages}` and
     `{values}` are filled in."""
-    response: Annotated[AnswerModel, Short("answer")] | None = None
+    response: Annotated[AnswerPart, Short("answer")] | None = None
     """Where in what comes back the answer is: `choices[0].message.content`, or more such paths."""
-    servers: Texts = Field(default_factory=list)
+    servers: Texts = ()
     """The servers whose tools a model sees."""
     system: str | None = None
     """The system prompt of a model."""
@@ -238,38 +243,40 @@ class SystemModel(ModelFields):
     """The most seconds for one trial."""
     cwd: str | None = None
     """Where a command runs; a fresh directory for each trial where it is left out."""
-    env: Environment = Field(default_factory=dict)
+    env: Annotated[Mapping[str, Reference], Names] = {}
     """The variables a command sees, like those of a server; also PASSHAT_TASK and the like."""
     inherit_env: bool | None = None
     """Whether a command sees our whole environment, with every key in it."""
     outcome: Literal["auto", "exit", "json", "expect"] | None = None
     """What decides about a command: its exit code, its JSON line, or the expectations alone."""
-    exit_codes: list[ExitStatus] | None = Field(default=None, min_length=1)
+    exit_codes: Annotated[Sequence[ExitStatus], Meta(min_length=1)] | None = None
     """The exit codes of a command that are no failure: `[0]` where it is left out."""
-    workers: int | None = Field(default=None, ge=0)
+    workers: CountOrZero | None = None
     """Worker processes for a function; 0 runs it in this one."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        kind = _exactly_one(self, *SYSTEM_KINDS)
-        meaningless = self.model_fields_set - {"name", "timeout"} - set(SYSTEM_KINDS[kind])
-        if strangers := sorted(meaningless - {kind}):
-            message = "{key} has no meaning with {kind}"
-            raise PydanticCustomError("kind", message, {"key": strangers[0], "kind": kind})
-        return self
+    def broken_rule(self) -> str | None:
+        return _broken_choice(self, SYSTEM_KINDS)
 
 
-SYSTEM_KINDS: dict[str, tuple[str, ...]] = {
-    "model": (*ModelFields.model_fields, "servers", "system", "max_turns"),
-    "command": ("cwd", "env", "inherit_env", "outcome", "exit_codes"),
-    "python": ("workers",),
-    "http": ("headers", "request", "response"),
+SERVER_KINDS = {"command": ("args", "cwd", "env"), "url": ("headers", "auth", "transport")}
+"""What makes a server one kind or the other, and the keys that only this kind has."""
+
+SYSTEM_KINDS = {
+    "model": ("model", *ModelFields.field_types(), "servers", "system", "max_turns"),
+    "command": ("command", "cwd", "env", "inherit_env", "outcome", "exit_codes"),
+    "python": ("python", "workers"),
+    "http": ("http", "headers", "request", "response"),
 }
+"""The same for a system."""
 
 
-def _exactly_one(model: Strict, *names: str) -> str:
-    given = [name for name in names if getattr(model, name) is not None]
+def _broken_choice(part: Part, keys: Mapping[str, Sequence[str]]) -> str | None:
+    """Why a part is not of one kind, or has a key that belongs to another kind."""
+    given = [kind for kind in keys if getattr(part, kind) is not None]
     if len(given) != 1:
-        what = {"names": ", ".join(names), "given": ", ".join(given) or "none"}
-        raise PydanticCustomError("choice", "needs exactly one of {names}; got {given}", what)
-    return given[0]
+        return f"needs exactly one of {', '.join(keys)}; got {', '.join(given) or 'none'}"
+    (kind,) = given
+    others = {key for group in keys.values() for key in group} - set(keys[kind])
+    if meaningless := sorted(part.written & others):
+        return f"{meaningless[0]} has no meaning with {kind}"
+    return None

@@ -1,18 +1,27 @@
-"""The models of tasks in a suite file."""
+"""Tasks as a suite file writes them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Self
-
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from passhat.records import Level
-from passhat.suite.expect_schema import ExpectModel
-from passhat.suite.fields import Count, Name, Positive, Seconds, Share, Short, Strict, Texts
+from passhat.suite.expect_schema import ExpectPart
+from passhat.suite.fields import (
+    Count,
+    CountOrZero,
+    Name,
+    Part,
+    PassScore,
+    Positive,
+    Seconds,
+    Share,
+    Short,
+    Texts,
+)
 
 
-class ToolSelectionModel(Strict):
+class ToolSelectionPart(Part):
     """The floor under how often the right tool is picked."""
 
     expected_tool: str
@@ -25,7 +34,7 @@ class ToolSelectionModel(Strict):
     """Whether the lower end of the interval must reach the rate, not the point."""
 
 
-class BudgetModel(Strict):
+class BudgetPart(Part):
     """The most that may be spent."""
 
     max_cost: Positive | None = None
@@ -36,37 +45,36 @@ class BudgetModel(Strict):
     """Minutes of wall clock."""
 
 
-class StepModel(Strict):
+class StepPart(Part):
     """One step of a conversation, graded on its own."""
 
     name: Name
     """Its name in the cascade."""
     prompt: str
     """The prompt of this step."""
-    expect: list[ExpectModel] = Field(default_factory=list)
+    expect: Sequence[ExpectPart] = ()
     """What must hold after it."""
 
 
-class PromptModel(Strict):
+class PromptPart(Part):
     """What is asked: a text, or a prompt that an MCP server of the agent has."""
 
     text: str | None = None
     """The text itself."""
     name: Name | None = None
     """The name of a server's prompt."""
-    arguments: dict[str, str] = Field(default_factory=dict)
+    arguments: Mapping[str, str] = {}
     """What the server's prompt is filled with."""
     server: str | None = None
     """The server that has the prompt; the first that has it where it is left out."""
 
-    @model_validator(mode="after")
-    def _text_or_name(self) -> Self:
+    def broken_rule(self) -> str | None:
         if (self.text is None) == (self.name is None):
-            raise PydanticCustomError("prompt", "needs either text or the name of a prompt")
-        return self
+            return "needs either text or the name of a prompt"
+        return None
 
 
-class ResourceModel(Strict):
+class ResourcePart(Part):
     """A resource of an MCP server of the agent, to be read before the task is asked."""
 
     uri: Name
@@ -75,28 +83,28 @@ class ResourceModel(Strict):
     """The server that has it; the first that has it where it is left out."""
 
 
-class TaskFields(Strict):
+class TaskFields(Part):
     """What is asked and what is expected."""
 
     name: Name
     """Its name in every report."""
-    prompt: Annotated[PromptModel, Short("text")] | None = None
+    prompt: Annotated[PromptPart, Short("text")] | None = None
     """What the agent is asked: a text, or a prompt of an MCP server by its name."""
-    resources: list[Annotated[ResourceModel, Short("uri")]] = Field(default_factory=list)
+    resources: Sequence[Annotated[ResourcePart, Short("uri")]] = ()
     """Resources of the agent's MCP servers: their text goes before the prompt."""
-    images: Texts = Field(default_factory=list)
+    images: Texts = ()
     """Pictures or sounds that go with the prompt: files beside the suite."""
-    steps: list[StepModel] = Field(default_factory=list)
+    steps: Sequence[StepPart] = ()
     """Several prompts in one conversation, in place of `prompt`."""
-    expect: list[ExpectModel] = Field(default_factory=list)
+    expect: Sequence[ExpectPart] = ()
     """What must hold in the end."""
     dataset: str | None = None
     """A CSV, TSV or JSONL file: one task a row, with its `{column}` values filled in."""
     limit: Count | None = None
     """Only the first rows of the dataset."""
-    runs: int | None = Field(default=None, ge=0)
+    runs: CountOrZero | None = None
     """How many trials (for each seed, where there are `seeds:`); 0 means 1."""
-    pass_score: Annotated[float, Field(gt=0, le=1)] | None = None
+    pass_score: PassScore | None = None
     """The score at which a trial passes; 1.0 where it is left out."""
     bar: Share | None = None
     """The pass^k this task must clear."""
@@ -104,9 +112,9 @@ class TaskFields(Strict):
     """function, task or system."""
     family: str | None = None
     """The source that the task shares with others; rows of a dataset have its task's name."""
-    weight: Annotated[float, Field(gt=0)] | None = None
+    weight: Positive | None = None
     """How much the task counts; 1 where it is left out."""
-    tags: Texts = Field(default_factory=list)
+    tags: Texts = ()
     """Words to slice reports by."""
     timeout: Seconds | None = None
     """The most seconds for one trial."""
@@ -115,19 +123,18 @@ class TaskFields(Strict):
     expected_tool: Name | None = None
     """The tool that a good run calls, for the matrix of `passhat why`; that of `tool_selection` or
     of the one `called` expectation where it is left out."""
-    tool_selection: ToolSelectionModel | None = None
+    tool_selection: ToolSelectionPart | None = None
     """A floor under the choice of the right tool."""
-    budget: BudgetModel = Field(default_factory=BudgetModel.model_construct)
+    budget: BudgetPart = BudgetPart()
     """The most that one trial of it may spend."""
 
-    @model_validator(mode="after")
-    def _something_to_ask(self) -> Self:
+    def broken_rule(self) -> str | None:
         if bool(self.steps) == (self.prompt is not None):
-            raise PydanticCustomError("ask", "needs either prompt or steps")
-        return self
+            return "needs either prompt or steps"
+        return None
 
 
-class TaskModel(TaskFields):
+class TaskPart(TaskFields):
     """One thing every system is asked to do."""
 
     system_prompt: str | None = None

@@ -1,22 +1,25 @@
-"""From a tree to the models of the suite, with every problem reported at its place."""
+"""From a tree to the parts of the suite, with every problem reported at its place."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+import operator
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date
+from itertools import chain
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import AliasChoices, BaseModel, ValidationError
-from pydantic.fields import FieldInfo
+from msgspec import Meta
 
-from passhat.messages import closest
+from passhat.messages import closest, plural
+from passhat.suite.fields import Part, Reads, Short
 from passhat.suite.problems import Path, Problem, did_you_mean, dotted, shown
-from passhat.suite.schema import SuiteModel
+from passhat.suite.schema import AgentPart, DefaultsPart, SuitePart
 from passhat.suite.system_schema import SYSTEM_KINDS
 from passhat.suite.yaml_tree import Tree
 
-_NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 # What people coming from other tools write, and what it is called here.
 OTHER_WORDS = {
     "trials": "runs",
@@ -43,145 +46,165 @@ OTHER_WORDS = {
     "max_steps": "max_turns",
 }
 
-_FORMS: dict[str | int, str] = {
-    "python": "module:function",
-    "http": "an address that begins with http:// or https://",
-    "url": "an address that begins with http:// or https://",
-    "base_url": "an address that begins with http:// or https://",
+UNIONS = (Union, UnionType)
+TYPES: dict[Any, tuple[type, str]] = {
+    str: (str, "a text"),
+    int: (int, "a valid integer"),
+    float: (float, "a valid number"),
+    bool: (bool, "a valid boolean"),
+    date: (date, "a valid date"),
+    Sequence: (list, "a valid list"),
+    Mapping: (dict, "a valid dictionary"),
 }
-"""How the value of a key is written, where a pattern checks it."""
+"""The declared types, what is read for them, and their names in messages."""
+
+LIMITS = {
+    "le": (operator.le, "less than or equal to"),
+    "lt": (operator.lt, "less than"),
+    "ge": (operator.ge, "greater than or equal to"),
+    "gt": (operator.gt, "greater than"),
+}
 
 
-def validate(tree: Tree) -> tuple[SuiteModel | None, list[Problem]]:
-    """The models, or everything that is wrong with the tree."""
+def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
+    """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
         return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
-    _build_models()
-    try:
-        return SuiteModel.model_validate(tree.value), []
-    except ValidationError as error:
-        return None, list(_problems(error, tree))
+    reader = _Reader(tree)
+    suite = reader.read(SuitePart, tree.value, ())
+    return (None if reader.problems else suite), reader.problems
 
 
-def _build_models() -> None:
-    """Build the models at their first use, without pydantic's plugins.
+class _Reader:
+    """Reads values by the types that the parts declare, and collects the problems.
 
-    To find plugins, pydantic reads the metadata of every installed package, which takes longer
-    than building the models.
+    What has a problem is read as None. A part is built once all its keys are right.
     """
-    if SuiteModel.__pydantic_complete__ or _NO_PLUGINS in os.environ:
-        return
-    os.environ[_NO_PLUGINS] = "__all__"
-    try:
-        SuiteModel.model_rebuild()
-    finally:
-        del os.environ[_NO_PLUGINS]
+
+    def __init__(self, tree: Tree) -> None:
+        self.problems: list[Problem] = []
+        self._tree = tree
+
+    def read(self, kind: Any, value: Any, path: Path) -> Any:
+        """The value as its declared type says."""
+        notes = kind.__metadata__ if get_origin(kind) is Annotated else ()
+        kind = kind.__origin__ if notes else kind
+        for note in notes:
+            if isinstance(note, Short) and not isinstance(value, dict):
+                return self._part(kind, {note.key: value}, path, short=True)
+        try:
+            value = _checked(kind, notes, value)
+        except ValueError as error:
+            return self._refuse(path, str(error), value)
+        origin, inside = get_origin(kind), get_args(kind)
+        if origin in UNIONS:
+            return self._any_of(inside, value, path)
+        if origin is Sequence:
+            return [self.read(inside[0], item, (*path, n)) for n, item in enumerate(value)]
+        if origin is Mapping:
+            return {
+                self.read(inside[0], key, (*path, key)): self.read(inside[1], item, (*path, key))
+                for key, item in value.items()
+            }
+        return self._part(kind, value, path) if _is_part(kind) else value
+
+    def _part(
+        self, kind: type[Part], value: Mapping[str, Any], path: Path, *, short: bool = False
+    ) -> Part | None:
+        before, unknown, given = len(self.problems), set(value), {}
+        for name, keys in kind.spellings().items():
+            key = next((key for key in keys if key in value), None)
+            if key is not None:
+                unknown.remove(key)
+                inside = path if short else (*path, key)
+                given[name] = self.read(kind.field_types()[name], value[key], inside)
+            elif not hasattr(kind, name):
+                self._add(path, f'"{keys[0]}" is missing')
+        for key in unknown:
+            self._add((*path, key), _unknown_key(kind, key, path))
+        if len(self.problems) > before:
+            return None
+        part = kind(**given)
+        if (broken := part.broken_rule()) is not None:
+            self._add(path, broken)
+        return part
+
+    def _any_of(self, options: Sequence[Any], value: Any, path: Path) -> Any:
+        """The value as the first of the options that takes it; else the problems of each."""
+        if value is None and NoneType in options:
+            return None
+        before = len(self.problems)
+        for option in options:
+            if option is NoneType:
+                continue
+            start = len(self.problems)
+            found = self.read(option, value, path)
+            if len(self.problems) == start:
+                del self.problems[before:]
+                return found
+        return None
+
+    def _refuse(self, path: Path, message: str, value: Any) -> None:
+        if not isinstance(value, (dict, list)):
+            hint = ": put it in quotes" if message == "should be a text" else ""
+            message = f"{message}, got {shown(value)}{hint}"
+        self._add(path, message)
+
+    def _add(self, path: Path, message: str) -> None:
+        self.problems.append(self._tree.problem(path, message))
 
 
-def known_keys(path: Path) -> list[str]:
-    """The keys that a part of the suite may have.
-
-    >>> known_keys(("servers", "weather", "auth"))
-    ['bearer_token_env']
-    """
-    annotation: Any = SuiteModel
-    for part in path:
-        annotation = _inside(annotation, part)
-    return [
-        name
-        for model in _options(annotation)
-        if isinstance(model, type) and issubclass(model, BaseModel)
-        for key, field in model.model_fields.items()
-        for name in spellings(key, field)
-    ]
+def _is_part(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Part)
 
 
-def spellings(key: str, field: FieldInfo) -> list[str]:
-    """The keys under which a field may be written, the first being the one we teach."""
-    alias = field.validation_alias
-    if isinstance(alias, AliasChoices):
-        return [str(choice) for choice in alias.choices]
-    return [alias if isinstance(alias, str) else key]
+def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
+    """The value, apart from what is inside it; ValueError says why it is not right."""
+    for note in notes:
+        if isinstance(note, Reads):
+            value = note.function(value)
+    origin = get_origin(kind)
+    if origin is Literal and value not in get_args(kind):
+        *others, last = map(repr, get_args(kind))
+        raise ValueError(f"should be {', '.join(others)} or {last}")
+    if kind is Any or origin in (Literal, *UNIONS):
+        return value
+    taken, name = TYPES[Mapping if _is_part(kind) else origin or kind]
+    if taken is float and type(value) is int and abs(value) <= sys.float_info.max:
+        value = float(value)
+    if type(value) is not taken:  # true is no integer
+        raise ValueError(f"should be {name}")
+    for note in notes:
+        if isinstance(note, Meta):
+            _check_limits(note, value)
+    return value
 
 
-def _problems(error: ValidationError, tree: Tree) -> Iterator[Problem]:
-    seen = set()
-    for fault in error.errors(include_url=False):
-        path, rest = _path_in(tree.value, fault["loc"])
-        message = _message(fault["type"], fault["msg"], fault.get("input"), path, rest)
-        if (path, message) not in seen:
-            seen.add((path, message))
-            yield tree.problem(path, message)
+def _check_limits(limits: Meta, value: Any) -> None:
+    for name, (holds, words) in LIMITS.items():
+        limit = getattr(limits, name)
+        if limit is not None and not holds(value, limit):
+            raise ValueError(f"should be {words} {limit}")
+    noun = "character" if isinstance(value, str) else "item"
+    if limits.min_length is not None and len(value) < limits.min_length:
+        raise ValueError(f"should have at least {plural(limits.min_length, noun)}")
+    if limits.max_length is not None and len(value) > limits.max_length:
+        raise ValueError(f"should have at most {plural(limits.max_length, noun)}")
+    # As in a JSON Schema, $ is the very end: Python's also matches before a last line break.
+    if limits.pattern is not None and not re.search(limits.pattern.replace("$", r"\Z"), value):
+        raise ValueError(f"must be {limits.description}")
 
 
-def _path_in(value: Any, location: tuple[str | int, ...]) -> tuple[Path, str]:
-    """The location as a path of the file, and what of it is not there (a key that is missing)."""
-    path: list[str | int] = []
-    rest = ""
-    for part in location:
-        # Pydantic also names members of unions: they are not keys of the file and fall away.
-        members = len(value) if isinstance(value, list) else 0
-        keys = value if isinstance(value, dict) else range(members)
-        if part in keys:
-            value = value[part]
-            path.append(part)
-        else:
-            rest = str(part)
-    return tuple(path), rest
-
-
-def _message(kind: str, message: str, value: Any, path: Path, rest: str) -> str:
-    if kind == "missing":
-        return f'"{rest}" is missing'
-    if kind == "extra_forbidden":
-        return _unknown_key(path)
-    if kind == "string_pattern_mismatch" and path and path[-1] in _FORMS:
-        return f"must be {_FORMS[path[-1]]}, got {shown(value)}"
-    text = message.removeprefix("Input ").removeprefix("String ").removeprefix("Value ")
-    if isinstance(value, (dict, list, BaseModel)):
-        return text
-    if kind == "string_type":
-        return f"should be a text, got {shown(value)}: put it in quotes"
-    return f"{text}, got {shown(value)}"
-
-
-def _unknown_key(path: Path) -> str:
-    *parent, key = path
-    if parent[:1] == ["agents"] and len(parent) == 2 and key in SYSTEM_KINDS:
+def _unknown_key(part: type[Part], key: str, path: Path) -> str:
+    if part is AgentPart and key in SYSTEM_KINDS:
         return (
-            f'"{key}" is not a key of {dotted(tuple(parent))}, which is a model with a task: write '
+            f'"{key}" is not a key of {dotted(path)}, which is a model with a task: write '
             f"`{key}:` under systems: (with a name), and what it is asked under tasks:"
         )
-    known = known_keys(tuple(parent))
-    if not parent and key in known_keys(("defaults",)):
+    known = list(chain.from_iterable(part.spellings().values()))
+    if part is SuitePart and key in DefaultsPart.spellings():
         return f'"{key}" is not a key of a suite: write it under defaults:, or in a task'
-    near = closest(str(key), [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
+    near = closest(key, [*known, *(w for w, ours in OTHER_WORDS.items() if ours in known)])
     hint = did_you_mean(OTHER_WORDS.get(near, near) if near else key, known)
-    return f'"{key}" is not a key of {dotted(tuple(parent)) or "a suite"}. {hint}'
-
-
-def _inside(annotation: Any, part: str | int) -> Any:
-    for option in _options(annotation):
-        origin, arguments = get_origin(option), get_args(option)
-        if origin is list and isinstance(part, int):
-            return arguments[0]
-        if origin is dict:
-            return arguments[1]
-        if isinstance(option, type) and issubclass(option, BaseModel):
-            for key, field in option.model_fields.items():
-                if part in spellings(key, field):
-                    return field.annotation
-    return None
-
-
-def _options(annotation: Any) -> Iterator[Any]:
-    """The members of a union, without what annotates them."""
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        yield from _options(get_args(annotation)[0])
-    elif origin in (Union, UnionType):
-        for member in get_args(annotation):
-            yield from _options(member)
-    else:
-        yield annotation
+    return f'"{key}" is not a key of {dotted(path) or "a suite"}. {hint}'

@@ -62,7 +62,7 @@ def test_one_system_cannot_be_ranked():
     "metric", ["pass", "pass^", "pass^x", "pass^²", "pass^" + "9" * 5000, "icc", "fail^2"]
 )
 def test_an_unknown_metric_is_refused(metric):
-    with pytest.raises(ArgumentError, match="metric must be mean_score, pass"):
+    with pytest.raises(ArgumentError, match="by must be mean_score, pass"):
         rank(TRIALS, metric=metric)
 
 

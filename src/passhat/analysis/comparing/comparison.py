@@ -18,6 +18,7 @@ from passhat.analysis.comparing.differences import (
 from passhat.analysis.comparing.moved_together import including_what_moved
 from passhat.analysis.reports.evidence import Evidence, Floats, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
+from passhat.analysis.reports.seed_grid import seeded_runs
 from passhat.analysis.reports.subject import trials_on
 from passhat.defaults import COMPARED_KS, CONFIDENCE
 from passhat.display import Displayed
@@ -35,7 +36,6 @@ from passhat.stats.paired import (
     pass_hat_differences,
 )
 from passhat.stats.per_task import minimum_runs
-from passhat.stats.seeds import seed_variance
 from passhat.stats.task_sums import Mask, TaskSums
 from passhat.stats.width_sources import NoiseSources, noise_sources
 
@@ -111,37 +111,31 @@ def compare(
     'better'
     """
     options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
-    tallies = _two_tallies(first, second)
+    given = _two_sides(first, second)
+    tallies = one_tally("first", given[0]), one_tally("second", given[1])
     sides = tuple(gather(tally, options.errors) for tally in tallies)
-    shared = [name for name in sides[0].tasks if name in set(sides[1].tasks)]
-    for tally, side in zip(tallies, sides, strict=True):
-        if not side.tasks:
-            rule = f"must hold a trial of {tally.system} that did not error (errors='exclude')"
-            raise ArgumentError("trials", rule, plural(int(tally.errored.sum()), "error"))
-    if not shared:
-        have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
-        rule = f"must share a task between the two systems ({'; '.join(have)})"
-        raise ArgumentError("trials", rule, 0)
+    shared = _shared_tasks(tallies, sides)
     left, right = (side.only(shared) for side in sides)
     differences = _differences(left, right, options, margin)
-    tables = _shared_trials(first, second, shared)
+    tables = _shared_trials(given, shared)
     moved = including_what_moved(differences, tables, options, margin)
     if days is not None:
         wider = including_days(
             moved.differences, (left, right), days, confidence=options.confidence, margin=margin
         )
         moved = replace(moved, differences=wider, notes=(*moved.notes, days.note))
+    known = set(shared)
     return Comparison(
         first=tallies[0].system,
         second=tallies[1].system,
         differences=moved.differences,
-        seeded=_seeded_difference(first, second, shared, options),
+        seeded=_COUNTS_ONLY if tables is None else _seeded_difference(tables, options),
         noise=_noise(left, right, options, widened=moved.differences != differences),
         tasks=task_differences(
             left, right, options, scores=task_scores(tables, shared, options.errors)
         ),
-        only_first=tuple(name for name in sides[0].tasks if name not in set(shared)),
-        only_second=tuple(name for name in sides[1].tasks if name not in set(shared)),
+        only_first=tuple(name for name in sides[0].tasks if name not in known),
+        only_second=tuple(name for name in sides[1].tasks if name not in known),
         runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
         provenance=stamp(tallies, options),
@@ -149,25 +143,42 @@ def compare(
     )
 
 
-def _shared_trials(
-    first: Trials | Tally, second: Trials | Tally | None, shared: Sequence[str]
-) -> tuple[Trials, Trials] | None:
-    """The trials of both on the shared tasks; None where only counts were read."""
-    if second is None and isinstance(first, Trials):
-        first, second = (first.where(system=name) for name in first.systems)
-    if not isinstance(first, Trials) or not isinstance(second, Trials):
-        return None
-    return trials_on(first, shared), trials_on(second, shared)
-
-
-def _two_tallies(first: Trials | Tally, second: Trials | Tally | None) -> tuple[Tally, Tally]:
+def _two_sides(
+    first: Trials | Tally, second: Trials | Tally | None
+) -> tuple[Trials | Tally, Trials | Tally]:
     if second is not None:
-        return one_tally("first", first), one_tally("second", second)
+        return first, second
     check_subject("trials", first)
     if not isinstance(first, Trials) or len(first.systems) != 2:
         names = first.systems if isinstance(first, Trials) else (first.system,)
         raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
-    return first.tally(first.systems[0]), first.tally(first.systems[1])
+    one, other = first.systems
+    return first.where(system=one), first.where(system=other)
+
+
+def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[str]:
+    """The tasks of both systems, in the order of the first."""
+    for tally, side in zip(tallies, sides, strict=True):
+        if not side.tasks:
+            rule = f"must hold a trial of {tally.system} that did not error (errors='exclude')"
+            raise ArgumentError("trials", rule, plural(int(tally.errored.sum()), "error"))
+    there = set(sides[1].tasks)
+    shared = [name for name in sides[0].tasks if name in there]
+    if not shared:
+        have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
+        rule = f"must share a task between the two systems ({'; '.join(have)})"
+        raise ArgumentError("trials", rule, 0)
+    return shared
+
+
+def _shared_trials(
+    given: tuple[Trials | Tally, Trials | Tally], shared: Sequence[str]
+) -> tuple[Trials, Trials] | None:
+    """The trials of both on the shared tasks; None where only counts were read."""
+    first, second = given
+    if not isinstance(first, Trials) or not isinstance(second, Trials):
+        return None
+    return trials_on(first, shared), trials_on(second, shared)
 
 
 def _differences(
@@ -344,38 +355,18 @@ def _noise(
 
 
 def _seeded_difference(
-    first: Trials | Tally,
-    second: Trials | Tally | None,
-    shared: Sequence[str],
-    options: ReportOptions,
+    tables: tuple[Trials, Trials], options: ReportOptions
 ) -> Estimate | Unavailable:
-    if second is None and isinstance(first, Trials):
-        first, second = (first.where(system=name) for name in first.systems)
-    left, right = (
-        _seeded_mean(side, shared, options) if isinstance(side, Trials) else _COUNTS_ONLY
-        for side in (first, second)
-    )
-    return independent_difference(left, right)
+    return independent_difference(*(_seeded_mean(one, options) for one in tables))
 
 
-def _seeded_mean(
-    trials: Trials, shared: Sequence[str], options: ReportOptions
-) -> Estimate | Unavailable:
+def _seeded_mean(trials: Trials, options: ReportOptions) -> Estimate | Unavailable:
+    system = trials.systems[0]
     if trials.seed is None:
-        return Unavailable(f"the trials of {trials.systems[0]} carry no seed")
-    kept = np.isin(trials.task.codes, [trials.task.code(name) for name in shared])
-    kept &= trials.seeded
-    if options.errors == "exclude":
-        kept &= ~np.isnan(trials.score)
-    if not kept.any():
-        return Unavailable(f"no trial of {trials.systems[0]} on the shared tasks carries a seed")
-    found = seed_variance(
-        trials.seed[kept],
-        trials.task.codes[kept],
-        np.nan_to_num(trials.score[kept]),
-        scope=THIS_SUITE,
-        confidence=options.confidence,
-    )
+        return Unavailable(f"the trials of {system} carry no seed")
+    if (runs := seeded_runs(trials, options.errors)) is None:
+        return Unavailable(f"no trial of {system} on the shared tasks carries a seed")
+    found = runs.variance(scope=THIS_SUITE, confidence=options.confidence)
     return found if isinstance(found, Unavailable) else found.mean
 
 

@@ -200,7 +200,7 @@ def _attempts(metric: str) -> int:
     sign, number = metric[4:5], metric[5:]
     is_count = number.isascii() and number.isdigit() and len(number) < _LONGEST_COUNT
     if not metric.startswith("pass") or sign not in ("^", "@") or not is_count:
-        raise ArgumentError("metric", "must be mean_score, pass^k or pass@k such as pass^3", metric)
+        raise ArgumentError("by", "must be mean_score, pass^k or pass@k such as pass^3", metric)
     return whole_number("k", int(number))
 
 

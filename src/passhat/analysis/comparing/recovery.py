@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import short_dataclass
-from passhat.records import Outcome, Tally, Trials
+from passhat.records import Outcome, Trials
 from passhat.stats.derived_intervals import ratio_of
 from passhat.stats.estimate import Estimate, Number
 from passhat.stats.proportions import share_estimate
@@ -16,6 +17,8 @@ from passhat.stats.suite_mean import suite_estimate
 
 STRUCK, AFTER = "fault:", "after-fault:"
 """How trials are tagged: by the faults that struck them, and by what the agent did next."""
+
+_KS = (1, 2, 3, 5, 10)
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,64 +96,54 @@ def _recovery(
     trials: Trials, clean: str, faulty: str, *, ks: Sequence[int] | None, confidence: float
 ) -> Recovery:
     without, under = trials.where(system=clean), trials.where(system=faulty)
-    plain, broken = _shared(without.tally(), under.tally())
-    struck = _any_word(under, STRUCK)
+    plain, broken = _shared(without, under)
+    struck = int(_any_word(under, STRUCK).sum())
+    words = under.words("tags")
     return Recovery(
         system=clean,
-        tasks=len(plain[0]),
-        struck=int(struck.sum()),
+        tasks=len(plain.tasks),
+        struck=struck,
         trials=len(under),
         levels=tuple(_level(plain, broken, k, confidence) for k in ks or _usual_ks(plain, broken)),
         kinds=tuple(
-            _kind(without, under, word, confidence)
-            for word in under.words("tags")
-            if word.startswith(STRUCK)
+            _kind(without, under, word, confidence) for word in words if word.startswith(STRUCK)
         ),
         reactions=tuple(
-            _reaction(under, word, int(struck.sum()), confidence)
-            for word in under.words("tags")
-            if word.startswith(AFTER)
+            _reaction(under, word, struck, confidence) for word in words if word.startswith(AFTER)
         ),
     )
 
 
-Counts = tuple[
-    np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]
-]
-"""Runs and passes of each task."""
+def _shared(one: Trials, other: Trials) -> tuple[Evidence, Evidence]:
+    """Both sides on the tasks that both ran; an error counts as a failure."""
+    first, second = gather(one.tally(), "fail"), gather(other.tally(), "fail")
+    there = set(second.tasks)
+    names = [name for name in first.tasks if name in there]
+    return first.only(names), second.only(names)
 
 
-def _shared(one: Tally, other: Tally) -> tuple[Counts, Counts]:
-    names = [name for name in one.tasks if name in other.tasks]
-
-    def counts(tally: Tally) -> Counts:
-        rows = np.array([tally.tasks.index(name) for name in names], dtype=np.intp)
-        runs = tally.passed + tally.failed + tally.errored
-        return runs[rows], tally.passed[rows]
-
-    return counts(one), counts(other)
+def _usual_ks(*sides: Evidence) -> list[int]:
+    most = min((int(side.runs.min()) for side in sides if side.tasks), default=0)
+    return [k for k in _KS if k <= most] or [1]
 
 
-def _usual_ks(*tables: Counts) -> list[int]:
-    most = min((int(runs.min()) for runs, _ in tables if len(runs)), default=0)
-    return [k for k in (1, 2, 3, 5, 10) if k <= most] or [1]
+def _pass_hat(side: Evidence, k: int, confidence: float) -> Number:
+    return suite_estimate(side.runs, side.passes, k=k, confidence=confidence)
 
 
-def _level(plain: Counts, broken: Counts, k: int, confidence: float) -> RecoveryAt:
-    without = suite_estimate(*plain, k=k, confidence=confidence)
-    under = suite_estimate(*broken, k=k, confidence=confidence)
+def _level(plain: Evidence, broken: Evidence, k: int, confidence: float) -> RecoveryAt:
+    without, under = (_pass_hat(side, k, confidence) for side in (plain, broken))
     return RecoveryAt(k=k, without=without, under=under, score=ratio_of(under, without))
 
 
 def _kind(without: Trials, under: Trials, word: str, confidence: float) -> FaultKindReport:
     rows = under.where(tag=word)
-    plain, broken = _shared(without.tally(), rows.tally())
-    rate = suite_estimate(*broken, confidence=confidence)
+    plain, broken = (_pass_hat(side, 1, confidence) for side in _shared(without, rows))
     return FaultKindReport(
         kind=word.removeprefix(STRUCK),
         trials=len(rows),
-        rate=rate,
-        score=ratio_of(rate, suite_estimate(*plain, confidence=confidence)),
+        rate=broken,
+        score=ratio_of(broken, plain),
     )
 
 

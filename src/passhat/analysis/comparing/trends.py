@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups
-from passhat.analysis.reports.metrics import this_suite_chain
+from passhat.analysis.reports.metrics import measure_metrics
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -135,7 +135,7 @@ class SystemTrend(Displayed):
 
     def plot(self) -> Figure:
         """pass@k and pass^k over the moments, with intervals and change points."""
-        # Drawing is loaded by those who draw.
+        # Imported only to draw.
         from passhat.analysis.comparing.plots import plot_trend
 
         return plot_trend(
@@ -181,11 +181,6 @@ class _Snapshot:
     carried: tuple[str, ...]
     weights: Mapping[str, float]
 
-    @property
-    def weight(self) -> list[float] | None:
-        """What each task stands for, where any does for more than itself."""
-        return [self.weights.get(task, 1.0) for task in self.counts] if self.weights else None
-
     @cached_property
     def stale(self) -> frozenset[str]:
         return frozenset(self.carried)
@@ -193,6 +188,12 @@ class _Snapshot:
     def arrays(self) -> tuple[Counts, Counts]:
         pairs = np.array(list(self.counts.values()), dtype=np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
+
+    @property
+    def evidence(self) -> Evidence:
+        weight = [self.weights.get(task, 1.0) for task in self.counts] if self.weights else None
+        weights = None if weight is None else np.array(weight)
+        return Evidence.of_passes(tuple(self.counts), *self.arrays(), weights)
 
 
 def _system_trend(
@@ -255,19 +256,17 @@ def _point(
     What moved its runs together widens the interval of tasks carried forward too: their own runs
     are of another day, of which less is known.
     """
-    n, c = snapshot.arrays()
     moment = snapshot.moment
-    chain = this_suite_chain(
-        n,
-        c,
+    found = measure_metrics(
+        snapshot.evidence,
         (k,),
         confidence=confidence,
-        weight=snapshot.weight,
         groupings=moment.groupings.get(system, ()),
+        this_suite_only=True,
     )
     metrics: dict[str, Estimate] = {}
     for name in names:
-        estimate = chain[name]
+        estimate = found[name].this_suite
         if isinstance(estimate, Unavailable):
             rule = f"must be possible at every run; at {moment.label}: {estimate.reason}"
             raise ArgumentError("k", rule, k)

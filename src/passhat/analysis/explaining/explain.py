@@ -25,6 +25,7 @@ from passhat.analysis.explaining.runs import (
     ExplainedRun,
     compared_runs,
     explained_runs,
+    runs_by_task,
 )
 from passhat.analysis.explaining.side_by_side import SideBySide, aligned_runs
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
@@ -159,11 +160,8 @@ def explain(
 
 
 def _counts(runs: Sequence[ExplainedRun], compared: ComparedRuns) -> RunCounts:
-    judged: dict[tuple[str, str], list[bool]] = {}
-    for run in runs:
-        if run.outcome is not Outcome.ERRORED:
-            judged.setdefault(run.group, []).append(run.passed)
-    never = [passes for passes in judged.values() if not any(passes)]
+    groups = runs_by_task(run for run in runs if run.outcome is not Outcome.ERRORED)
+    never = [group for group in groups if not any(run.passed for run in group)]
     failing = int(compared.failed.sum())
     return RunCounts(
         runs=len(runs),

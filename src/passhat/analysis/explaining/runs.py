@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import pairwise
 
@@ -120,13 +120,19 @@ def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedR
     return tuple(found)
 
 
-def compared_runs(runs: Sequence[ExplainedRun]) -> ComparedRuns:
-    """The runs with a transcript of tasks that both passed and failed; errored runs are neither."""
+def runs_by_task(runs: Iterable[ExplainedRun]) -> list[list[ExplainedRun]]:
+    """The runs of each system and task, in the order in which these occur."""
     groups: dict[tuple[str, str], list[ExplainedRun]] = {}
     for run in runs:
-        if run.transcript is not None and run.outcome is not Outcome.ERRORED:
-            groups.setdefault(run.group, []).append(run)
-    mixed = [group for group in groups.values() if 0 < sum(r.failed for r in group) < len(group)]
+        groups.setdefault(run.group, []).append(run)
+    return list(groups.values())
+
+
+def compared_runs(runs: Sequence[ExplainedRun]) -> ComparedRuns:
+    """The runs with a transcript of tasks that both passed and failed; errored runs are neither."""
+    judged = (r for r in runs if r.transcript is not None and r.outcome is not Outcome.ERRORED)
+    groups = runs_by_task(judged)
+    mixed = [group for group in groups if 0 < sum(r.failed for r in group) < len(group)]
     chosen = tuple(run for group in mixed for run in group)
     return ComparedRuns(
         runs=chosen,

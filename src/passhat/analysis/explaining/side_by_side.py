@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import takewhile
 from typing import Literal
 
 from passhat.analysis.explaining.divergence import differing_arguments, nearest_passing
@@ -12,7 +13,7 @@ from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
 from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
 from passhat.fast_dataclass import dataclass, short_dataclass
-from passhat.messages import closest, listed
+from passhat.messages import listed, one_of_rule
 from passhat.records import Trials
 from passhat.records.task_names import first_number, run_number
 from passhat.records.transcript import Transcripts
@@ -103,12 +104,12 @@ def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[Alig
 
     Only calls of the same tool are paired (Needleman and Wunsch 1970, with free gaps).
     """
-    shared, rest = _shared_start(left, right)
+    shared = _shared_start(left, right)
     middle = _aligned(left[shared:MOST_CALLS], right[shared:MOST_CALLS])
     start = [_pair(left[i], right[i]) for i in range(shared)]
     tail = [_alone(call, "left only") for call in left[max(shared, MOST_CALLS) :]]
     tail += [_alone(call, "right only") for call in right[max(shared, MOST_CALLS) :]]
-    return (*start, *middle, *tail) if rest else tuple(start)
+    return (*start, *middle, *tail)
 
 
 def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
@@ -132,14 +133,12 @@ def _runs_of(
     trials: Trials, transcripts: Transcripts, task: str, system: str | None
 ) -> tuple[ExplainedRun, ...]:
     if task not in trials.tasks:
-        near = closest(task, trials.tasks)
-        guess = f" (did you mean {near}?)" if near else ""
-        known = listed(trials.tasks, 5)
-        raise ArgumentError("task", f"must be one of {known}{guess}", task)
+        raise ArgumentError("task", one_of_rule(task, trials.tasks, 5), task)
     here = trials.where(task=task)
     systems = tuple(dict.fromkeys(name or "" for name in here.system.texts()))
     if system is None and len(systems) > 1:
-        raise InputError(f"task {task} was tried by {listed(systems, 5)}: say which, --only AGENT")
+        rule = f"must be given: task {task} was tried by {listed(systems, 5)}"
+        raise ArgumentError("system", rule, system)
     chosen = system if system is not None else systems[0]
     if chosen not in systems:
         raise ArgumentError("system", f"must be one of {listed(systems, 5)}", chosen)
@@ -154,8 +153,10 @@ def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> Explained
     return found[number]
 
 
-def _first_failing(runs: Iterable[ExplainedRun], task: str) -> ExplainedRun:
+def _first_failing(runs: Sequence[ExplainedRun], task: str) -> ExplainedRun:
     failing = [run for run in runs if not run.passed and run.transcript is not None]
+    if not failing and any(not run.passed for run in runs):
+        raise InputError(f"no failed run of task {task} has a transcript to compare")
     if not failing:
         raise InputError(f"no run of task {task} failed: name the two runs to compare")
     return min(failing, key=lambda run: run.trial)
@@ -169,13 +170,10 @@ def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
     return nearest_passing(one, passing, tools)
 
 
-def _shared_start(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[int, bool]:
-    shared = 0
-    for one, other in zip(left, right, strict=False):
-        if one.key != other.key:
-            break
-        shared += 1
-    return shared, shared < max(len(left), len(right))
+def _shared_start(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> int:
+    """How many calls are the same from the first on."""
+    pairs = zip(left, right, strict=False)
+    return len(list(takewhile(lambda pair: pair[0].key == pair[1].key, pairs)))
 
 
 def _aligned(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[AlignedCalls]:
@@ -226,6 +224,5 @@ def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
 
 def _alone(call: NormalCall, relation: Literal["left only", "right only"]) -> AlignedCalls:
     here = relation == "left only"
-    return AlignedCalls(
-        left=call if here else None, right=None if here else call, relation=relation
-    )
+    left, right = (call, None) if here else (None, call)
+    return AlignedCalls(left=left, right=right, relation=relation)

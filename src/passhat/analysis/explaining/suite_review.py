@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.analysis.explaining.runs import ExplainedRun, runs_by_task
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome
 from passhat.records.task_names import natural_key
@@ -82,7 +82,7 @@ class SuiteReview:
 
 
 def review_suite(runs: Sequence[ExplainedRun], *, confidence: float) -> SuiteReview:
-    """What the runs say of the tasks and graders; errored runs are neither passes nor failures."""
+    """What the runs say about tasks and graders; errored runs are neither passes nor failures."""
     judged = [run for run in runs if run.outcome is not Outcome.ERRORED]
     tasks: dict[str, list[ExplainedRun]] = defaultdict(list)
     for run in judged:
@@ -108,10 +108,10 @@ def _sorted(names: Iterator[str]) -> tuple[str, ...]:
 
 def _lucky(runs: Sequence[ExplainedRun]) -> tuple[LuckyTask, ...]:
     """The fewest tasks that hold half of the luck, by the unbiased variance c(n - c) / n(n - 1)."""
-    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    for run in runs:
-        counts[run.group][0] += run.passed
-        counts[run.group][1] += 1
+    counts = {
+        group[0].group: (sum(run.passed for run in group), len(group))
+        for group in runs_by_task(runs)
+    }
     luck = {
         group: passed * (n - passed) / (n * (n - 1))
         for group, (passed, n) in counts.items()
@@ -192,7 +192,7 @@ def _grade_the_same(first: Grader, second: Grader) -> bool:
 
 
 def _verdicts(run: ExplainedRun) -> dict[Grader, bool]:
-    """What each grader says of a run; several checks of one name pass together or not at all.
+    """What each grader says about a run; several checks of one name pass together or not at all.
 
     A check that something is absent asks for something else than the others, so it is no grader
     that could agree with them.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from functools import cache
+from itertools import combinations, zip_longest
 
 import numpy as np
 
 from passhat.analysis.explaining.divergence import Divergence
-from passhat.analysis.explaining.runs import COSTS, ExplainedRun
+from passhat.analysis.explaining.normal_calls import NormalCall
+from passhat.analysis.explaining.runs import COSTS, ExplainedRun, runs_by_task
 from passhat.analysis.explaining.side_by_side import align
 from passhat.fast_dataclass import short_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
@@ -26,7 +28,7 @@ MOST_CALLS = 100
 """Calls of each run that are set against each other."""
 
 NOTHING = ""
-"""What stands in a matrix of tools where no tool was expected, or none was chosen."""
+"""The entry in a matrix of tools where no tool was expected, or none was chosen."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +48,6 @@ class Trajectories:
     behaviours: tuple[ObservedBehaviour, ...]
     splits: tuple[CostSplit, ...]
     matrix: ToolMatrix
-
-
-class _Remembered:
-    """A measure of two paths, worked out once for each pair of different paths."""
-
-    def __init__(self, measure: Callable[[Sequence[str], Sequence[str]], float]) -> None:
-        self._measure = measure
-        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
-
-    def __call__(self, one: tuple[str, ...], other: tuple[str, ...]) -> float:
-        if one == other:
-            return 1.0
-        pair = (one, other) if one < other else (other, one)
-        if pair not in self._known:
-            self._known[pair] = self._measure(*pair)
-        return self._known[pair]
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,37 +104,37 @@ def trajectories(
     expected: Mapping[str, str] | None = None,
 ) -> Trajectories:
     """The ways of all runs with a transcript; `expected` names the right tool of a task."""
-    groups: dict[tuple[str, str], list[ExplainedRun]] = {}
-    for run in runs:
-        if run.transcript is not None:
-            groups.setdefault(run.group, []).append(run)
-    several = [group[:MOST_RUNS] for group in groups.values() if len(group) > 1]
+    groups = runs_by_task(run for run in runs if run.transcript is not None)
+    several = [group[:MOST_RUNS] for group in groups if len(group) > 1]
+    known_order = cache(_order_likeness)  # many runs of a task take the same path
 
     def alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
         return _mean_likeness(several, measure, confidence)
 
-    said = [run for group in groups.values() for run in group]
-    order = _Remembered(_order_likeness)
+    def order(one: ExplainedRun, other: ExplainedRun) -> float:
+        return known_order(*sorted((one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])))
+
+    said = [run for group in groups for run in group]
     return Trajectories(
         tools=alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
-        order=alike(lambda one, other: order(one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])),
+        order=alike(order),
         path=alike(lambda one, other: float(one.tools == other.tools)),
         costs=_cost_likeness(several, alike),
-        behaviours=find_behaviours(said, confidence),
-        splits=cost_splits(runs),
-        matrix=expected_matrix(said, expected) if expected else seen_matrix(found),
+        behaviours=_find_behaviours(said, confidence),
+        splits=_cost_splits(runs),
+        matrix=_expected_matrix(said, expected) if expected else _seen_matrix(found),
     )
 
 
-def find_behaviours(
+def _find_behaviours(
     runs: Sequence[ExplainedRun], confidence: float
 ) -> tuple[ObservedBehaviour, ...]:
     """Repeats, errors, retries and recoveries, each where some run has it."""
     doing: tuple[tuple[str, Callable[[ExplainedRun], bool]], ...] = (
         ("made the same call twice", _repeats),
         ("got an error from a tool", lambda run: any(not call.worked for call in run.calls)),
-        ("called a tool again after its error", lambda run: bool(_retried(run))),
-        ("got a success after an error of the same tool", lambda run: bool(_mended(run))),
+        ("called a tool again after its error", _retried),
+        ("got a success after an error of the same tool", _mended),
     )
     found = []
     for words, does in doing:
@@ -168,7 +154,7 @@ def find_behaviours(
     return tuple(found)
 
 
-def cost_splits(runs: Sequence[ExplainedRun]) -> tuple[CostSplit, ...]:
+def _cost_splits(runs: Sequence[ExplainedRun]) -> tuple[CostSplit, ...]:
     """What passing and failing runs took, of each cost that the log has."""
     found = []
     for name in COSTS:
@@ -188,7 +174,7 @@ def cost_splits(runs: Sequence[ExplainedRun]) -> tuple[CostSplit, ...]:
     return tuple(found)
 
 
-def seen_matrix(found: Sequence[Divergence]) -> ToolMatrix:
+def _seen_matrix(found: Sequence[Divergence]) -> ToolMatrix:
     """What failing runs called where the nearest passing run called something."""
     counts: Counter[tuple[str, str]] = Counter()
     for one in found:
@@ -196,18 +182,18 @@ def seen_matrix(found: Sequence[Divergence]) -> ToolMatrix:
         chosen: list[str] = []
         for pair in align(one.passing.calls[:MOST_CALLS], one.run.calls[:MOST_CALLS]):
             if pair.left and pair.right:
-                counts.update(_replaced(expected, chosen))
+                counts.update(zip_longest(expected, chosen, fillvalue=NOTHING))
                 expected, chosen = [], []
                 counts[pair.left.tool, pair.right.tool] += 1
             elif pair.left:
                 expected.append(pair.left.tool)
             elif pair.right:
                 chosen.append(pair.right.tool)
-        counts.update(_replaced(expected, chosen))
+        counts.update(zip_longest(expected, chosen, fillvalue=NOTHING))
     return ToolMatrix(counts=dict(counts), given=False)
 
 
-def expected_matrix(runs: Sequence[ExplainedRun], expected: Mapping[str, str]) -> ToolMatrix:
+def _expected_matrix(runs: Sequence[ExplainedRun], expected: Mapping[str, str]) -> ToolMatrix:
     """The tool that the suite names against the first one called, or that one if it ever was."""
     counts: Counter[tuple[str, str]] = Counter()
     for run in runs:
@@ -251,6 +237,8 @@ def _dice(one: set[str], other: set[str]) -> float:
 
 def _order_likeness(one: Sequence[str], other: Sequence[str]) -> float:
     """One minus the share of steps to change to turn one path into the other (Levenshtein 1966)."""
+    if one == other:
+        return 1.0
     row = list(range(len(other) + 1))
     for i, step in enumerate(one):
         diagonal, row[0] = row[0], i + 1
@@ -288,38 +276,25 @@ def _repeats(run: ExplainedRun) -> bool:
     return len({call.key for call in run.calls}) < len(run.calls)
 
 
-def _retried(run: ExplainedRun) -> set[str]:
-    """Tools that were called again after an error."""
+def _retried(run: ExplainedRun) -> bool:
+    """Whether a tool was called again after its error."""
+    return any(_calls_after_error(run))
+
+
+def _mended(run: ExplainedRun) -> bool:
+    """Whether a tool worked after its error."""
+    return any(call.worked for call in _calls_after_error(run))
+
+
+def _calls_after_error(run: ExplainedRun) -> Iterator[NormalCall]:
+    """The calls of tools that had returned an error before."""
     broken: set[str] = set()
-    again: set[str] = set()
     for call in run.calls:
         if call.tool in broken:
-            again.add(call.tool)
+            yield call
         if not call.worked:
             broken.add(call.tool)
-    return again
-
-
-def _mended(run: ExplainedRun) -> set[str]:
-    """Tools that worked after an error."""
-    broken: set[str] = set()
-    mended: set[str] = set()
-    for call in run.calls:
-        if not call.worked:
-            broken.add(call.tool)
-        elif call.tool in broken:
-            mended.add(call.tool)
-    return mended
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _replaced(expected: Sequence[str], chosen: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Calls of a stretch without a common one, each beside the one in its place."""
-    for i in range(max(len(expected), len(chosen))):
-        yield (
-            expected[i] if i < len(expected) else NOTHING,
-            chosen[i] if i < len(chosen) else NOTHING,
-        )

@@ -1,4 +1,4 @@
-"""Bounds on a fixed number of runs: one-sided, each as sure as the error it guards against.
+"""One-sided bounds on a fixed number of runs, each at the error rate it guards against.
 
 A gate's PASS needs the bound that a wrong PASS would have to beat. So the two ends come from two
 intervals: one at 1 - 2 alpha, whose near end is missed with chance alpha, and one at 1 - 2 beta.
@@ -33,7 +33,7 @@ _MOST_RUNS = 10_000_000
 
 
 def one_sided(gate: Gate, subject: Subject) -> Number | float:
-    """The number a gate demands, between a lower and an upper bound of the gate's own sureness.
+    """The number a gate demands, with a lower and an upper bound at the gate's own error rates.
 
     A bare float has no interval at all.
     """
@@ -135,18 +135,11 @@ def _including_groups(
     metrics = measure_metrics(
         subject.evidence, (k,), confidence=confidence, groupings=subject.groupings
     )
-    wider = metrics[_metric_name(target)].within(gate.scope)
+    wider = metrics[target.name].within(gate.scope)
     if isinstance(wider, Unavailable) or found.interval is None or wider.interval is None:
         return found
     interval = hull(found.interval, wider.interval)
     return replace(found, interval=interval, method=wider.method, notes=wider.notes)
-
-
-def _metric_name(target: Target) -> str:
-    if target.attempts is None:
-        return "mean_score"
-    metric, k = target.attempts
-    return metric.replace("k", str(k))
 
 
 def _one_task(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from passhat.analysis.gates.demands import EveryTaskDemand, Gate
 from passhat.analysis.gates.number_gate import error_words, task_evidence
@@ -21,6 +20,8 @@ from passhat.stats.proportions import lower_bound, upper_bound
 
 _NAMED = 5
 """Tasks named in a sentence."""
+
+_CLEARS, _MISSES = "clears its bar", "misses its bar"
 
 
 def bars_of(demand: EveryTaskDemand, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
@@ -55,31 +56,24 @@ def judge_every_task(gate: Gate, subject: Subject) -> Verdict:
     below = upper_bound(passed, runs, confidence=1 - gate.beta / len(rows)) < root
     word: Word = "FAIL" if below.any() else "PASS" if above.all() else "UNDECIDED"
     noted = [
-        replace(row, value=row.passed / row.runs if row.runs else None, note=_note(good, bad))
+        replace(
+            row,
+            value=row.passed / row.runs if row.runs else None,
+            note=_CLEARS if good else _MISSES if bad else "open",
+        )
         for row, good, bad in zip(rows, above, below, strict=True)
     ]
-    return _verdict(gate, subject, word, noted, above, below)
+    return _verdict(gate, subject, word, noted)
 
 
-def _note(above: bool, below: bool) -> str:
-    return "clears its bar" if above else "misses its bar" if below else "open"
-
-
-def _verdict(
-    gate: Gate,
-    subject: Subject,
-    word: Word,
-    rows: Sequence[TaskEvidence],
-    above: NDArray[np.bool_],
-    below: NDArray[np.bool_],
-) -> Verdict:
-    system, total = subject.tally.system, len(rows)
+def _verdict(gate: Gate, subject: Subject, word: Word, rows: Sequence[TaskEvidence]) -> Verdict:
+    system, total = subject.name, len(rows)
     lowest = min((row.value for row in rows if row.value is not None), default=None)
     return Verdict(
         gate=gate,
         system=system,
         word=word,
-        sentence=_sentence(gate, system, word, rows, above, below),
+        sentence=_sentence(gate, system, word, rows),
         estimate=(
             Unavailable("no task has a run")
             if lowest is None
@@ -103,26 +97,17 @@ def _verdict(
     )
 
 
-def _sentence(
-    gate: Gate,
-    system: str,
-    word: Word,
-    rows: Sequence[TaskEvidence],
-    above: NDArray[np.bool_],
-    below: NDArray[np.bool_],
-) -> str:
+def _sentence(gate: Gate, system: str, word: Word, rows: Sequence[TaskEvidence]) -> str:
     start = opening(gate, system, word)
     if word == "PASS":
         sure = f"{percentage(1 - gate.alpha)} confidence"
         return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {sure}."
     if word == "FAIL":
-        missing = [row for row, bad in zip(rows, below, strict=True) if bad]
+        missing = [row for row in rows if row.note == _MISSES]
         return f"{start}. {_names(missing)} {'miss' if len(missing) > 1 else 'misses'} the bar."
-    still = [row for row, good in zip(rows, above, strict=True) if not good]
-    cleared = int(above.sum())
-    return (
-        f"{start}. {cleared} of {plural(len(rows), 'task')} clear the bar; open: {_names(still)}."
-    )
+    still = [row for row in rows if row.note != _CLEARS]
+    cleared = f"{len(rows) - len(still)} of {plural(len(rows), 'task')}"
+    return f"{start}. {cleared} clear the bar; open: {_names(still)}."
 
 
 def _names(rows: Sequence[TaskEvidence]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from passhat.analysis.gates.demands import (
     BestOfDemand,
+    Demand,
     EquivalentDemand,
     EveryTaskDemand,
     Gate,
@@ -17,7 +18,14 @@ from passhat.analysis.gates.demands import (
     parse_gate,
     why_not_sequential,
 )
-from passhat.analysis.gates.sequential import BETTER_BY, DrawGate, draw_gate, every_task_gate
+from passhat.analysis.gates.sequential import (
+    BETTER_BY,
+    PAIR,
+    DrawGate,
+    draw_gate,
+    every_task_gate,
+    least_share,
+)
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
@@ -103,19 +111,24 @@ def plan_gate(
         raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
     whole_number("tasks", tasks)
     probability("icc", icc)
-    truths = truths_around(parsed)
+    truths = _truths_around(parsed)
     if isinstance(parsed.demand, EveryTaskDemand):
-        found, fixed = _every_task(parsed, tasks, bars, truths)
+        every = every_task_gate(parsed, _bars(parsed.demand, tasks, bars))
+        rates = [truth ** (1 / parsed.demand.k) for truth in truths]
+        each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
+        rows = [_rows([truth], one)[0] for truth, one in zip(truths, each, strict=True)]
+        found, fixed = each[0], every.result(every.start()).fixed_runs
     else:
         design = draw_gate(parsed, tasks=tasks, seed=seed)
         found = _characteristics(design, truths, icc=icc, repetitions=repetitions, seed=seed)
-        fixed = _fixed_runs(design)
+        rows = _rows([_as_demanded(parsed.demand, truth) for truth in truths], found)
+        fixed = design.fixed_runs(design.result(design.start()))
     exact = found.repetitions is None
     return GatePlan(
         gate=parsed,
         tasks=tasks,
         icc=None if exact else icc,
-        rows=_rows([_as_demanded(parsed, truth) for truth in truths], found),
+        rows=tuple(rows),
         max_runs=found.max_runs,
         fixed_runs=fixed,
         exact=exact,
@@ -124,7 +137,7 @@ def plan_gate(
     )
 
 
-def truths_around(gate: Gate) -> tuple[float, ...]:
+def _truths_around(gate: Gate) -> tuple[float, ...]:
     """True values on both sides of what is demanded, its two boundaries among them."""
     demand, step = gate.demand, gate.indifference or _DEFAULT_STEP
     if isinstance(demand, EquivalentDemand):
@@ -137,50 +150,18 @@ def truths_around(gate: Gate) -> tuple[float, ...]:
         low = _BASELINE_MEAN if demand.bar is None else demand.bar
     else:
         assert isinstance(demand, NumberDemand)
-        low = _rate(demand)
+        low = least_share(demand)
     steps = range(-_STEPS_EACH_WAY, _STEPS_EACH_WAY + 1)
     around = {round(low + i * step, 10) for i in steps}
     inside = {truth for truth in around if 0 < truth < 1} | {(low + 1) / 2, 1.0}
     return tuple(sorted(inside))
 
 
-def _rate(demand: NumberDemand) -> float:
-    """The share of runs that just meets a demand."""
-    quantile = demand.target.quantile
-    if quantile is not None:
-        return quantile[1]
-    return demand.threshold if demand.upward else 1 - demand.threshold
-
-
-def _every_task(
-    gate: Gate, tasks: int, bars: Sequence[float] | None, truths: Sequence[float]
-) -> tuple[OperatingCharacteristics, int | None]:
-    """All tasks with the same true pass^k."""
-    demand = gate.demand
-    assert isinstance(demand, EveryTaskDemand)
-    own = [demand.bar] * tasks if demand.bar is not None else list(bars or [])
-    if not own:
+def _bars(demand: EveryTaskDemand, tasks: int, bars: Sequence[float] | None) -> Sequence[float]:
+    found = list(bars or []) if demand.bar is None else [demand.bar] * tasks
+    if not found:
         raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
-    design = every_task_gate(gate, own)
-    rates = [truth ** (1 / demand.k) for truth in truths]
-    each = [design.operating_characteristics([rate] * len(own)) for rate in rates]
-    fixed = design.result(design.start()).fixed_runs
-
-    def column(name: str) -> Floats:
-        return np.array([float(np.atleast_1d(getattr(one, name))[0]) for one in each])
-
-    return (
-        OperatingCharacteristics(
-            p=np.array(truths),
-            pass_probability=column("pass_probability"),
-            fail_probability=column("fail_probability"),
-            undecided_probability=column("undecided_probability"),
-            expected_runs=column("expected_runs"),
-            runs_95=column("runs_95"),
-            max_runs=each[0].max_runs,
-        ),
-        fixed,
-    )
+    return found
 
 
 def _characteristics(
@@ -205,12 +186,11 @@ def _simulated(
 ) -> OperatingCharacteristics:
     """A gate on scores, as passes and failures: the most that scores can vary."""
     rng = np.random.default_rng(seed)
-    per_draw = gate.max_runs // gate.max_draws
     ends = []
     for truth in truths:
         results = _results(gate, truth, icc, (repetitions, design.tasks), rng)
         ends.append(simulated_ends(design, results, repetitions, rng))
-    runs = [end.runs * (2 if gate.paired else 1) for end in ends]
+    runs = [end.runs * (PAIR if gate.paired else 1) for end in ends]
     return OperatingCharacteristics(
         p=np.array(truths),
         pass_probability=np.array([end.share(1) for end in ends]),
@@ -218,7 +198,7 @@ def _simulated(
         undecided_probability=np.array([end.share(-1) for end in ends]),
         expected_runs=np.array([spent.mean() for spent in runs]),
         runs_95=np.array([np.quantile(spent, 0.95) for spent in runs]),
-        max_runs=gate.max_draws * per_draw,
+        max_runs=gate.max_runs,
         repetitions=repetitions,
         seed=seed,
     )
@@ -245,28 +225,32 @@ def _differences(new: Floats, old: Floats) -> Results:
     return results
 
 
-def _as_demanded(gate: Gate, share: float) -> float:
+def _as_demanded(demand: Demand, share: float) -> float:
     """The truth as the demand states it: an error rate, where runs without error are watched."""
-    demand = gate.demand
     if isinstance(demand, NumberDemand) and not demand.upward and not demand.target.quantile:
         return round(1 - share, 10)
     return share
 
 
-def _fixed_runs(gate: DrawGate) -> int | None:
-    fixed = gate.result(gate.start()).fixed_runs
-    return fixed * 2 if fixed is not None and gate.paired else fixed
-
-
-def _rows(truths: Sequence[float], found: OperatingCharacteristics) -> tuple[GatePlanRow, ...]:
-    return tuple(
+def _rows(truths: Sequence[float], found: OperatingCharacteristics) -> list[GatePlanRow]:
+    columns = (
+        truths,
+        found.pass_probability,
+        found.fail_probability,
+        found.undecided_probability,
+        found.expected_runs,
+        found.runs_95,
+    )
+    return [
         GatePlanRow(
             truth=truth,
-            passes=float(found.pass_probability[i]),
-            fails=float(found.fail_probability[i]),
-            undecided=max(0.0, float(found.undecided_probability[i])),
-            expected_runs=float(found.expected_runs[i]),
-            runs_95=float(found.runs_95[i]),
+            passes=passes,
+            fails=fails,
+            undecided=max(0.0, undecided),
+            expected_runs=expected,
+            runs_95=most,
         )
-        for i, truth in enumerate(truths)
-    )
+        for truth, passes, fails, undecided, expected, most in zip(
+            *(np.atleast_1d(column).tolist() for column in columns), strict=True
+        )
+    ]

@@ -32,7 +32,6 @@ from passhat.analysis.reports.disturbances import (
     Disturbance,
     disturbance_sentence,
     dropped_note,
-    find_disturbances,
 )
 from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.subject import Subject
@@ -47,7 +46,7 @@ GateLike = Gate | str | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Circumstances:
+class _Circumstances:
     """What else a verdict depends on: bars, baselines, what was planned, what is not gated."""
 
     bars: Bars = None
@@ -74,11 +73,11 @@ def judge(
     """The verdict of every gate (one, or several) on every system of these trials.
 
     A gate whose evidence is sequential takes the runs of each task in order and stops where it is
-    settled. `baseline` is what no_worse_than speaks of (one table, or several by name); of one with
-    several systems, each system is held against the one of its own name. `planned`
-    says how many runs there should be: a verdict on fewer holds whatever the missing ones do, or is
-    UNDECIDED. Tasks in `quarantined` are not gated. `days` says, by baseline, how far runs of the
-    same system lie apart where the baseline is of another day.
+    settled. `baseline` is what no_worse_than speaks of (one table, or several by name); where it
+    holds several systems, each system is compared with its namesake. `planned` says how many runs
+    there should be: a verdict on fewer holds whatever the missing ones do, or is UNDECIDED. Tasks
+    in `quarantined` are not gated. `days` says, by baseline, how far runs of the same system
+    differ, where the baseline is of another day.
 
     >>> table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
     >>> verdicts = judge(table, ["pass^3 >= 0.8"])
@@ -87,7 +86,7 @@ def judge(
     """
     refuse_file("trials", trials, instead="passhat.gate_results")
     check_subject("trials", trials, counts=False)
-    around = Circumstances(
+    around = _Circumstances(
         bars=bars,
         baselines=_baselines(baseline)
         | {name: trials.where(system=name) for name in trials.systems},
@@ -104,34 +103,27 @@ def judge(
     return Verdicts(tuple(v for gate in parsed for v in _judged(gate, trials, around)))
 
 
-def _judged(gate: Gate, trials: Trials, around: Circumstances) -> Iterator[Verdict]:
+def _judged(gate: Gate, trials: Trials, around: _Circumstances) -> Iterator[Verdict]:
     tables = gated_tables(trials, gate, around.quarantined)
     if isinstance(gate.demand, BestOfDemand):
-        yield _with_quarantine(judge_best(gate, tables, seed=around.seed), around)
+        yield _with_quarantine(_judge_best(gate, tables, seed=around.seed), around)
     else:
-        yield from (judge_one(gate, table, around) for table in tables)
+        yield from (_judge_one(gate, table, around) for table in tables)
 
 
-def judge_one(gate: Gate, trials: Trials, around: Circumstances) -> Verdict:
+def _judge_one(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
-    if gate.evidence == "sequential":
-        other = None
-        if isinstance(demand, NoWorseDemand):
-            other = _baseline(demand, trials.systems[0], around)
-        verdict = judge_sequentially(
-            gate, trials, bars=around.bars, baseline=other, seed=around.seed
-        )
-        found = find_disturbances(trials, around.errors)
-        return _with_quarantine(_with_disturbances(verdict, trials, found, included=False), around)
     subject = Subject.of(trials, errors=around.errors, bars=around.bars)
-    if isinstance(demand, EveryTaskDemand):
+    if gate.evidence == "sequential":
+        verdict = _judge_sequentially(gate, trials, around)
+    elif isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        other = _baseline(demand, trials.systems[0], around)
-        verdict = judge_no_worse(gate, subject, other, around.days.get(demand.baseline or ""))
+        days = around.days.get(demand.baseline, around.days.get(""))
+        verdict = judge_no_worse(gate, subject, _baseline(demand, subject.name, around), days)
     elif isinstance(demand, NoTaskWorseDemand):
-        other = _baseline(demand, trials.systems[0], around)
+        other = _baseline(demand, subject.name, around)
         verdict = judge_no_task_worse(gate, subject, other.tally())
     else:
         verdict = judge_number(gate, subject, around.planned)
@@ -198,9 +190,9 @@ def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Tria
 
 
 def _baseline(
-    demand: NoWorseDemand | NoTaskWorseDemand, system: str, around: Circumstances
+    demand: NoWorseDemand | NoTaskWorseDemand, system: str, around: _Circumstances
 ) -> Trials:
-    """What the system is held against: the only system of the baseline, or its namesake there."""
+    """What the system is compared with: the only system of the baseline, or its namesake there."""
     name = demand.baseline
     found = around.baselines.get(name, around.baselines.get(""))
     if found is None:
@@ -216,7 +208,7 @@ def _baseline(
     return found.where(system=system)
 
 
-def _with_quarantine(verdict: Verdict, around: Circumstances) -> Verdict:
+def _with_quarantine(verdict: Verdict, around: _Circumstances) -> Verdict:
     if not around.quarantined:
         return verdict
     names = ", ".join(around.quarantined)
@@ -224,9 +216,7 @@ def _with_quarantine(verdict: Verdict, around: Circumstances) -> Verdict:
     return replace(verdict, notes=(*verdict.notes, note))
 
 
-def judge_sequentially(
-    gate: Gate, trials: Trials, *, bars: Bars, baseline: Trials | None, seed: int
-) -> Verdict:
+def _judge_sequentially(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     """A sequential gate on a log of one system, its runs taken task by task in their order.
 
     Tasks are drawn at random with the seed; each draw takes the next runs of its task. Where a task
@@ -234,17 +224,19 @@ def judge_sequentially(
     hold.
     """
     if isinstance(gate.demand, EveryTaskDemand):
-        return _every_task(gate, gate.demand, trials, bars)
-    sides = [trials] if baseline is None else [trials, baseline]
+        return _every_task(gate, gate.demand, trials, around.bars)
+    sides = [trials]
+    if isinstance(gate.demand, NoWorseDemand):
+        sides.append(_baseline(gate.demand, trials.systems[0], around))
     queues = [_in_order(side) for side in sides]
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
     systems = tuple(side.systems[0] for side in sides)
-    stream = Stream(systems, sorted(shared), [gate], seed=seed)
+    stream = Stream(systems, sorted(shared), [gate], seed=around.seed)
     empty = _draw_all(stream, lambda draw: queues[draw.run if stream.paired else 0][draw.task])
     return _out_of_runs(stream_verdict(stream, stream.watches[0]), empty)
 
 
-def judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
+def _judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
     """Which system of a log is the best: its runs are taken task by task, in their order."""
     queues = {table.systems[0]: _in_order(table) for table in tables}
     shared = [t for t in next(iter(queues.values())) if all(t in q for q in queues.values())]

@@ -18,7 +18,7 @@ from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
 from passhat.records import Tally
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.passk import pass_hat_k
+from passhat.stats.passk import task_values
 
 Planned = Mapping[tuple[str, str], int]
 """How many runs each system was to make of each task."""
@@ -96,8 +96,8 @@ def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) 
     made, unmade = plural(subject.runs, "run"), plural(left, "run")
     if best.word == worst.word != "UNDECIDED":
         sentence = (
-            f"{opening(gate, now.system, best.word)} after {made}: whatever the {unmade} not made "
-            "had brought, the verdict would be the same."
+            f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
+            f"whatever the {unmade} not made had shown."
         )
         whole = subject.runs + left
         return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
@@ -177,29 +177,17 @@ def error_words(subject: Subject) -> str:
 
 def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
     """What each task contributes, so that anybody can add it up."""
-    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
     tally = subject.tally
     runs = tally.runs(subject.errors)
+    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
+    if power is not None:
+        values = task_values(runs, tally.passed, power[1], metric=power[0])
+    else:
+        values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
+    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
     return tuple(
         TaskEvidence(
-            task=task,
-            runs=int(runs[i]),
-            passed=int(tally.passed[i]),
-            errored=int(tally.errored[i]),
-            value=_task_value(power, int(runs[i]), int(tally.passed[i]), tally.score_total[i]),
+            task=task, runs=n, passed=c, errored=e, value=None if np.isnan(value) else value
         )
-        for i, task in enumerate(tally.tasks)
+        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
     )
-
-
-def _task_value(
-    power: tuple[str, int] | None, runs: int, passed: int, score: float
-) -> float | None:
-    if power is None:
-        return float(score) / runs if runs else None
-    metric, k = power
-    if runs < k:
-        return None
-    if metric == "pass^k":
-        return float(pass_hat_k(runs, passed, k))
-    return 1 - float(pass_hat_k(runs, runs - passed, k))

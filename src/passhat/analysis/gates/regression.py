@@ -30,7 +30,7 @@ def judge_no_worse(
 
     With an indifference zone, FAIL when it is shown to lie below -margin + indifference.
     Paired on the shared tasks; the lower end is missed with chance alpha, the upper with beta.
-    `days` is how far runs of the same system lie apart, where the baseline is of another day.
+    `days` is how far runs of the same system differ, where the baseline is of another day.
     """
     demand = gate.demand
     assert isinstance(demand, NoWorseDemand)
@@ -48,7 +48,7 @@ def judge_no_worse(
 
 
 def _word(gate: Gate, demand: NoWorseDemand, interval: Interval) -> Word:
-    """What the interval of the difference says of the demand."""
+    """What the interval of the difference says about the demand."""
     if isinstance(demand, EquivalentDemand):
         if -demand.margin < interval.low and interval.high < demand.margin:
             return "PASS"
@@ -138,8 +138,7 @@ def _unshared(found: Comparison) -> tuple[str, ...]:
     notes = []
     for names, where in ((found.only_first, "the baseline"), (found.only_second, "these trials")):
         if names:
-            shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-            notes.append(f"{plural(len(names), 'task')} not in {where}: {shown}")
+            notes.append(f"{plural(len(names), 'task')} not in {where}: {listed(names, _NAMED)}")
     return tuple(notes)
 
 
@@ -181,9 +180,10 @@ def _task_tests(
     gate: Gate, subject: Subject, baseline: Tally
 ) -> tuple[TaskTests, list[str], tuple[TaskEvidence, ...]]:
     new, old = subject.tally, baseline
-    names = [task for task in new.tasks if task in set(old.tasks)]
-    rows = [(new.tasks.index(name), old.tasks.index(name)) for name in names]
-    here, there = np.array([i for i, _ in rows], int), np.array([j for _, j in rows], int)
+    places = {name: j for j, name in enumerate(old.tasks)}
+    names = [task for task in new.tasks if task in places]
+    here = np.array([i for i, task in enumerate(new.tasks) if task in places], dtype=np.intp)
+    there = np.array([places[task] for task in names], dtype=np.intp)
     new_runs, old_runs = new.runs(subject.errors)[here], old.runs(subject.errors)[there]
     tests = task_tests(
         new_runs,
@@ -222,8 +222,8 @@ def _task_words(
         sure = percentage(1 - gate.beta)
         return f"Worse at {sure} confidence over all tasks: {named}."
     if word == "UNDECIDED":
-        needed = f"{tests.minimum_runs} runs of each task on both sides would"
-        return f"No task has enough runs for a drop to be told from luck; {needed}."
+        needed = f"that takes {tests.minimum_runs} runs of each task on both sides"
+        return f"No task has enough runs to tell a drop from luck; {needed}."
     unseen = f" ({blind} with too few runs to tell)" if blind else ""
     return (
         f"None of {plural(total, 'shared task')} is shown to be worse{unseen}; "

@@ -97,7 +97,7 @@ class MoreRuns:
 class RunAnswer(Displayed):
     """Everything that a run says when it is over.
 
-    `run` is its key in `store`, `results` what the commands it advises read, as a shell has it.
+    `run` is its key in `store`, `results` how a shell command names its results.
     `undone` says what an early end left out, `signal` which signal ended it. `unread` counts failed
     trials whose reasons are not among `failures`: of a long run, the last. `reasons` has them by
     trial.
@@ -161,7 +161,8 @@ class RunAnswer(Displayed):
             return "failed"
         if self.coverage is not None and not self.coverage.passed:
             return "failed"
-        outcome = self._by_trials() if self.verdicts is None else self._by_verdicts(self.verdicts)
+        code = None if self.verdicts is None else self.verdicts.exit_code
+        outcome = self._by_trials() if code is None else _BY_EXIT_CODE[code]
         return "incomplete" if self.incomplete and outcome != "failed" else outcome
 
     @property
@@ -190,9 +191,6 @@ class RunAnswer(Displayed):
         if any(r.runs > r.passed + r.errored for r in rows if r.name not in self.floored):
             return "failed"
         return "incomplete" if any(row.errored for row in rows) else "passed"
-
-    def _by_verdicts(self, verdicts: Verdicts) -> RunOutcome:
-        return _BY_EXIT_CODE[verdicts.exit_code]
 
     def _demanded(self) -> Iterator[TaskRow]:
         """The tasks whose single trials count, where there is no gate."""

@@ -94,9 +94,7 @@ class DrawGate:
             return _ANY_RATE
         if isinstance(self.design, TaskGate):
             return self.design.p0
-        metric, k = self.metric, self.k
-        mu0 = self.design.mu0
-        return float(mu0 ** (1 / k) if metric == "pass^k" else 1 - (1 - mu0) ** (1 / k))
+        return _rate_of_one_run(self.design.mu0, (self.metric, self.k))
 
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()
@@ -128,6 +126,11 @@ class DrawGate:
         confidence = 1 - max(self.gate.alpha, self.gate.beta)
         return self.design.result(state, confidence=confidence)
 
+    def fixed_runs(self, result: GateResult) -> int | None:
+        """The runs of the fixed design with the same error rates, those of a baseline included."""
+        fixed = result.fixed_runs
+        return fixed * PAIR if fixed is not None and self.paired else fixed
+
     def steps(self, draws: Sequence[tuple[Sequence[Trial], bool]]) -> tuple[DesignStep, ...]:
         """The decision log of these draws in their order, with whether each counts."""
         return self.design.steps(
@@ -151,10 +154,7 @@ class DrawGate:
 
     def own_rate(self, truth: float) -> float:
         """The rate of a single run at which one task's number (the share of good runs) is this."""
-        if self.power is None:
-            return truth
-        metric, k = self.power
-        return float(truth ** (1 / k) if metric == "pass^k" else 1 - (1 - truth) ** (1 / k))
+        return truth if self.power is None else _rate_of_one_run(truth, self.power)
 
     def _interval(self, ends: Interval) -> Interval:
         low, high = sorted((self._as_demanded(ends.low), self._as_demanded(ends.high)))
@@ -181,7 +181,7 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
     demand = gate.demand
     if isinstance(demand, NoWorseDemand):
         return _paired_gate(gate, demand, tasks, seed)
-    assert isinstance(demand, NumberDemand), "a demand of every task has a gate of its own"
+    assert isinstance(demand, NumberDemand), "a demand of every task has another gate"
     power = block_of(demand)
     if tasks == 1 and not demand.target.is_mean_score:
         return DrawGate(
@@ -227,6 +227,19 @@ def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
     return ("pass^k" if metric == "pass^k" else "pass@k"), k
 
 
+def least_share(demand: NumberDemand) -> float:
+    """The share of runs that just meets a demand."""
+    if demand.target.quantile is not None:
+        return demand.target.quantile[1]
+    return demand.threshold if demand.upward else 1 - demand.threshold
+
+
+def _rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
+    """The pass rate of a single run at which pass^k, or pass@k, is this number."""
+    metric, k = power
+    return float(number ** (1 / k) if metric == "pass^k" else 1 - (1 - number) ** (1 / k))
+
+
 def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> DrawGate:
     """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0.
 
@@ -263,11 +276,10 @@ def _equivalence_gate(gate: Gate, demand: EquivalentDemand, tasks: int, seed: in
 
 def _task_design(gate: Gate, demand: NumberDemand) -> TaskGate:
     low, high = _rates(gate, demand)
-    metric, k = block_of(demand)
-    p0, p1 = (t ** (1 / k) if metric == "pass^k" else 1 - (1 - t) ** (1 / k) for t in (low, high))
+    power = block_of(demand)
     return TaskGate(
-        p0=p0,
-        p1=p1,
+        p0=_rate_of_one_run(low, power),
+        p1=_rate_of_one_run(high, power),
         alpha=gate.alpha,
         beta=gate.beta,
         design="mixture" if low == high else gate.design,
@@ -291,11 +303,7 @@ def _suite_design(gate: Gate, demand: NumberDemand, tasks: int, seed: int) -> Su
 
 def _rates(gate: Gate, demand: NumberDemand) -> tuple[float, float]:
     """The share that must FAIL and the share expected to PASS, of runs that meet the demand."""
-    quantile = demand.target.quantile
-    if quantile is not None:
-        low = quantile[1]
-    else:
-        low = demand.threshold if demand.upward else 1 - demand.threshold
+    low = least_share(demand)
     high = low + (gate.indifference or 0.0)
     if high >= 1:
         rule = f"must leave room above {low:g}: {high:g} is beyond every rate"
@@ -309,7 +317,7 @@ def _mirrored(demand: NumberDemand) -> bool:
 
 
 def _reader(demand: NumberDemand) -> Read:
-    """How good a run is to the demand: 1 where it is all that was asked, 0 where it is not."""
+    """How well a run meets the demand: 1 where it does entirely, 0 where it does not at all."""
     target = demand.target
 
     def read(trial: Trial) -> float | None:

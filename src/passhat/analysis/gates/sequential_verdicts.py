@@ -40,7 +40,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
         word,
         runs=len(used),
         most=gate.max_runs,
-        fixed_runs=_fixed_runs(gate, result),
+        fixed_runs=gate.fixed_runs(result),
         seen=_seen(gate, found) + _over(stream, counted, found),
         finished=result.verdict is not None,
         draws=len(steps) if gate.max_runs > gate.max_draws else None,
@@ -56,7 +56,7 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
         alpha=gate.gate.alpha,
         beta=gate.gate.beta,
         runs=len(used),
-        fixed_runs=_fixed_runs(gate, result),
+        fixed_runs=gate.fixed_runs(result),
         max_runs=gate.max_runs,
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
@@ -147,12 +147,6 @@ def _lowest(result: GateResult) -> Estimate | Unavailable:
         runs=result.runs,
         notes=("the verdict rests on the evidence of each task",),
     )
-
-
-def _fixed_runs(gate: DrawGate, result: GateResult) -> int | None:
-    if result.fixed_runs is None:
-        return None
-    return result.fixed_runs * 2 if gate.paired else result.fixed_runs
 
 
 def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:

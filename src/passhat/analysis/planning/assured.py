@@ -30,6 +30,11 @@ Bought = Literal["runs", "tasks", "families"]
 # Nobody runs a task so often, or writes so many: beyond it the width is called out of reach.
 _MOST_RUNS, _MOST_TASKS = 5_000, 5_000
 
+_PARTIAL_CREDIT = Unavailable(
+    "suites are simulated from passes and failures, and these scores have partial credit"
+)
+ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
@@ -104,9 +109,9 @@ def assure_comparison(
 ) -> AssuredComparison | Unavailable:
     """The difference that a design shows, and what a wanted difference takes."""
     if tasks < 2:
-        return Unavailable("telling two agents apart needs at least 2 tasks")
+        return ONE_TASK
     if evidence is not None and not evidence.all_or_nothing:
-        return Unavailable("drawn suites are of passes and failures; these scores have more values")
+        return _PARTIAL_CREDIT
     suites = _suites(evidence, rate, icc, tasks, drawn=POWER_SUITES)
 
     def shows(gap: float, some: PossibleSuites, times: int) -> bool:
@@ -160,9 +165,9 @@ def assure(
 ) -> Assured | Unavailable:
     """What the half-width asked for takes, from runs that were made or from a guess."""
     if evidence is not None and not evidence.all_or_nothing and k == 1:
-        return Unavailable("drawn suites are of passes and failures; these scores have more values")
+        return _PARTIAL_CREDIT
     if tasks < 2:
-        return Unavailable("of a single task the runs of one task are planned")
+        return Unavailable("a width over tasks needs at least 2 tasks")
     suites = _suites(evidence, rate, icc, tasks, drawn=WIDTH_SUITES)
     often = max(runs, k)
 

@@ -12,7 +12,7 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import Tally, Trials
-from passhat.stats.arguments import confidence_level, whole_number
+from passhat.stats.arguments import Floats, confidence_level, whole_number
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.power import SuitePlan
 
@@ -102,7 +102,7 @@ def expected_cost(
 
     costs = trials.features.get("cost")
     if costs is None:
-        return Unavailable("no earlier trial tells its cost")
+        return Unavailable("no earlier trial recorded its cost")
     total, variance, seen = 0.0, 0.0, 0
     for (system, task), runs in planned.items():
         known = _known(trials, costs, system, task)
@@ -141,12 +141,9 @@ def _budget(design: Design, tasks: int, limit: float, per_run: float, unit: str)
     )
 
 
-def _known(
-    trials: Trials, costs: np.ndarray[tuple[int], np.dtype[np.float64]], system: str, task: str
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    rows = np.zeros(len(trials), dtype=bool)
-    if system in trials.systems and task in trials.tasks:
-        rows = (trials.system.codes == trials.system.code(system)) & (
-            trials.task.codes == trials.task.code(task)
-        )
-    return costs[rows & ~np.isnan(costs)]
+def _known(trials: Trials, costs: Floats, system: str, task: str) -> Floats:
+    if system not in trials.systems or task not in trials.tasks:
+        return costs[:0]
+    rows = trials.system.codes == trials.system.code(system)
+    rows &= trials.task.codes == trials.task.code(task)
+    return np.asarray(costs[rows & ~np.isnan(costs)])

@@ -8,6 +8,7 @@ from typing import Any
 
 from passhat.analysis.planning.assumptions import Assumptions, assume, seen_before
 from passhat.analysis.planning.assured import (
+    ONE_TASK,
     Assured,
     AssuredComparison,
     assure,
@@ -57,7 +58,6 @@ DEFAULT_TASKS = 20
 _CLOSE = 1.25
 _MOST_RUNS = 100_000
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
-_ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +210,10 @@ class _Target:
 
     @property
     def one_task_runs(self) -> int:
-        return _one_task_runs(self.half_width, self.base.rate, self.confidence)
+        """By Wald's width, as published tables have it; at an end, where that is 0, by Wilson's."""
+        rate = self.base.rate
+        method = "wilson" if rate in (0, 1) else "wald"
+        return recommend_runs(self.half_width, p=rate, confidence=self.confidence, method=method)
 
     def design(self, tasks: int, runs: int) -> SuitePlan:
         design = self._of_a_mean(tasks, runs)
@@ -299,7 +302,7 @@ class _Rivals:
 
     def detectable(self, tasks: int, runs: int) -> DetectableDifference | Unavailable:
         if tasks < 2:
-            return _ONE_TASK
+            return ONE_TASK
         return detectable_difference(tasks=tasks, runs=runs, **self._terms())
 
     def tasks_for(self, difference: float | None, runs: int) -> int | None:
@@ -311,7 +314,7 @@ class _Rivals:
         if difference is None:
             return None
         if tasks < 2:
-            return _ONE_TASK
+            return ONE_TASK
         return runs_for_difference(difference, tasks=tasks, **self._terms())
 
     def _terms(self) -> dict[str, float]:
@@ -338,14 +341,7 @@ def _size(
     seen = evidence if evidence and evidence.tasks else None
     if tasks is None:
         tasks = len(seen.tasks) if seen else DEFAULT_TASKS
+    tasks = whole_number("tasks", tasks)
     if runs is None:
-        if seen:
-            return whole_number("tasks", tasks), seen.typical_runs
-        runs = target.design(whole_number("tasks", tasks), 1).runs_this_suite or 1
-    return whole_number("tasks", tasks), whole_number("runs", runs)
-
-
-def _one_task_runs(half_width: float, rate: float, confidence: float) -> int:
-    """By Wald's width, as published tables have it; at an end, where that is 0, by Wilson's."""
-    method = "wilson" if rate in (0, 1) else "wald"
-    return recommend_runs(half_width, p=rate, confidence=confidence, method=method)
+        runs = seen.typical_runs if seen else target.design(tasks, 1).runs_this_suite or 1
+    return tasks, whole_number("runs", runs)

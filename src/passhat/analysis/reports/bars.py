@@ -35,37 +35,33 @@ def count_bars(
     """
     if bars is None or not evidence.tasks:
         return ()
-    chosen = _bar_of_each(evidence, bars)
-    one = None if isinstance(bars, Mapping) else bars
-    return tuple(_count(evidence, chosen, k, one=one, confidence=confidence) for k in ks)
-
-
-def _bar_of_each(evidence: Evidence, bars: Mapping[str, float] | float) -> dict[str, float]:
     if not isinstance(bars, Mapping):
-        return dict.fromkeys(evidence.tasks, bars)
-    return {name: bar for name, bar in bars.items() if name in evidence.tasks}
+        own, one = dict.fromkeys(evidence.tasks, bars), bars
+    else:
+        ran = set(evidence.tasks)
+        own, one = {name: bar for name, bar in bars.items() if name in ran}, None
+        evidence = evidence.only([name for name in evidence.tasks if name in own])
+    return tuple(_count(evidence, own, k, one, confidence) for k in ks)
 
 
 def _count(
-    evidence: Evidence, bars: Mapping[str, float], k: int, *, one: float | None, confidence: float
+    evidence: Evidence, bars: dict[str, float], k: int, bar: float | None, confidence: float
 ) -> BarCount:
-    rows = np.array([i for i, name in enumerate(evidence.tasks) if name in bars], dtype=np.intp)
-    names = [evidence.tasks[i] for i in rows]
     found = bars_cleared(
-        evidence.runs[rows],
-        evidence.passes[rows],
+        evidence.runs,
+        evidence.passes,
         k=k,
-        bars=[bars[name] for name in names],
+        bars=[bars[name] for name in evidence.tasks],
         confidence=confidence,
     )
 
     def named(verdict: str) -> tuple[str, ...]:
-        return tuple(names[i] for i in np.flatnonzero(found.verdicts == verdict).tolist())
+        return tuple(evidence.tasks[i] for i in np.flatnonzero(found.verdicts == verdict).tolist())
 
     return BarCount(
         k=k,
-        bar=one,
-        bars=dict(bars),
+        bar=bar,
+        bars=bars,
         above=named("above"),
         below=named("below"),
         undetermined=named("undetermined"),

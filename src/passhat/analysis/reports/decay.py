@@ -25,8 +25,10 @@ from passhat.stats.run_sequences import (
 MOST_TRIALS = 200_000
 """Beyond this many trials, sequences are neither kept nor described."""
 
-_LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
-# Beyond the longest curve the model is asked at round numbers of attempts, three of them at most.
+LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+"""How runs are written: the letter of each outcome by its number."""
+
+# Beyond the longest curve the model is evaluated at up to three round numbers of attempts.
 _ROUND_KS = (8, 16, 32, 64, 100)
 _STEPS_BEYOND = 3
 
@@ -40,7 +42,7 @@ def run_sequences(trials: Trials) -> tuple[str, ...] | None:
     if len(trials) > MOST_TRIALS:
         return None
     order = np.lexsort((trials.trial, trials.task.codes))
-    text = _LETTERS[trials.outcome[order]].tobytes().decode("ascii")
+    text = LETTERS[trials.outcome[order]].tobytes().decode("ascii")
     ends = np.cumsum(np.bincount(trials.task.codes, minlength=len(trials.tasks))).tolist()
     return tuple(text[start:end] for start, end in zip([0, *ends], ends, strict=False))
 
@@ -78,7 +80,7 @@ def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> R
     if sequences is None:
         return Unavailable("rounds need the trials themselves; only their counts were read")
     if len(sequences) < 2:
-        return Unavailable("rounds of a single task are its runs")
+        return Unavailable("rounds need at least two tasks")
     rounds = list(zip(*sequences, strict=False))
     if errors == "exclude":
         kept = (tuple(letter for letter in text if letter != "E") for text in rounds)
@@ -94,13 +96,13 @@ def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> R
 
 
 def _passed(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """A row a task, a column a run."""
+    """One row per task, one column per run."""
     letters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8)
     return np.asarray(letters.reshape(len(texts), -1) == ord("P"))
 
 
 def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
-    """At each run, the mean over the tasks that have so many."""
+    """At each run, the mean over the tasks that have that many runs."""
     longest = max(group.curve.shape[1] for group in groups)
     total, count = np.zeros(longest), np.zeros(longest)
     for group in groups:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.messages import listed, plural
-from passhat.records import ErrorPolicy, Trials
+from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.estimate import Unavailable
 from passhat.stats.rounds import Burst, RoundTests, find_bursts, round_tests
 
@@ -86,14 +86,14 @@ def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance,
 def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
     """Passes (or scores) of one system: a row for each task, a column for each common round.
 
-    NaN stands for an errored run that is left out.
+    An errored run that is left out is NaN.
     """
-    place = _places(trials)
+    place = _rounds_of(trials)
     counts = np.bincount(trials.task.codes, minlength=len(trials.tasks))
     common = int(counts.min()) if counts.size else 0
     kept = place < common
-    values = trials.score if scores else (trials.outcome == 1).astype(np.float64)
-    errored = trials.outcome == 2
+    values = trials.score if scores else (trials.outcome == Outcome.PASSED).astype(np.float64)
+    errored = trials.outcome == Outcome.ERRORED
     values = np.where(errored, 0.0 if errors == "fail" else np.nan, values)
     table = np.full((len(trials.tasks), common), np.nan)
     table[trials.task.codes[kept], place[kept]] = values[kept]
@@ -102,8 +102,8 @@ def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
 
 def has_partial_credit(trials: Trials) -> bool:
     """Whether a score says more than its outcome."""
-    ended = trials.outcome != 2
-    return bool((trials.score[ended] != (trials.outcome[ended] == 1)).any())
+    ended = trials.outcome != Outcome.ERRORED
+    return bool((trials.score[ended] != (trials.outcome[ended] == Outcome.PASSED)).any())
 
 
 def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
@@ -116,11 +116,11 @@ def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
     place = np.empty(len(trials), dtype=np.int64)
     for name in trials.systems:
         rows = np.flatnonzero(trials.system.codes == trials.system.code(name))
-        place[rows] = _places(trials.take(rows))
+        place[rows] = _rounds_of(trials.take(rows))
     gone = np.isin(place + 1, list(rounds))
     if not gone.any() or gone.all():
         rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
-        raise ArgumentError("--drop-rounds", rule, listed(sorted(rounds)))
+        raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     named = f"{'round' if len(rounds) == 1 else 'rounds'} {listed(sorted(rounds))}"
     note = f"{_DROPPED}{named}, {int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
@@ -165,15 +165,22 @@ def disturbance_advice(found: Disturbance) -> str:
     return f"Re-run {_rounds(found)}: {_failures(found)}; {way_out}."
 
 
-def _places(trials: Trials) -> NDArray[np.int64]:
-    """The place of each row among its task's trials, in the order of their numbers."""
-    task = trials.task.codes
-    order = np.lexsort((trials.trial, task))
-    counts = np.bincount(task, minlength=len(trials.tasks))
-    before = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    place = np.empty(len(trials), dtype=np.int64)
-    place[order] = np.arange(len(trials)) - before[task[order]]
+def place_in_group(group: NDArray[np.integer], number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each row among those of its group, in the order of their numbers.
+
+    >>> place_in_group(np.array([0, 1, 0]), np.array([5, 0, 2])).tolist()
+    [1, 0, 0]
+    """
+    order = np.lexsort((number, group))
+    before = np.cumsum(np.bincount(group)) - np.bincount(group)
+    place = np.empty(len(group), dtype=np.int64)
+    place[order] = np.arange(len(group)) - before[group[order]]
     return place
+
+
+def _rounds_of(trials: Trials) -> NDArray[np.int64]:
+    """The round of each trial, from 0: its place among the trials of its task."""
+    return place_in_group(trials.task.codes, trials.trial)
 
 
 def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[Disturbance, ...]:
@@ -202,8 +209,8 @@ def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[D
 def _is_sorted(table: Floats) -> bool:
     """Whether the results of every task are in order of size: a sorted file, or counts written out.
 
-    Then the order says nothing about time. (Nor, without start times, is an agent seen that passes
-    every task until it breaks, and none after it.)
+    Then the order says nothing about time. (Without start times this also hides an agent
+    that passes every task until it breaks, and none after that.)
     """
     steps = np.diff(np.nan_to_num(table), axis=1)
     return bool((steps <= 0).all() or (steps >= 0).all())
@@ -213,7 +220,7 @@ def _out_of_line(trials: Trials, errors: ErrorPolicy, tested: RoundTests) -> Dis
     table = round_table(trials, errors, scores=False)
     apart = np.isin(np.arange(table.shape[1]), tested.out_of_line)
     runs, others = table[:, apart], table[:, ~apart]
-    rows = np.isin(_places(trials), tested.out_of_line)
+    rows = np.isin(_rounds_of(trials), tested.out_of_line)
     began, ended = _window(trials, rows)
     return Disturbance(
         kind="rounds out of line",
@@ -234,10 +241,14 @@ def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tupl
     times = _starts(trials)
     if times is None:
         return ()
-    kept = np.flatnonzero(trials.outcome != 2) if errors == "exclude" else np.arange(len(trials))
+    kept = (
+        np.flatnonzero(trials.outcome != Outcome.ERRORED)
+        if errors == "exclude"
+        else np.arange(len(trials))
+    )
     order = kept[np.lexsort((trials.task.codes[kept], trials.trial[kept], times[kept]))]
-    found = find_bursts(trials.task.codes[order], trials.outcome[order] == 1)
-    place = _places(trials) + 1
+    found = find_bursts(trials.task.codes[order], trials.outcome[order] == Outcome.PASSED)
+    place = _rounds_of(trials) + 1
     return tuple(
         _burst(trials, order, one)
         for one in found

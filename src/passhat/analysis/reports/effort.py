@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.parts import ResourceUse
+from passhat.fast_dataclass import dataclass
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally
+from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Number, Unavailable
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.quantiles import quantile_estimate
@@ -30,125 +32,107 @@ def measure_effort(
 ) -> dict[str, ResourceUse]:
     """The features that trials recorded; `values` holds their rows, where there are rows."""
     return {
-        name: _feature(name, tally, values.get(name), ks, errors, confidence)
+        name: _measure(
+            _Feature(name=name, tally=tally, errors=errors, confidence=confidence),
+            values.get(name),
+            ks,
+        )
         for name in FEATURES
         if name in tally.features and tally.features[name].count.any()
     }
 
 
-def _feature(
-    name: str,
-    tally: Tally,
-    values: NDArray[np.float64] | None,
-    ks: Sequence[int],
-    errors: ErrorPolicy,
-    confidence: float,
-) -> ResourceUse:
-    sums = tally.features[name]
-    per_trial = _taken(sums, errors)
-    spent = name in _SPENT
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Feature:
+    """One feature of the trials of a system, and how its numbers are stated."""
+
+    name: str
+    tally: Tally
+    errors: ErrorPolicy
+    confidence: float
+
+    @property
+    def sums(self) -> FeatureSums:
+        return self.tally.features[self.name]
+
+    @property
+    def per_task(self) -> tuple[Counts, Floats]:
+        """Count and total per task, over the trials that the policy counts as runs."""
+        kept = slice(None) if self.errors == "fail" else slice(0, Outcome.ERRORED)
+        return self.sums.count[kept].sum(axis=0), self.sums.total[kept].sum(axis=0)
+
+    def mean(self, count: Counts, total: Floats, what: str) -> Number:
+        known = count > 0
+        if not known.any():
+            return Unavailable(f"{what}: no trial recorded it")
+        return ratio_of_totals(total[known], count[known], what=what, confidence=self.confidence)
+
+    def of_outcome(self, outcome: Outcome) -> Number:
+        what = f"{self.name} of {outcome.name.lower()} trials"
+        return self.mean(self.sums.count[outcome], self.sums.total[outcome], what)
+
+    def difference(self) -> Number:
+        return difference_of_ratios(
+            self.sums.total[Outcome.PASSED],
+            self.sums.count[Outcome.PASSED],
+            self.sums.total[Outcome.FAILED],
+            self.sums.count[Outcome.FAILED],
+            confidence=self.confidence,
+        )
+
+    def association(self) -> Number:
+        count, total, squares = self.sums.count, self.sums.total, self.sums.squares
+        sums = OutcomeSums(
+            passed_count=count[Outcome.PASSED],
+            failed_count=count[Outcome.FAILED],
+            passed_total=total[Outcome.PASSED],
+            failed_total=total[Outcome.FAILED],
+            squares=squares[Outcome.PASSED] + squares[Outcome.FAILED],
+        )
+        return association_with_passing(sums, confidence=self.confidence)
+
+    def quantile(self, values: Floats | None, share: float) -> Number:
+        if values is None:
+            return Unavailable("quantiles need the trials themselves; only their counts were read")
+        return quantile_estimate(values, share, confidence=self.confidence)
+
+    def per_success(self) -> Number:
+        """All that was spent, over all successes; silent trials count as their task's mean."""
+        count, total = self.per_task
+        known = count > 0
+        what = f"{self.name} per success"
+        if not known.any():
+            return Unavailable(f"{what}: no trial that counts recorded it")
+        spent = total[known] / count[known] * self.tally.runs(self.errors)[known]
+        passed = self.tally.passed[known]
+        return ratio_of_totals(spent, passed, what=what, confidence=self.confidence)
+
+    def per_streak(self, k: int) -> Number:
+        """K runs of a task cost k times one, and pass^k of such blocks succeed throughout."""
+        count, total = self.per_task
+        runs = self.tally.runs(self.errors)
+        usable = (count > 0) & (runs >= k)
+        what = f"{self.name} per {k} successes in a row"
+        if not usable.any():
+            return Unavailable(f"{what} needs {k} runs of a task; none has them")
+        blocks = k * total[usable] / count[usable]
+        succeeding = pass_hat_k(runs[usable], self.tally.passed[usable], k)
+        return ratio_of_totals(blocks, succeeding, what=what, confidence=self.confidence)
+
+
+def _measure(feature: _Feature, values: Floats | None, ks: Sequence[int]) -> ResourceUse:
+    name, spent = feature.name, feature.name in _SPENT
     return ResourceUse(
         name=name,
-        trials=int(sums.count.sum()),
-        mean=_mean(*per_trial, f"mean {name}", confidence),
-        passed=_of_outcome(sums, Outcome.PASSED, name, confidence),
-        failed=_of_outcome(sums, Outcome.FAILED, name, confidence),
-        errored=_of_outcome(sums, Outcome.ERRORED, name, confidence),
-        difference=_difference(sums, confidence),
-        association=association_with_passing(_outcome_sums(sums), confidence=confidence),
-        median=_quantile(values, 0.5, confidence),
-        p95=_quantile(values, 0.95, confidence),
-        per_success=(
-            _per_success(name, tally, per_trial, errors, confidence)
-            if spent
-            else Unavailable(f"{name} are not paid for")
-        ),
-        per_streak=(
-            {k: _per_streak(name, tally, per_trial, k, errors, confidence) for k in ks}
-            if spent
-            else {}
-        ),
+        trials=int(feature.sums.count.sum()),
+        mean=feature.mean(*feature.per_task, f"mean {name}"),
+        passed=feature.of_outcome(Outcome.PASSED),
+        failed=feature.of_outcome(Outcome.FAILED),
+        errored=feature.of_outcome(Outcome.ERRORED),
+        difference=feature.difference(),
+        association=feature.association(),
+        median=feature.quantile(values, 0.5),
+        p95=feature.quantile(values, 0.95),
+        per_success=feature.per_success() if spent else Unavailable(f"{name} are not paid for"),
+        per_streak={k: feature.per_streak(k) for k in ks} if spent else {},
     )
-
-
-def _taken(sums: FeatureSums, errors: ErrorPolicy) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Count and total per task, over the trials that the policy counts as runs."""
-    kept = slice(None) if errors == "fail" else slice(0, Outcome.ERRORED)
-    return sums.count[kept].sum(axis=0), sums.total[kept].sum(axis=0)
-
-
-def _mean(
-    count: NDArray[np.int64], total: NDArray[np.float64], what: str, confidence: float
-) -> Number:
-    known = count > 0
-    if not known.any():
-        return Unavailable(f"{what}: no trial recorded it")
-    return ratio_of_totals(total[known], count[known], what=what, confidence=confidence)
-
-
-def _of_outcome(sums: FeatureSums, outcome: Outcome, name: str, confidence: float) -> Number:
-    what = f"{name} of {outcome.name.lower()} trials"
-    return _mean(sums.count[outcome], sums.total[outcome], what, confidence)
-
-
-def _difference(sums: FeatureSums, confidence: float) -> Number:
-    return difference_of_ratios(
-        sums.total[Outcome.PASSED],
-        sums.count[Outcome.PASSED],
-        sums.total[Outcome.FAILED],
-        sums.count[Outcome.FAILED],
-        confidence=confidence,
-    )
-
-
-def _outcome_sums(sums: FeatureSums) -> OutcomeSums:
-    return OutcomeSums(
-        passed_count=sums.count[Outcome.PASSED],
-        failed_count=sums.count[Outcome.FAILED],
-        passed_total=sums.total[Outcome.PASSED],
-        failed_total=sums.total[Outcome.FAILED],
-        squares=sums.squares[Outcome.PASSED] + sums.squares[Outcome.FAILED],
-    )
-
-
-def _quantile(values: NDArray[np.float64] | None, share: float, confidence: float) -> Number:
-    if values is None:
-        return Unavailable("quantiles need the trials themselves; only their counts were read")
-    return quantile_estimate(values, share, confidence=confidence)
-
-
-def _per_success(
-    name: str,
-    tally: Tally,
-    per_trial: tuple[NDArray[np.int64], NDArray[np.float64]],
-    errors: ErrorPolicy,
-    confidence: float,
-) -> Number:
-    """All that was spent, over all successes; silent trials count as their task's mean."""
-    count, total = per_trial
-    known = count > 0
-    what = f"{name} per success"
-    if not known.any():
-        return Unavailable(f"{what}: no trial that counts recorded it")
-    spent = total[known] / count[known] * tally.runs(errors)[known]
-    return ratio_of_totals(spent, tally.passed[known], what=what, confidence=confidence)
-
-
-def _per_streak(
-    name: str,
-    tally: Tally,
-    per_trial: tuple[NDArray[np.int64], NDArray[np.float64]],
-    k: int,
-    errors: ErrorPolicy,
-    confidence: float,
-) -> Number:
-    """K runs of a task cost k times one, and pass^k of such blocks succeed throughout."""
-    count, total = per_trial
-    runs = tally.runs(errors)
-    usable = (count > 0) & (runs >= k)
-    what = f"{name} per {k} successes in a row"
-    if not usable.any():
-        return Unavailable(f"{what} needs {k} runs of a task; none has them")
-    blocks = k * total[usable] / count[usable]
-    succeeding = pass_hat_k(runs[usable], tally.passed[usable], k)
-    return ratio_of_totals(blocks, succeeding, what=what, confidence=confidence)

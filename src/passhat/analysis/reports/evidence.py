@@ -36,6 +36,22 @@ class Evidence:
     family: tuple[str | None, ...] | None = None
     weight: Floats | None = None
 
+    @classmethod
+    def of_passes(
+        cls, tasks: Sequence[str], runs: Counts, passes: Counts, weight: Floats | None = None
+    ) -> Evidence:
+        """From runs and passes alone: a score is then 0 or 1."""
+        return cls(
+            tasks=tuple(tasks),
+            runs=runs,
+            passes=passes,
+            score_total=passes.astype(np.float64),
+            score_squares=passes.astype(np.float64),
+            rows=np.arange(runs.size),
+            without=(),
+            weight=weight,
+        )
+
     @property
     def typical_runs(self) -> int:
         return typical_runs(self.runs)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from passhat.analysis.reports.disturbances import round_table
 from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.seed_grid import seeded_runs
 from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Estimate
 from passhat.stats.group_spread import (
     Arms,
     GroupedRuns,
@@ -22,7 +21,7 @@ from passhat.stats.group_spread import (
     widened,
     with_excess,
 )
-from passhat.stats.seeds import seed_variance
+from passhat.stats.seeds import SeedVariance
 
 _ROUNDS = "includes the spread between rounds"
 _SEEDS = "includes the spread between re-runs of the suite (one seed each)"
@@ -70,29 +69,20 @@ def _rounds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
 
 
 def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
-    """Seeds that can be told from tasks, and that move the suite beyond chance."""
-    if trials.seed is None or not trials.seeded.any():
+    """Seeds that can be distinguished from tasks and move the suite by more than chance."""
+    runs = seeded_runs(trials, errors)
+    spread = None if runs is None else runs.variance()
+    if runs is None or not isinstance(spread, SeedVariance) or spread.between.value <= 0:
         return None
-    kept = trials.seeded
-    if errors == "exclude":
-        kept &= trials.outcome != 2
-    task, seed = trials.task.codes[kept], trials.seed[kept]
-    score = np.nan_to_num(trials.score[kept])  # an error that counts scores nothing
-    if not len(seed):
-        return None
-    spread = seed_variance(seed, task, score)
-    if isinstance(spread, Unavailable) or spread.between.value <= 0:
-        return None
-    passed = trials.outcome[kept] == 1
     return RunGroups(
-        passes=GroupedRuns.of(task, seed, passed),
-        scores=GroupedRuns.of(task, seed, score),
+        passes=GroupedRuns.of(runs.task, runs.seed, runs.passed),
+        scores=GroupedRuns.of(runs.task, runs.seed, runs.score),
         note=_SEEDS,
     )
 
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
-    """With k up to all runs, leaving out a group leaves too few: then as the k before it grew."""
+    """Where one group less leaves too few runs for k, the interval grows as for the k before."""
     grown: Arms = (1.0, 1.0)
     found = []
     for metric in sorted(metrics, key=_k):

@@ -21,7 +21,7 @@ from passhat.analysis.reports.metrics import measure_metrics, split_errors, usua
 from passhat.analysis.reports.parts import Design, Exclusion, Leaders, Metric, VarianceSplit
 from passhat.analysis.reports.provenance import ReportOptions, sources_of, stamp
 from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds
+from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds, seeded_runs
 from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import tabulate_tasks
@@ -34,7 +34,6 @@ from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.families import family_shares, weight_notes
 from passhat.stats.population_mean import grouping
 from passhat.stats.proportions import share_estimate
-from passhat.stats.seeds import seed_variance
 from passhat.stats.variance import icc, spearman_brown, variance_components
 from passhat.stats.width_sources import NoiseSources, noise_sources
 
@@ -52,8 +51,8 @@ def measure(
 
     `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
     an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
-    number, or one a task. Tallies give all that needs no single trial. The columns of a data frame
-    are found as in files (`Trials.from_frame` names them).
+    number, or one for each task. Tallies give everything that does not need single trials. The
+    columns of a data frame are found as in files (`Trials.from_frame` names them).
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
     >>> measure(trials).system().pass_hat(2).value
@@ -141,7 +140,7 @@ def _measure_system(subject: Subject, options: ReportOptions, *, parts: bool) ->
 def _leaders(
     systems: Sequence[SystemReport], subjects: Sequence[Subject], options: ReportOptions
 ) -> Mapping[int, Leaders | Unavailable]:
-    """Who is ahead at each k, found when somebody asks."""
+    """Who is ahead at each k, computed on first use."""
     level, seed = options.confidence, options.seed
     return Parts(
         {
@@ -205,19 +204,14 @@ def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavai
         return Unavailable("seeds need the trials themselves; only their counts were read")
     if trials.seed is None or not trials.seeded.any():
         return Unavailable("the trials carry no seed")
-    kept = trials.seeded
-    if options.errors == "exclude":
-        kept &= ~np.isnan(trials.score)
-    seeds, tasks = trials.seed[kept], trials.task.codes[kept]
-    scores = np.nan_to_num(trials.score[kept])  # an error that counts scores nothing
-    if not len(seeds):
+    if (runs := seeded_runs(trials, options.errors)) is None:
         return Unavailable("every trial that carries a seed errored")
-    numbers, position, count = np.unique(seeds, return_inverse=True, return_counts=True)
-    means = np.bincount(position, weights=scores) / count
+    numbers, position, count = np.unique(runs.seed, return_inverse=True, return_counts=True)
+    means = np.bincount(position, weights=runs.score) / count
     repeated = count.max() > 1
     return SeedSpread(
         means=dict(zip(numbers.tolist(), means.tolist(), strict=True)) if repeated else {},
-        variance=seed_variance(seeds, tasks, scores, confidence=options.confidence),
+        variance=runs.variance(confidence=options.confidence),
         grid=lay_out_seeds(trials),
     )
 
@@ -282,7 +276,7 @@ def _tag_sizes(trials: Trials) -> dict[str, int]:
 def _measure_part(
     trials: Trials, options: ReportOptions, kind: str, name: str, disturbed: bool
 ) -> SystemReport:
-    """Of trials that are disturbed as a whole, each part is."""
+    """Where all trials together are disturbed, so is each part."""
     table = trials.where(**{kind: name})
     subject = Subject(
         tally=table.tally(),

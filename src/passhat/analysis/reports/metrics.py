@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import Evidence, gather, typical_runs
+from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups, include_groups
 from passhat.analysis.reports.parts import ErrorSplit, Metric
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.defaults import KS
 from passhat.fast_dataclass import replace
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
-from passhat.stats.arguments import Counts
 from passhat.stats.derived_intervals import no_narrower, rising
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Number, Scope, Unavailable
 from passhat.stats.proportions import share_estimate
 from passhat.stats.score_mean import score_estimate
 from passhat.stats.suite_mean import suite_estimates
@@ -30,14 +29,25 @@ def usual_ks(evidence: Evidence) -> tuple[int, ...]:
 
 
 def measure_metrics(
-    evidence: Evidence, ks: Sequence[int], *, confidence: float, groupings: Sequence[RunGroups] = ()
+    evidence: Evidence,
+    ks: Sequence[int],
+    *,
+    confidence: float,
+    groupings: Sequence[RunGroups] = (),
+    this_suite_only: bool = False,
 ) -> dict[str, Metric]:
-    """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together."""
+    """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together.
+
+    `this_suite_only` saves the time that intervals for tasks like these take.
+    """
+    scopes = (THIS_SUITE,) if this_suite_only else (THIS_SUITE, TASKS_LIKE_THESE)
+
+    def included(sign: str, some: Sequence[int]) -> list[Metric]:
+        return include_groups(_pass_metrics(evidence, sign, some, scopes, confidence), groupings)
+
     # The usual k take part whether asked for or not: no number depends on which others are shown.
     every = sorted({*ks, *usual_ks(evidence)})
-    hats = include_groups(_pass_metrics(evidence, "^", every, confidence), groupings)
-    at_ks = [k for k in every if k > 1]
-    ats = include_groups(_pass_metrics(evidence, "@", at_ks, confidence), groupings)
+    hats, ats = included("^", every), included("@", [k for k in every if k > 1])
     # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
     chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}
     # Of one attempt, all is any.
@@ -47,37 +57,9 @@ def measure_metrics(
     mean = (
         replace(chain["pass^1"], name="mean_score")
         if evidence.tasks and evidence.all_or_nothing
-        else include_groups([_mean_score(evidence, confidence)], groupings)[0]
+        else include_groups([_mean_score(evidence, scopes, confidence)], groupings)[0]
     )
     return {metric.name: _nested(metric) for metric in (mean, *asked)}
-
-
-def this_suite_chain(
-    runs: Counts,
-    passes: Counts,
-    ks: Sequence[int],
-    *,
-    confidence: float,
-    weight: Sequence[float] | None = None,
-    groupings: Sequence[RunGroups] = (),
-) -> dict[str, Estimate | Unavailable]:
-    """pass^k and pass@k of this suite from counts, with the intervals that a report gives them.
-
-    Counts do not show which runs moved together: `groupings` are what a report found of that.
-    """
-    every = sorted({*ks, *(k for k in KS if k <= max(1, typical_runs(runs)))})
-    chain: dict[str, Estimate | Unavailable] = {}
-    for sign, order in (("^", every[::-1]), ("@", [k for k in every if k > 1])):
-        found = suite_estimates(
-            runs, passes, metric=f"pass{sign}k", ks=order, scopes=(THIS_SUITE,),
-            confidence=confidence, weight=weight,
-        )  # fmt: skip
-        metrics = [
-            Metric(name=f"pass{sign}{k}", this_suite=one, tasks_like_these=_NOT_ASKED)
-            for k, (one,) in zip(order, found, strict=True)
-        ]
-        chain |= {one.name: one.this_suite for one in include_groups(metrics, groupings)}
-    return dict(zip(chain, rising(list(chain.values())), strict=True))
 
 
 def split_errors(
@@ -117,11 +99,11 @@ def _nested(metric: Metric) -> Metric:
     return replace(metric, tasks_like_these=wider)
 
 
-def _mean_score(evidence: Evidence, confidence: float) -> Metric:
-    def within(scope: Scope) -> Estimate | Unavailable:
-        if not evidence.tasks:
-            return Unavailable("mean_score needs a run; no task has one")
-        return score_estimate(
+def _mean_score(evidence: Evidence, scopes: Sequence[Scope], confidence: float) -> Metric:
+    if not evidence.tasks:
+        return _metric("mean_score", [Unavailable("mean_score needs a run; no task has one")] * 2)
+    found = [
+        score_estimate(
             evidence.runs,
             evidence.score_total,
             evidence.score_squares,
@@ -130,35 +112,34 @@ def _mean_score(evidence: Evidence, confidence: float) -> Metric:
             family=evidence.family,
             weight=evidence.weight,
         )
-
-    return Metric(
-        name="mean_score", this_suite=within(THIS_SUITE), tasks_like_these=within(TASKS_LIKE_THESE)
-    )
+        for scope in scopes
+    ]
+    return _metric("mean_score", found)
 
 
 def _pass_metrics(
-    evidence: Evidence, sign: str, ks: Sequence[int], confidence: float
+    evidence: Evidence, sign: str, ks: Sequence[int], scopes: Sequence[Scope], confidence: float
 ) -> list[Metric]:
     names = [f"pass{sign}{k}" for k in ks]
     if not evidence.tasks:
         none = [Unavailable(f"{name} needs a run; no task has one") for name in names]
-        return [
-            Metric(name=name, this_suite=reason, tasks_like_these=reason)
-            for name, reason in zip(names, none, strict=True)
-        ]
-    counts = evidence.runs, evidence.passes
+        return [_metric(name, [reason] * 2) for name, reason in zip(names, none, strict=True)]
     found = suite_estimates(
-        *counts,
+        evidence.runs,
+        evidence.passes,
         metric=f"pass{sign}k",
         ks=ks,
+        scopes=scopes,
         confidence=confidence,
         family=evidence.family,
         weight=evidence.weight,
     )
-    return [
-        Metric(name=name, this_suite=this_suite, tasks_like_these=tasks_like_these)
-        for name, (this_suite, tasks_like_these) in zip(names, found, strict=True)
-    ]
+    return [_metric(name, numbers) for name, numbers in zip(names, found, strict=True)]
+
+
+def _metric(name: str, numbers: Sequence[Number]) -> Metric:
+    """A metric from its number for this suite and, where it was asked for, for tasks like these."""
+    return Metric(name=name, this_suite=numbers[0], tasks_like_these=[*numbers, _NOT_ASKED][1])
 
 
 def _kinds(trials: Trials) -> dict[str, int]:

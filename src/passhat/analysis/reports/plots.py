@@ -36,7 +36,7 @@ from passhat.drawing.figure import WIDTH
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""
@@ -199,7 +199,7 @@ class Plots:
         )
 
     def matrix(self) -> Figure | Unavailable:
-        """Which task passes with which system: a cell each, like tasks side by side."""
+        """Which task passes with which system: one cell each, similar tasks side by side."""
         rates = {s.name: _rates(s) for s in self.systems}
         if len(self.systems) < 2 or not any(rates.values()):
             return Unavailable("a matrix takes two systems")
@@ -225,7 +225,7 @@ class Plots:
         )
 
     def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
-        """What a success costs against how reliable it is, a point a system."""
+        """What a success costs against how reliable it is, one point per system."""
         k = k or common_k(self.systems)
         points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
         if not points:
@@ -270,7 +270,7 @@ def _upper_end(metric: Metric) -> float:
 
 def _series(name: str, points: Sequence[CurvePoint], *, model_from: float | None = None) -> Series:
     known = [(p.k, p.estimate) for p in points if isinstance(p.estimate, Estimate)]
-    bands = [(e.interval.low, e.interval.high) if e.interval else (e.value,) * 2 for _, e in known]
+    bands = [_ends(e.interval) or (e.value, e.value) for _, e in known]
     return Series(
         name=name,
         x=[k for k, _ in known],
@@ -279,6 +279,10 @@ def _series(name: str, points: Sequence[CurvePoint], *, model_from: float | None
         high=[high for _, high in bands],
         model_from=model_from,
     )
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)
 
 
 def _lowest(tasks: Sequence[TaskRow], most: int) -> list[TaskRow]:
@@ -290,12 +294,12 @@ def _cut(shown: int, all_of_them: int) -> str:
 
 
 def _forest_row(row: TaskRow) -> IntervalRow:
-    interval = row.rate.interval
+    low, high = _ends(row.rate.interval) or (None, None)
     return IntervalRow(
         name=row.name,
         value=row.rate.value,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        low=low,
+        high=high,
         colour=_COLOURS[row.label],
         note=f"{row.passed}/{row.runs} {row.label if row.label != 'undecided' else '?'}",
     )
@@ -309,14 +313,14 @@ def _labels_finding(system: SystemReport) -> str:
 
 def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
     inner, outer = metric.this_suite, metric.tasks_like_these
-    suite = inner.interval if isinstance(inner, Estimate) else None
-    like = outer.interval if isinstance(outer, Estimate) else None
+    suite = _ends(inner.interval if isinstance(inner, Estimate) else None)
+    low, high = _ends(outer.interval if isinstance(outer, Estimate) else None) or (None, None)
     return IntervalRow(
         name=system.name,
         value=metric.value or 0.0,
-        low=like.low if like else None,
-        high=like.high if like else None,
-        inner=(suite.low, suite.high) if suite else None,
+        low=low,
+        high=high,
+        inner=suite,
         note=f"{100 * (metric.value or 0.0):.1f} %",
     )
 
@@ -330,17 +334,17 @@ def _rates(system: SystemReport) -> dict[str, float]:
     return dict(zip(system.tasks.names, system.tasks.rate.tolist(), strict=True))
 
 
-def _cost_point(system: SystemReport, feature: str, k: int | None) -> Point | None:
-    if feature not in system.features or (k or 1) not in system.ks:
+def _cost_point(system: SystemReport, feature: str, k: int) -> Point | None:
+    if feature not in system.features or k not in system.ks:
         return None
     spent = system.features[feature].per_success
-    rate = system.pass_hat(k or max(system.ks)).this_suite
+    rate = system.pass_hat(k).this_suite
     if not isinstance(spent, Estimate) or not isinstance(rate, Estimate):
         return None
     return Point(
         name=system.name,
         x=spent.value,
         y=rate.value,
-        x_interval=(spent.interval.low, spent.interval.high) if spent.interval else None,
-        y_interval=(rate.interval.low, rate.interval.high) if rate.interval else None,
+        x_interval=_ends(spent.interval),
+        y_interval=_ends(rate.interval),
     )

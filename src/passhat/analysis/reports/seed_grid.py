@@ -7,26 +7,44 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import short_dataclass
-from passhat.records import Trials
-from passhat.stats.estimate import Unavailable
-from passhat.stats.seeds import SeedVariance
+from passhat.analysis.reports.decay import LETTERS
+from passhat.analysis.reports.disturbances import place_in_group
+from passhat.defaults import CONFIDENCE
+from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.records import ErrorPolicy, Outcome, Trials
+from passhat.stats.estimate import TASKS_LIKE_THESE, Scope, Unavailable
+from passhat.stats.seeds import SeedVariance, seed_variance
 
 MOST_CELLS = 200_000
-"""Beyond this many cells nothing is laid out: nobody would see it."""
-
-_LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+"""Beyond this many cells nothing is laid out: the picture would be unreadable."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedGrid:
     """The runs of each task as P, F and E, in columns that belong to a seed.
 
-    `columns` gives each seed's first column. A space stands where a task has no run.
+    `columns` gives each seed's first column. A space marks a run that is missing.
     """
 
     columns: Mapping[int, int]
     cells: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeededRuns:
+    """The seed, the task (by code), the score and the outcome of each run that carries a seed."""
+
+    seed: NDArray[np.int64]
+    task: NDArray[np.int32]
+    score: NDArray[np.float64]
+    passed: NDArray[np.bool_]
+
+    def variance(
+        self, *, scope: Scope = TASKS_LIKE_THESE, confidence: float = CONFIDENCE
+    ) -> SeedVariance | Unavailable:
+        """How far seeds move the mean score."""
+        columns = self.seed, self.task, self.score
+        return seed_variance(*columns, scope=scope, confidence=confidence)
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +54,23 @@ class SeedSpread:
     means: Mapping[int, float]
     variance: SeedVariance | Unavailable
     grid: SeedGrid | None = None
+
+
+def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
+    """The runs of one system that carry a seed and count; None where there are none."""
+    if trials.seed is None:
+        return None
+    kept = trials.seeded
+    if errors == "exclude":
+        kept = kept & (trials.outcome != Outcome.ERRORED)
+    if not kept.any():
+        return None
+    return SeededRuns(
+        seed=trials.seed[kept],
+        task=trials.task.codes[kept],
+        score=np.nan_to_num(trials.score[kept]),  # an error that counts scores nothing
+        passed=trials.outcome[kept] == Outcome.PASSED,
+    )
 
 
 def lay_out_seeds(trials: Trials) -> SeedGrid | None:
@@ -54,7 +89,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
         return None
     task = trials.task.codes
     seeds, column = np.unique(trials.seed, return_inverse=True)
-    # A seed of its own for every run (the usual default) groups nothing.
+    # Where every run has another seed (the usual default), seeds group nothing.
     if not 2 <= len(seeds) <= np.bincount(task).max():
         return None
     place, widths = _places(task, column, trials.trial, len(seeds))
@@ -63,7 +98,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
         return None
     first = np.r_[0, np.cumsum(widths)[:-1]]
     grid = np.full(size, ord(" "), dtype=np.uint8)
-    grid[task, first[column] + place] = _LETTERS[trials.outcome]
+    grid[task, first[column] + place] = LETTERS[trials.outcome]
     rows = (row.tobytes().decode("ascii") for row in grid)
     return SeedGrid(
         columns=dict(zip(seeds.tolist(), first.tolist(), strict=True)),
@@ -73,12 +108,8 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
 
 def _places(
     task: NDArray[np.int32], column: NDArray[np.intp], trial: NDArray[np.int64], seeds: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Each run's place among those of its task and seed; and the most runs under each seed."""
     cell = task.astype(np.intp) * seeds + column
-    order = np.lexsort((trial, cell))
     counts = np.bincount(cell, minlength=(int(task.max()) + 1) * seeds)
-    before = np.r_[0, np.cumsum(counts)[:-1]]
-    place = np.empty(len(task), dtype=np.intp)
-    place[order] = np.arange(len(task)) - before[cell[order]]
-    return place, counts.reshape(-1, seeds).max(axis=0)
+    return place_in_group(cell, trial), counts.reshape(-1, seeds).max(axis=0)

@@ -23,10 +23,10 @@ MOST_RUNS = 10_000
 """Beyond this many more runs of a task, nothing is promised."""
 
 WORTH_RUNNING = 200
-"""Beyond this many more runs of a task, it is looked at with more profit than it is run."""
+"""Beyond this many more runs, reading a task's failures pays more than running it."""
 
 SENSIBLE_RUNS = 1_000
-"""Beyond this many more runs of a task, the number is not printed: few would pay for them."""
+"""Beyond this many more runs, the number is not printed: few would pay for them."""
 
 
 def list_unsettled(
@@ -97,8 +97,7 @@ def _once(evidence: Evidence) -> str:
     once = int(np.count_nonzero(evidence.runs == 1))
     if once == len(evidence.tasks):
         return "one run cannot tell skill from luck"
-    ran = "1 task ran" if once == 1 else f"{once:,} tasks ran"
-    return f"{ran} only once, which cannot tell skill from luck"
+    return f"{plural(once, 'task')} ran only once, which cannot tell skill from luck"
 
 
 def _labels(table: TaskTable) -> Unsettled | None:
@@ -113,8 +112,8 @@ def _labels(table: TaskTable) -> Unsettled | None:
 
 
 def _label_advice(count: int, more: int | None, failed: bool) -> str:
-    what = "1 task has" if count == 1 else f"{count:,} tasks have"
-    start = f"{what} too few runs to be called solid, flaky or broken"
+    tasks = plural(count, "task has", "tasks have")
+    start = f"{tasks} too few runs to be called solid, flaky or broken"
     if more is None:
         those = "1 task lies" if count == 1 else f"Most of {count:,} undecided tasks lie"
         return f"{those} so close to a border between labels that more runs would not settle it."
@@ -160,8 +159,8 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
     ]
     more = _middle(needs)
     count = len(bar.undetermined)
-    what = "1 task has" if count == 1 else f"{count:,} tasks have"
-    advice = f"{what} a pass^{bar.k} that neither clears nor misses its bar for sure"
+    tasks = plural(count, "task has", "tasks have")
+    advice = f"{tasks} a pass^{bar.k} that neither clears nor misses its bar for sure"
     if more is None:
         advice += "."
     elif more > WORTH_RUNNING:

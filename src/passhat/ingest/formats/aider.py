@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -24,7 +24,7 @@ READING = Reading(
 
 recognises = has_keys("testcase tests_outcomes")
 
-# 2024-12-21-18-41-18--gpt-4o-diff, with or without the number of a repeat behind it.
+# 2024-12-21-18-41-18--gpt-4o-diff, with or without the number of a repeat after it.
 _RUN = re.compile(
     rf"\d{{4}}-?\d\d-?\d\d[-\d]*-(.*?)(?:[-_]?(?:{RUN_WORDS})[-_]?\d+)?", re.IGNORECASE
 )
@@ -61,9 +61,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = []
     if len(tries) > 1:
         notes.append("a second try that saw the failed tests counts as the same trial")
-    return TrialTable(
-        columns=columns_of([row]), notes=notes, entry="result", run=run, submission=setup
-    )
+    return TrialTable.of_rows([row], notes=notes, entry="result", run=run, submission=setup)
 
 
 def _places(document: Document) -> tuple[str | None, str | None, str | None]:

@@ -6,7 +6,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -48,13 +48,13 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         }
         for name, task in tasks.items()
     ]
-    return TrialTable(columns=columns_of(rows), entry="task")
+    return TrialTable.of_rows(rows, entry="task")
 
 
 def _success(document: Document, name: str, task: _Task) -> bool:
     verdict = task.passes_fully if task.success is None else task.success
     if verdict is None:
-        raise ReadError(f'{document.name}, task "{short(name)}": has no success')
+        raise ReadError(f'{document.name}, task "{short(name)}": has no "success"')
     return verdict
 
 

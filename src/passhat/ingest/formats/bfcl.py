@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, columns_of, first_line
+from passhat.ingest.document import Document, decode, read_file
+from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -82,7 +82,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         _row(system, category, task, answer, failures.get(task))
         for task, answer in zip(tasks, answers, strict=True)
     ]
-    return TrialTable(columns=columns_of(rows), entry="entry", submission=_evaluation(document))
+    return TrialTable.of_rows(rows, entry="entry", submission=_evaluation(document))
 
 
 def _is_answers(document: Document) -> bool:
@@ -137,8 +137,7 @@ def _answers(document: Document) -> list[_Answer]:
             f"{document.name}: lists the failures of BFCL alone; what passed is in the results "
             f"that it was made from{looked}: keep the folders score and result side by side"
         )
-    document.limits.check_size(str(path), path.stat().st_size)
-    lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
+    lines = [line for line in read_file(path, document.limits).split(b"\n") if line.strip()]
     return [decode(f"{path}, line {n}", line, _Answer) for n, line in enumerate(lines, start=1)]
 
 
@@ -147,34 +146,39 @@ def _partner(document: Document, own: str, other: str) -> Path | None:
     if document.path is None:
         return None
     *folders, name = document.path.absolute().parts
-    places = [place for place, part in enumerate(folders) if _kind(part) == own]
-    if not places or f"_{own}" not in name:
+    place = _place(folders, own)
+    if place is None or f"_{own}" not in name:
         return None
-    kind = folders[places[-1]]
-    folders[places[-1]] = kind.replace(own, other, 1)
+    folders[place] = folders[place].replace(own, other, 1)
     name = name.replace(f"_{own}", f"_{other}")
     folder = Path(*folders)
     old = _OLD_RESULT + name if other == "result" else name.removeprefix(_OLD_RESULT)
     return folder / (old if (folder / old).is_file() else name)
 
 
-def _kind(folder: str) -> str:
-    """`score` of score, and of score-BFCL in the first version."""
-    return folder.partition("-")[0]
+def _place(folders: Sequence[str], kind: str) -> int | None:
+    """Where the innermost folder `score` is, or `score-BFCL` of the first version."""
+    places = [i for i, name in enumerate(folders) if name.partition("-")[0] == kind]
+    return places[-1] if places else None
 
 
 def _model(document: Document) -> str:
     """The folder below `score`: only failures name the model, and not all in the same way."""
     parts = document.path.absolute().parts if document.path else ()
-    place = max((i for i, part in enumerate(parts[:-2]) if _kind(part) == "score"), default=None)
+    place = _place(parts[:-2], "score")
     return document.stem if place is None else parts[place + 1]
 
 
 def _evaluation(document: Document) -> str | None:
-    """The folder that holds `score`, where several are several configurations: no numbered runs."""
-    folders = document.path.absolute().parents if document.path else ()
-    home = next((folder.parent for folder in folders if _kind(folder.name) == "score"), None)
-    return None if home is None or _RUN_FOLDER.fullmatch(home.name) else str(home)
+    """The folder that holds `score`, unless it is called like a run.
+
+    Such folders are several configurations, not runs of one.
+    """
+    parts = document.path.absolute().parts[:-1] if document.path else ()
+    place = _place(parts, "score")
+    if not place or _RUN_FOLDER.fullmatch(parts[place - 1]):
+        return None
+    return str(Path(*parts[:place]))
 
 
 def _category(document: Document) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+import itertools
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
-
-import msgspec
 
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable
-from passhat.ingest.rows import Sheet, column_names, sheet_of
-from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table, scores_in
 from passhat.records.column_names import ColumnMap
 from passhat.records.given_columns import LARGEST
 from passhat.records.outcome_words import is_missing
@@ -26,7 +25,13 @@ READING = Reading(
     started="created",
 )
 
+Span = Mapping[str, Any]
+
 _SCORE = "scores."
+_COLUMNS = (
+    *("is_root", "span_parents", "root_span_id", "span_id", "scores", "metrics", "error"),
+    "created",
+)
 
 
 def recognises(document: Document) -> bool:
@@ -43,51 +48,52 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, by the scores of all its spans; traces of one input are runs of a task."""
     sheet = sheet_of(document)
-    roots = [place for place in range(len(sheet)) if _is_root(sheet, place)]
-    scores = _scores_by_trace(sheet, set(roots))
-    rows = [_row(sheet, place, mapping.task or "input", scores) for place in roots]
+    task = mapping.task or "input"
+    scorers = [name for name in sheet.columns if name.startswith(_SCORE)]
+    spans = list(sheet.rows(task, *_COLUMNS, *scorers))
+    roots = [_is_root(span, sheet.columns) for span in spans]
+    of_spans = _scores_by_trace(span for span, root in zip(spans, roots, strict=True) if not root)
     return scored_table(
         document.name,
-        rows,
+        [_row(span, task, of_spans) for span in itertools.compress(spans, roots)],
         mapping,
         entry="row",
-        numbers=[sheet.numbers[place] for place in roots],
+        numbers=list(itertools.compress(sheet.numbers, roots)),
     )
 
 
-def _is_root(sheet: Sheet, place: int) -> bool:
-    marked = sheet.cells("is_root")[place]
+def _is_root(span: Span, columns: Container[str]) -> bool:
+    marked = span["is_root"]
     if isinstance(marked, str):
         return marked.strip().lower() in ("true", "1", "")
     if marked is not None:
         return bool(marked)
-    if "span_parents" in sheet.columns:
-        return sheet.cells("span_parents")[place] in (None, "", [], "[]", "null")
-    root = sheet.cells("root_span_id")[place]
-    return is_missing(root) or root == sheet.cells("span_id")[place]
+    if "span_parents" in columns:
+        return span["span_parents"] in (None, "", [], "[]", "null")
+    return is_missing(span["root_span_id"]) or span["root_span_id"] == span["span_id"]
 
 
-def _scores_by_trace(sheet: Sheet, roots: Set[int]) -> dict[str, dict[str, Any]]:
-    """The scores that the spans within a trace hold: those of its scorers."""
+def _scores_by_trace(spans: Iterable[Span]) -> dict[str, dict[str, Any]]:
+    """The scores of the spans within each trace, which are those of its scorers."""
     found: dict[str, dict[str, Any]] = {}
-    for place, trace in enumerate(sheet.cells("root_span_id")):
-        if place not in roots and (scores := _scores(sheet, place)):
-            found.setdefault(str(trace), {}).update(scores)
+    for span in spans:
+        if scores := _scores(span):
+            found.setdefault(str(span["root_span_id"]), {}).update(scores)
     return found
 
 
-def _row(sheet: Sheet, place: int, task: str, scores: Mapping[str, Mapping[str, Any]]) -> ScoredRow:
-    metrics = _object(sheet.cells("metrics")[place])
+def _row(span: Span, task: str, of_spans: Mapping[str, Mapping[str, Any]]) -> ScoredRow:
+    metrics = object_in(span["metrics"])
     return ScoredRow(
-        task=sheet.cells(task)[place],
-        scores={**scores.get(str(sheet.cells("root_span_id")[place]), {}), **_scores(sheet, place)},
-        error=sheet.cells("error")[place],
+        task=span[task],
+        scores={**of_spans.get(str(span["root_span_id"]), {}), **_scores(span)},
+        error=span["error"],
         more={
             "tokens": metrics.get("tokens"),
             "tokens_in": metrics.get("prompt_tokens"),
             "tokens_out": metrics.get("completion_tokens"),
             "seconds": _duration(metrics.get("start"), metrics.get("end")),
-            "started": sheet.cells("created")[place] or None,
+            "started": span["created"] or None,
         },
     )
 
@@ -98,21 +104,7 @@ def _duration(start: Any, end: Any) -> float | None:
     return float(end - start) if timed and end >= start else None
 
 
-def _scores(sheet: Sheet, place: int) -> dict[str, Any]:
-    nested = _object(sheet.cells("scores")[place]) if "scores" in sheet.columns else {}
-    flat = [name for name in sheet.columns if name.startswith(_SCORE)]
-    found = {
-        **{str(name): value for name, value in nested.items()},
-        **{name.removeprefix(_SCORE): sheet.cells(name)[place] for name in flat},
-    }
+def _scores(span: Span) -> dict[str, Any]:
+    nested = {str(name): value for name, value in object_in(span["scores"]).items()}
+    found = nested | scores_in(span, _SCORE)
     return {name: value for name, value in found.items() if not is_missing(value)}
-
-
-def _object(cell: Any) -> Mapping[str, Any]:
-    """An object, or the JSON of one in a cell of CSV."""
-    if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        try:
-            cell = msgspec.json.decode(cell)
-        except (msgspec.DecodeError, RecursionError):
-            return {}
-    return cell if isinstance(cell, Mapping) else {}

@@ -7,13 +7,12 @@ the last attempt had failed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import Named, Reading, TrialTable, first_line, time_of
 from passhat.ingest.repeated_tests import tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
@@ -43,27 +42,20 @@ class _Attempt(msgspec.Struct):
     start: float | None = None
 
 
-class _Test(msgspec.Struct, rename="camel"):
+class _Test(_Attempt, rename="camel", kw_only=True):
     name: str
     status: str
-    duration: float | None = None
-    message: str | None = None
     suite: str | list[str] | None = None
     file_path: str | None = None
     raw_status: str | None = None
     retries: int | None = None
     retry_attempts: list[_Attempt] | None = None
-    start: float | None = None
     tags: list[str] | None = None
-
-
-class _Tool(msgspec.Struct):
-    name: str = ""
 
 
 class _Results(msgspec.Struct):
     tests: list[_Test]
-    tool: _Tool = msgspec.field(default_factory=_Tool)
+    tool: Named = msgspec.field(default_factory=Named)
 
 
 class _Report(msgspec.Struct):
@@ -101,7 +93,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         )
     if skipped := sum(test.status in _NOT_RUN for test in results.tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    return TrialTable(columns=columns_of(rows), notes=notes, entry="attempt")
+    return TrialTable.of_rows(rows, notes=notes, entry="attempt")
 
 
 def _names(tests: Sequence[_Test]) -> list[str]:
@@ -126,8 +118,7 @@ def _name(test: _Test) -> str:
 
 def _retries(test: _Test) -> int:
     """How often a test was tried before its last attempt."""
-    listed = len(test.retry_attempts or ())
-    return min(max(listed, test.retries or 0), _MOST_RETRIES)
+    return max(len(test.retry_attempts or ()), min(test.retries or 0, _MOST_RETRIES))
 
 
 def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:
@@ -135,24 +126,18 @@ def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:
         return
     listed = test.retry_attempts or []
     unlisted = [_Attempt(message="retried")] * (_retries(test) - len(listed))
-    last = _Attempt(
-        status=_last_status(test), duration=test.duration, message=test.message, start=test.start
-    )
-    for attempt in (*unlisted, *listed, last):
+    # A test that was expected to fail, and did, is one that failed.
+    status = "failed" if test.raw_status == "failed" else test.status
+    for attempt in (*unlisted, *listed, msgspec.structs.replace(test, status=status)):
         yield {
             "system": system,
             "task": name,
             "outcome": _ENDINGS.get(attempt.status, Outcome.ERRORED),
             "seconds": None if attempt.duration is None else attempt.duration / 1000,
             "error": _error(attempt),
-            "started": _started(attempt.start),
+            "started": time_of(_seconds(attempt.start)),
             "tags": tuple(test.tags or ()),
         }
-
-
-def _last_status(test: _Test) -> str:
-    """A test that was expected to fail, and did, is one that failed."""
-    return "failed" if test.raw_status == "failed" else test.status
 
 
 def _error(attempt: _Attempt) -> str | None:
@@ -162,11 +147,5 @@ def _error(attempt: _Attempt) -> str | None:
     return first_line(attempt.message) or (None if known else f"status {attempt.status}")
 
 
-def _started(start: float | None) -> str | None:
-    if not start or start < 0:
-        return None
-    seconds = start if start < _SECONDS_BELOW else start / 1000
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None
+def _seconds(start: float | None) -> float | None:
+    return start if start is None or start < _SECONDS_BELOW else start / 1000

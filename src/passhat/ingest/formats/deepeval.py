@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -73,9 +73,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
     system = _system(run)
     cases = [*run.test_cases, *run.conversational_test_cases]
-    return TrialTable(
-        columns=columns_of([_row(system, case, mapping) for case in cases]), entry="test case"
-    )
+    return TrialTable.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -104,19 +102,13 @@ def _row(system: str, case: _Case, mapping: ColumnMap) -> dict[str, Any]:
         metrics = [metric for metric in metrics if metric.name == mapping.scorer]
     error = next((metric.error for metric in metrics if metric.error), None)
     passed = case.success if mapping.scorer is None else all(bool(m.success) for m in metrics)
-    if error is not None or passed is None or (mapping.scorer is not None and not metrics):
-        ending: dict[str, Any] = {
-            "outcome": Outcome.ERRORED,
-            "error": first_line(error) or "not scored",
-        }
-    else:
-        ending = {"outcome": Outcome(passed)}
-    score = metrics[0].score if len(metrics) == 1 else None
+    broke = error is not None or passed is None or (mapping.scorer is not None and not metrics)
     return {
         "system": system,
         "task": case.name,
-        "score": score,
+        "outcome": Outcome.ERRORED if broke else Outcome(bool(passed)),
+        "score": metrics[0].score if len(metrics) == 1 else None,
         "seconds": case.run_duration,
         "tags": tuple(case.tags or ()),
-        **ending,
+        "error": (first_line(error) or "not scored") if broke else None,
     }

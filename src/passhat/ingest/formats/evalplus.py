@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable, choose_score
 from passhat.messages import plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -65,14 +65,12 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; it passes if it does the base tests and the additional ones."""
     results = _samples(document)
-    if mapping.scorer not in (None, "base", "plus"):
-        asked = short(mapping.scorer or "")
-        raise ReadError(f'{document.name}: has no scorer "{asked}"; it has base, plus')
+    choose_score(document.name, "scorer", ("base", "plus"), mapping.scorer)
     plus = any(one.plus_status for samples in results.values() for one in samples)
     plus = plus and mapping.scorer != "base"
     passes = "base_status and plus_status are pass" if plus else "base_status is pass"
-    return TrialTable(
-        columns=columns_of(_rows(_system(document), results, plus=plus)),
+    return TrialTable.of_rows(
+        _rows(_system(document), results, plus=plus),
         entry="sample",
         read_as={"outcome": passes},
         left_out=() if plus or mapping.scorer != "base" else ("plus_status",),

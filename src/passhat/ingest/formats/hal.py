@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -23,6 +23,9 @@ READING = Reading(
     outcome="successful_tasks and failed_tasks, or raw_eval_results",
     score="reward or score of a task",
 )
+
+Ending = Mapping[str, Any]
+"""How a task ended: its outcome, and its score or error where there is one."""
 
 recognises = has_keys("results raw_eval_results config")
 
@@ -56,30 +59,28 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     upload = document.decode(_Upload)
     summary = upload.results
     system = upload.config.agent_name or document.stem.removesuffix("_UPLOAD")
-    listed = dict[str, Any](_listed(summary))
-    if listed:
-        endings = dict(_never_finished(upload.raw_eval_results)) | listed
+    if listed := _listed(summary):
+        endings = _never_finished(upload.raw_eval_results) | listed
         outcome_from = "successful_tasks and failed_tasks"
         asked = {str(task) for task in summary.latencies}
     else:
-        endings = dict(_each(upload.raw_eval_results))
+        results = {str(task): said for task, said in _by_task(upload.raw_eval_results).items()}
+        endings = {task: end for task, said in results.items() if (end := _ending(said))}
         outcome_from = "raw_eval_results of each task"
-        asked = {str(task) for task in _by_task(upload.raw_eval_results)}
+        asked = set(results)
     if not endings:
         raise ReadError(
-            f"{document.name}: is a HAL upload that does not say which tasks succeeded; its "
-            f"{short(upload.config.benchmark_name or 'benchmark')} keeps no verdict by task"
+            f"{document.name}: is a HAL upload that does not say which tasks succeeded: "
+            f"{short(upload.config.benchmark_name or 'its benchmark')} has no verdict for each task"
         )
     rows = [_row(system, task, ending, summary) for task, ending in endings.items()]
     lost = sorted(asked - set(endings))
     ran = plural(len(lost), "task that ran has", "tasks that ran have")
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="task", read_as={"outcome": outcome_from}
-    )
+    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": outcome_from})
 
 
-def _row(system: str, task: str, ending: Mapping[str, Any], summary: _Summary) -> dict[str, Any]:
+def _row(system: str, task: str, ending: Ending, summary: _Summary) -> dict[str, Any]:
     return {
         "system": system,
         "task": task,
@@ -89,18 +90,19 @@ def _row(system: str, task: str, ending: Mapping[str, Any], summary: _Summary) -
     }
 
 
-def _listed(summary: _Summary) -> Iterator[tuple[str, dict[str, Any]]]:
-    for task in summary.failed_tasks:
-        yield str(task), {"outcome": Outcome.FAILED}
-    for task in (*summary.successful_tasks, *summary.passed_tasks):
-        yield str(task), {"outcome": Outcome.PASSED}
+def _listed(summary: _Summary) -> dict[str, Ending]:
+    passed = (*summary.successful_tasks, *summary.passed_tasks)
+    failures: dict[str, Ending] = {
+        str(t): {"outcome": Outcome.FAILED} for t in summary.failed_tasks
+    }
+    return failures | {str(task): {"outcome": Outcome.PASSED} for task in passed}
 
 
-def _never_finished(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+def _never_finished(raw: Any) -> dict[str, Ending]:
     """What a SWE-bench run submitted as an empty patch: it is in neither of HAL's lists."""
     empty = raw.get("empty_patch_ids") if isinstance(raw, Mapping) else None
-    for task in empty if isinstance(empty, list) else ():
-        yield str(task), {"outcome": Outcome.FAILED, "error": "empty patch"}
+    ending = {"outcome": Outcome.FAILED, "error": "empty patch"}
+    return {str(task): ending for task in empty} if isinstance(empty, list) else {}
 
 
 def _by_task(raw: Any) -> Mapping[str, Any]:
@@ -110,19 +112,13 @@ def _by_task(raw: Any) -> Mapping[str, Any]:
     return nested if isinstance(nested, Mapping) else raw
 
 
-def _each(raw: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    for task, said in _by_task(raw).items():
-        if (ending := _ending(said)) is not None:
-            yield str(task), ending
-
-
-def _ending(said: Any) -> dict[str, Any] | None:
+def _ending(said: Any) -> Ending | None:
     """The result of one task: an object, a verdict or a number."""
     if isinstance(said, bool):
         return {"outcome": Outcome(said)}
     if (score := _number(said)) is not None:
         return {"outcome": Outcome(score >= 1), "score": score}
-    if isinstance(said, str):  # what the agent died of, in place of an evaluation
+    if isinstance(said, str):  # why the agent broke, in place of an evaluation
         return {"outcome": Outcome.FAILED, "error": first_line(said)}
     if not isinstance(said, Mapping):
         return None

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
+from passhat.ingest.reader import (
+    Named,
+    Reading,
+    TrialTable,
+    choose_score,
+    first_line,
+    seconds_between,
+    sum_of,
+)
 from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
-from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
@@ -26,24 +32,18 @@ READING = Reading(
     outcome="a reward of 1 passes",
     score="reward, or that of `scorer`",
     started="started_at",
-    # Below a trial lie what the agent wrote and the verifier's own tests, below a job its trials.
+    # Below a trial are the agent's files and the verifier's own tests, below a job its trials.
     covers_subfolders="agent_info",
     companions=("trajectory.json", "config.json"),
 )
-
-Number = TypeVar("Number", int, float)
 
 _STEPS = "steps"
 """The folder of a trial that has a folder for each of its steps."""
 
 
-class _ModelInfo(msgspec.Struct):
-    name: str = ""
-
-
 class _AgentInfo(msgspec.Struct):
     name: str = "agent"
-    model_info: _ModelInfo | None = None
+    model_info: Named | None = None
 
 
 class _AgentResult(msgspec.Struct):
@@ -113,11 +113,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         return TrialTable(columns={})
     trial = document.decode(_Trial)
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
-    reward, notes = _reward(document, rewards, mapping.scorer)
+    name, notes = choose_score(document.name, "reward", _main_first(rewards), mapping.scorer)
+    reward = rewards.get(name) if name else None
     graded = mapping.scorer or "reward"
-    return TrialTable(
-        columns=columns_of([_row(trial, reward)]), notes=notes, entry="trial", graded=graded
-    )
+    return TrialTable.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -149,10 +148,11 @@ def _checks(
     most = end_room(document.limits.max_transcript) // len(places)
     for place, step in itertools.zip_longest(places, steps):
         printed = sibling_text(document, *place, "verifier", "test-stdout.txt", most=most)
-        rewards = step.verifier_result.rewards if step and step.verifier_result else None
+        found = step.verifier_result.rewards if step and step.verifier_result else None
+        rewards = [found[name] for name in _main_first(found)] if found else []
         if printed or rewards:
             target = f"verifier of {step.step_name}" if step else "verifier"
-            yield Check(target=target, score=_main_reward(rewards or {}), message=printed)
+            yield Check(target=target, score=next(iter(rewards), None), message=printed)
 
 
 def _turns(step: _Step) -> Iterator[Turn]:
@@ -173,24 +173,9 @@ def _is_job(document: Document) -> bool:
     return document.has("n_total_trials", "stats")
 
 
-def _reward(
-    document: Document, rewards: dict[str, float], chosen: str | None
-) -> tuple[float | None, list[str]]:
-    if chosen is not None and rewards and chosen not in rewards:
-        raise ReadError(f'{document.name}: has no reward "{short(chosen)}"; it has {few(rewards)}')
-    name = chosen or _main_name(rewards)
-    others = [other for other in rewards if other != name]
-    notes = [f'reward "{name}" was read; trials also have {few(others)}'] if others else []
-    return (rewards.get(name) if name else None), notes
-
-
-def _main_name(rewards: Mapping[str, float]) -> str | None:
-    return "reward" if "reward" in rewards else next(iter(rewards), None)
-
-
-def _main_reward(rewards: Mapping[str, float]) -> float | None:
-    name = _main_name(rewards)
-    return None if name is None else rewards[name]
+def _main_first(rewards: Mapping[str, float]) -> list[str]:
+    """The names of the rewards; the one that is called so decides where there are several."""
+    return sorted(rewards, key=lambda name: name != "reward")
 
 
 def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
@@ -210,7 +195,7 @@ def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
         "tokens_in": result.n_input_tokens,
         "tokens_out": result.n_output_tokens,
         "cost": result.cost_usd,
-        "seconds": _sum(times),
+        "seconds": sum_of(times),
         "tool_calls": calls if isinstance(calls, (int, float)) else None,
         "started": trial.started_at,
         "error": first_line(error) or ("no verifier result" if reward is None else None),
@@ -221,12 +206,7 @@ def _of_steps(steps: Sequence[_StepResult]) -> _AgentResult:
     """What the steps of a trial took together, where the trial itself does not say it."""
     taken = [step.agent_result for step in steps if step.agent_result is not None]
     return _AgentResult(
-        n_input_tokens=_sum(one.n_input_tokens for one in taken),
-        n_output_tokens=_sum(one.n_output_tokens for one in taken),
-        cost_usd=_sum(one.cost_usd for one in taken),
+        n_input_tokens=sum_of(one.n_input_tokens for one in taken),
+        n_output_tokens=sum_of(one.n_output_tokens for one in taken),
+        cost_usd=sum_of(one.cost_usd for one in taken),
     )
-
-
-def _sum(values: Iterable[Number | None]) -> Number | None:
-    found = [value for value in values if value is not None]
-    return sum(found[1:], start=found[0]) if found else None

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -38,13 +38,17 @@ class _Spoken(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample, numbered as they come."""
-    samples = list(document.lines(_Sample))
     system = document.stem.removesuffix(".jsonl_results").removesuffix("_results")
     rows = [
-        {"system": system, "task": sample.task_id, "outcome": Outcome(sample.passed)}
-        for _, sample in samples
+        {
+            "line": line,
+            "system": system,
+            "task": sample.task_id,
+            "outcome": Outcome(sample.passed),
+        }
+        for line, sample in document.lines(_Sample)
     ]
-    return TrialTable(columns=columns_of(rows), entry="line", numbers=[line for line, _ in samples])
+    return TrialTable.of_rows(rows)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

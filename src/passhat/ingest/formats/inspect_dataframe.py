@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable
-from passhat.ingest.rows import Sheet, column_names, sheet_of
-from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.scored_rows import ScoredRow, scored_table, scores_in
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
 
@@ -24,6 +25,10 @@ READING = Reading(
 )
 
 _SCORE = "score_"
+_COLUMNS = (
+    *("task_name", "task", "id", "model", "eval_id", "epoch", "error", "total_tokens"),
+    *("working_time", "total_time", "turn_count", "started_at"),
+)
 
 
 def recognises(document: Document) -> bool:
@@ -41,21 +46,20 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{document.name}: holds samples of Inspect without scores; score the log with "
             "`inspect score`, or give the log itself"
         )
-    rows = [_row(sheet, place, scorers) for place in range(len(sheet))]
+    rows = [_row(row) for row in sheet.rows(*_COLUMNS, *scorers)]
     return scored_table(document.name, rows, mapping, entry="row", numbers=sheet.numbers)
 
 
-def _row(sheet: Sheet, place: int, scorers: list[str]) -> ScoredRow:
+def _row(row: Mapping[str, Any]) -> ScoredRow:
     def cell(*names: str) -> Any:
-        found = (sheet.cells(name)[place] for name in names if name in sheet.columns)
-        return next((one for one in found if not is_missing(one)), None)
+        return next((row[name] for name in names if not is_missing(row[name])), None)
 
     name, sample = cell("task_name", "task"), cell("id")
     return ScoredRow(
         task=f"{name}/{sample}" if name is not None else sample,
         system=str(cell("model", "eval_id") or "inspect"),
         trial=cell("epoch"),
-        scores={one.removeprefix(_SCORE): sheet.cells(one)[place] for one in scorers},
+        scores=scores_in(row, _SCORE),
         error=cell("error"),
         more={
             "tokens": cell("total_tokens"),

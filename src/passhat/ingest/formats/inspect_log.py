@@ -11,7 +11,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.archive import Archive, listing_names
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, first_line
+from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line
 from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
 from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
@@ -109,11 +109,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             header = _header(document.name, archive)
             samples = _samples(document.name, archive)
     _check_scored(document.name, header, samples)
-    scorer, others = _scorer(document.name, samples, mapping.scorer)
-    shown = _shown(scorer)
-    notes = [f'scorer "{short(shown)}" was read; the log also has {few(others)}'] if others else []
-    if mapping.scorer is not None:
-        notes = []
+    known = {_shown(scorer): scorer for scorer in _known_scores(samples)}
+    chosen, notes = choose_score(document.name, "scorer", list(known), mapping.scorer)
+    shown, scorer = chosen or "", known.get(chosen or "", ("", None))
+    others = [name for name in known if name != shown]
     if header.status != "success":
         notes.append(f'the log\'s status is "{header.status}": {_ended(header.eval, samples)}')
     _check_values(document.name, samples, scorer, others)
@@ -133,7 +132,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
-    """What was said in each sample: only here are the samples of an archive opened."""
+    """The transcript of each sample: only here are the samples of an archive opened."""
     from passhat.ingest.transcripts.inspect_samples import (
         SpokenSample,
         sample_transcript,
@@ -219,22 +218,8 @@ def _shown(scorer: tuple[str, str | None]) -> str:
     return ".".join(part for part in scorer if part)
 
 
-def _scorer(
-    name: str, samples: Iterable[_Sample], chosen: str | None
-) -> tuple[tuple[str, str | None], list[str]]:
-    """The scorer to read, as its name and, for a score of several parts, the part; and others."""
-    known = list(_known_scores(samples))
-    shown = [_shown(scorer) for scorer in known]
-    if not known:
-        return ("", None), []
-    if chosen is not None and chosen not in shown:
-        raise ReadError(f'{name}: has no scorer "{short(chosen)}"; it has {few(shown)}')
-    place = 0 if chosen is None else shown.index(chosen)
-    return known[place], shown[:place] + shown[place + 1 :]
-
-
 def _known_scores(samples: Iterable[_Sample]) -> dict[tuple[str, str | None], None]:
-    """Every scorer, and every part of a score of several, in the order they are met."""
+    """Every scorer, with each part of a score of several parts, in the order of the samples."""
     known: dict[tuple[str, str | None], None] = {}
     for sample in samples:
         for scorer, score in (sample.scores or {}).items():

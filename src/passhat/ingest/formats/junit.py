@@ -24,7 +24,7 @@ from passhat.ingest.junit_suites import (
     Words,
     parse_suites,
 )
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line
+from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
@@ -64,10 +64,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes += _several_hosts(suites, mapping)
     trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
     rows = [row for case, system, task in trials for row in _attempts(case, system, task)]
-    numbers = [row.pop("line") for row in rows]
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="line", numbers=numbers, read_as=facts
-    )
+    return TrialTable.of_rows(rows, notes=notes, read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -115,7 +112,7 @@ def _systems(
 
 
 def _repeated(cases: Sequence[JUnitCase], names: Sequence[str]) -> list[str]:
-    """A note where tests of one name in one suite may as well be different tests."""
+    """A note where tests of one name in one suite may be different tests."""
     ran = [pair for pair in zip(cases, names, strict=True) if not pair[0].skipped]
     times = Counter((case.suite, case.hostname, name) for case, name in ran)
     several = [name for (_, _, name), count in times.items() if count > 1]
@@ -147,7 +144,7 @@ def _reruns(
 ) -> list[str]:
     """Give the earlier attempts of rerun tests the failure that the file leaves out."""
     # Only flakefinder repeats a test under its own name (a method of unittest), beside others that
-    # bear its marks.
+    # have its marks.
     by_name = not repeated_by_flakefinder(names, _ran(cases))
     notes = []
     for suite in suites:
@@ -191,30 +188,18 @@ def _expected_and_skipped(cases: Sequence[JUnitCase]) -> list[str]:
 
 
 def _attempts(case: JUnitCase, system: str, task: str) -> Iterator[dict[str, Any]]:
-    extra = [(tag, message) for tag, message in case.verdicts if tag in EXTRA_ATTEMPTS]
-    for tag, message in extra:
-        yield {
-            "system": system,
-            "task": task,
-            "outcome": VERDICTS[tag],
-            "error": first_line(message),
-            "line": case.line,
-        }
-    found = find_columns(case.properties, USUAL)
+    test = {"system": system, "task": task, "line": case.line}
+    for tag, message in case.verdicts:
+        if tag in EXTRA_ATTEMPTS:
+            yield test | {"outcome": VERDICTS[tag], "error": first_line(message)}
     last = next((text for tag, text in case.verdicts if tag not in EXTRA_ATTEMPTS), None)
-    yield {
-        "system": system,
-        "task": task,
-        "outcome": case.outcome(),
-        "error": first_line(last),
-        "line": case.line,
-        **{
-            name: case.properties[found[name]]
-            for name in ("seed", "score", *FEATURES)
-            if name in found
-        },
-        **({} if "seconds" in found else {"seconds": case.seconds}),
+    ended = {"outcome": case.outcome(), "error": first_line(last), "seconds": case.seconds}
+    stated = {
+        meaning: case.properties[name]
+        for meaning, name in find_columns(case.properties, USUAL).items()
+        if meaning in ("seed", "score", *FEATURES)
     }
+    yield test | ended | stated
 
 
 def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
@@ -225,13 +210,13 @@ def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
     last: list[int | None] = [None]
     for place, (tag, _) in enumerate(case.verdicts):
         if tag in EXTRA_ATTEMPTS:
-            yield _told(case, [place], said)
+            yield _attempt_transcript(case, [place], said)
         else:
             last.append(place)
-    yield _told(case, last, said)
+    yield _attempt_transcript(case, last, said)
 
 
-def _told(
+def _attempt_transcript(
     case: JUnitCase, places: Sequence[int | None], said: Mapping[int | None, list[Words]]
 ) -> Transcript:
     words = [(one.tag, "".join(one.pieces).strip("\n")) for p in places for one in said.get(p, ())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,28 +26,30 @@ READING = Reading(
 )
 
 _TASKS = ("datasetItemId", "dataset_item_id", "traceName", "trace_name")
-_TRACES = ("traceId", "trace_id")
 _SUBJECT = "subject"
 """What a score is about in version 3 of the API: {"kind": "trace", "id": ...}, or an observation,
 a session or a whole experiment."""
+_TRACES = ("traceId", "trace_id", _SUBJECT)
+_SESSIONS = ("sessionId", "session_id")
+_KINDS = ("dataType", "data_type")
+_WORDS = ("stringValue", "string_value")
+
+Score = dict[str, Any]
 
 
 def recognises(document: Document) -> bool:
     """Whether rows are scores of traces, by name and type."""
     names = set(column_names(document))
-    typed = bool(names & {"dataType", "data_type"})
-    return typed and {"name", "value"} <= names and bool(names & {*_TRACES, _SUBJECT})
+    typed = bool(names.intersection(_KINDS))
+    return typed and {"name", "value"} <= names and bool(names.intersection(_TRACES))
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, with all its scores; the task is the data set's item, or the name."""
     sheet = sheet_of(document)
     tasks = [name for name in (mapping.task, *_TASKS) if name and name in sheet.columns]
-    by_trace: dict[str, list[int]] = {}
-    for place, trace in enumerate(_traces(sheet)):
-        if trace is not None:
-            by_trace.setdefault(trace, []).append(place)
-    rows = [_row(sheet, places, tasks, trace) for trace, places in by_trace.items()]
+    by_trace = _scores_by_trace(sheet, tasks)
+    rows = [_row(scores, tasks, trace) for trace, scores in by_trace.items()]
     facts = {"task": f'column "{tasks[0]}"' if tasks else "trace"}
     about = len(sheet) - sum(map(len, by_trace.values()))
     left_out = [plural(about, "score of a whole experiment", "scores of whole experiments")]
@@ -59,33 +61,43 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         read_as=facts,
         left_out=left_out if about else (),
     )
-    return replace(table, notes=(*table.notes, *_notes(sheet, by_trace, tasks)))
+    return replace(table, notes=(*table.notes, *_notes(by_trace.values(), tasks)))
 
 
-def _traces(sheet: Sheet) -> list[str | None]:
-    """The trace that each score is about; None where it is about a whole experiment.
+def _scores_by_trace(sheet: Sheet, tasks: Sequence[str]) -> dict[str, list[Score]]:
+    """The scores of each trace; the `value` of a categorical score is its word.
 
     A session without traces counts as one run, and so does an observation without its trace.
     """
-    column = next((name for name in _TRACES if name in sheet.columns), None)
-    if column is not None:
-        return [str(cell) for cell in sheet.cells(column)]
-    return [_subject(cell) for cell in sheet.cells(_SUBJECT)]
+    options = (_TRACES, _SESSIONS, _KINDS, _WORDS)
+    trace, session, kind, word = (_column(sheet, names) for names in options)
+    by_trace: dict[str, list[Score]] = {}
+    for score in sheet.rows(*tasks, "name", "value", "timestamp", trace, session, kind, word):
+        about = score[session] if is_missing(score[trace]) else score[trace]
+        found = None if is_missing(about) else str(about)
+        if trace == _SUBJECT:
+            found = _subject(score[trace])
+        if score[kind] == "CATEGORICAL" or is_missing(score["value"]):
+            score["value"] = score[word]
+        if found is not None:
+            by_trace.setdefault(found, []).append(score)
+    return by_trace
+
+
+def _column(sheet: Sheet, names: Sequence[str]) -> str:
+    return next((name for name in names if name in sheet.columns), names[-1])
 
 
 def _subject(cell: Any) -> str | None:
+    """What a score is about; None for a whole experiment."""
     if not isinstance(cell, Mapping) or cell.get("kind") == "experiment":
         return None
     found = cell.get("traceId") or cell.get("trace_id") or cell.get("id")
     return None if found is None else str(found)
 
 
-def _notes(sheet: Sheet, by_trace: Mapping[str, list[int]], tasks: Sequence[str]) -> Iterator[str]:
-    names = sheet.cells("name")
-    twice = sum(
-        len(places) - len({str(names[one]) for one in places}) for places in by_trace.values()
-    )
-    if twice:
+def _notes(traces: Iterable[Sequence[Score]], tasks: Sequence[str]) -> Iterator[str]:
+    if twice := sum(len(one) - len({str(score["name"]) for score in one}) for one in traces):
         again = plural(twice, "score has", "scores have")
         yield f"{again} the name of an earlier one of the same trace: the last one counts"
     if not tasks:
@@ -95,21 +107,11 @@ def _notes(sheet: Sheet, by_trace: Mapping[str, list[int]], tasks: Sequence[str]
         )
 
 
-def _row(sheet: Sheet, places: list[int], tasks: list[str], trace: str) -> ScoredRow:
-    first = places[0]
-    filled = (sheet.cells(name)[first] for name in tasks)
-    task = next((cell for cell in filled if not is_missing(cell)), trace)
-    started = sheet.cells("timestamp")[first]
+def _row(scores: Sequence[Score], tasks: Sequence[str], trace: str) -> ScoredRow:
+    first = scores[0]
+    started = first["timestamp"]
     return ScoredRow(
-        task=task,
-        scores={str(sheet.cells("name")[place]): _value(sheet, place) for place in places},
+        task=next((first[name] for name in tasks if not is_missing(first[name])), trace),
+        scores={str(score["name"]): score["value"] for score in scores},
         more={"started": None if is_missing(started) else str(started)},
     )
-
-
-def _value(sheet: Sheet, place: int) -> Any:
-    """The number of a score, or its word where it is categorical."""
-    value = sheet.cells("value")[place]
-    words = sheet.cells("stringValue" if "stringValue" in sheet.columns else "string_value")
-    kind = sheet.cells("dataType" if "dataType" in sheet.columns else "data_type")[place]
-    return words[place] if kind == "CATEGORICAL" or is_missing(value) else value

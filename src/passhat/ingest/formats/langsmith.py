@@ -5,7 +5,7 @@ from __future__ import annotations
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
-from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.ingest.scored_rows import ScoredRow, scored_table, scores_in
 from passhat.messages import short
 from passhat.records.column_names import ColumnMap
 
@@ -38,17 +38,14 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     tasks = ["example_id"] if "example_id" in sheet.columns else inputs[:1]
     task = mapping.task or tasks[0]
     scorers = [name for name in sheet.columns if name.startswith(_FEEDBACK)]
-    errors, seconds = sheet.cells("error"), sheet.cells("execution_time")
-    cells = [sheet.cells(name) for name in scorers]
-    names = [name.removeprefix(_FEEDBACK) for name in scorers]
     rows = [
         ScoredRow(
-            task=one,
-            scores=dict(zip(names, scores, strict=True)),
-            error=errors[place],
-            more={"seconds": seconds[place], "started": sheet.cells("start_time")[place] or None},
+            task=row[task],
+            scores=scores_in(row, _FEEDBACK),
+            error=row["error"],
+            more={"seconds": row["execution_time"], "started": row["start_time"] or None},
         )
-        for place, (one, *scores) in enumerate(zip(sheet.cells(task), *cells, strict=True))
+        for row in sheet.rows(task, *scorers, "error", "execution_time", "start_time")
     ]
     facts = {"task": f'column "{short(task)}"'}
     return scored_table(

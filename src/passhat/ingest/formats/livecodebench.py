@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -50,7 +50,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for question in document.decode(list[_Question])
         for number, grade in enumerate(question.graded_list)
     ]
-    return TrialTable(columns=columns_of(rows), entry="answer")
+    return TrialTable.of_rows(rows, entry="answer")
 
 
 def _system(document: Document) -> str:

@@ -6,15 +6,14 @@ Repeats sit in `resps`, but only what the filter kept was scored: one trial a do
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.document import Document, decode, wrong_shape
+from passhat.ingest.reader import Reading, TrialTable, choose_score, has_keys
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short, short_value
@@ -54,8 +53,7 @@ class _Model(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a document, by the first filter and metric unless another is chosen."""
-    lines = [(n, _without_words(line)) for n, line in document.lines(dict[str, Any])]
-    deque(document.lines(_Line), maxlen=0)  # an error names its line and its field
+    lines = [(n, _checked(document, n, line)) for n, line in document.lines(dict[str, Any])]
     kept, notes = _chosen_filter(lines)
     metric, more = _metric(document, kept, mapping.scorer)
     named = _FILE.fullmatch(document.stem)
@@ -63,6 +61,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system = _system(document, named[2] if named else None)
     rows = [
         {
+            "line": n,
             "system": system,
             "task": f"{prefix}{line['doc_id']}",
             **_ending(document, n, line, metric),
@@ -70,10 +69,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for n, line in kept
     ]
     notes += more + _repeats(kept)
-    numbers = [n for n, _ in kept]
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="line", numbers=numbers, graded=metric
-    )
+    return TrialTable.of_rows(rows, notes=notes, graded=metric)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -99,8 +95,12 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
 Lines = list[tuple[int, dict[str, Any]]]
 
 
-def _without_words(line: dict[str, Any]) -> dict[str, Any]:
-    """A line without what was asked: it is most of the file, and says nothing of the outcome."""
+def _checked(document: Document, number: int, line: dict[str, Any]) -> dict[str, Any]:
+    """A line that has what it must have, without the prompt, which is most of the file."""
+    try:
+        msgspec.convert(line, _Line)
+    except msgspec.ValidationError as error:
+        raise wrong_shape(f"{document.name}, line {number}", error) from error
     return {name: value for name, value in line.items() if name not in ("doc", "arguments")}
 
 
@@ -133,14 +133,10 @@ def _listed(value: Any) -> list[Any]:
 
 def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:
     metrics = list(dict.fromkeys(name for _, line in lines for name in line.get("metrics", ())))
-    if chosen is not None and chosen not in metrics:
-        raise ReadError(f'{document.name}: has no metric "{chosen}"; it has {few(metrics)}')
-    if not metrics:
+    metric, notes = choose_score(document.name, "metric", metrics, chosen)
+    if metric is None:
         raise ReadError(f"{document.name}: names no metric, so nothing says what passed")
-    if chosen is None and len(metrics) > 1:
-        also = few(metrics[1:])
-        return metrics[0], [f'metric "{metrics[0]}" was read; the log also has {also}']
-    return chosen or metrics[0], []
+    return metric, notes
 
 
 def _system(document: Document, stamp: str | None) -> str:

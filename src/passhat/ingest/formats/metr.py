@@ -1,14 +1,13 @@
-"""METR's `runs.jsonl`: all runs of the agents behind its time horizons, one a line."""
+"""METR's `runs.jsonl`: all runs from which it computes time horizons, one a line."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys, time_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -46,15 +45,11 @@ class _Run(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; a run that broke for another reason than the agent is errored."""
-    lines = list(document.lines(_Run))
-    rows = [_row(run) for _, run in lines]
-    return TrialTable(
-        columns=columns_of(rows), entry="line", numbers=[number for number, _ in lines]
-    )
+    return TrialTable.of_rows({"line": line, **_row(run)} for line, run in document.lines(_Run))
 
 
 def _row(run: _Run) -> dict[str, Any]:
-    # An agent that breaks has failed; what breaks around it has not been the agent.
+    # A run that the agent breaks has failed; one that broke around it says nothing of the agent.
     outside = run.fatal_error_from not in (None, "", "agent")
     broke = run.score_binarized is None or outside
     weight = next((found for name in _WEIGHTS if (found := getattr(run, name)) is not None), None)
@@ -69,15 +64,6 @@ def _row(run: _Run) -> dict[str, Any]:
         "score": None if broke else run.score_cont,
         "cost": run.generation_cost,
         "seconds": took / 1000 if known else None,
-        "started": _time(run.started_at),
+        "started": time_of((run.started_at or 0) / 1000),
         "error": first_line(run.fatal_error_from) or ("no score" if broke else None),
     }
-
-
-def _time(milliseconds: float | None) -> str | None:
-    if not milliseconds:
-        return None
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
-    except (OverflowError, ValueError, OSError):
-        return None

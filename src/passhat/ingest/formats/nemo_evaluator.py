@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys
+from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -34,15 +34,11 @@ class _Sample(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; its `system` is the system prompt, and no agent."""
-    if document.kind == "array":
-        samples = document.decode(list[_Sample])
-    else:
-        samples = [sample for _, sample in document.lines(_Sample)]
-    rows = [_row(document, sample) for sample in samples]
-    return TrialTable(columns=columns_of(rows), entry="sample", graded="reward")
+    rows = map(_row, document.each(_Sample))
+    return TrialTable.of_rows(rows, entry="sample", graded="reward")
 
 
-def _row(document: Document, sample: _Sample) -> dict[str, Any]:
+def _row(sample: _Sample) -> dict[str, Any]:
     metadata = sample.metadata if isinstance(sample.metadata, dict) else {}
     benchmark = metadata.get("benchmark")
     missing = sample.reward is None

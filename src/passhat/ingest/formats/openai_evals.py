@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
@@ -55,7 +55,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a match or metrics event; a sample that was never judged is errored."""
     spec = _Spec()
     rows: list[dict[str, Any]] = []
-    numbers: list[int] = []
     sampled: dict[str, int] = {}
     for line, event in document.lines(_Event):
         spec = event.spec or spec
@@ -63,22 +62,21 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             continue
         if event.type in _JUDGED:
             rows.append(_row(document, line, event, mapping.scorer))
-            numbers.append(line)
         else:
             sampled.setdefault(event.sample_id, line)
     judged = {row["task"] for row in rows}
-    for sample, line in sampled.items():
-        if sample not in judged:
-            rows.append({"task": sample, "outcome": Outcome.ERRORED, "error": "never judged"})
-            numbers.append(line)
+    broken = {"outcome": Outcome.ERRORED, "error": "never judged"}
+    rows += [
+        {"line": line, "task": sample, **broken}
+        for sample, line in sampled.items()
+        if sample not in judged
+    ]
     shared = {
         "system": ",".join(spec.completion_fns) or document.stem,
         "seed": spec.run_config.seed,
     }
-    rows = [shared | row for row in rows]
-    return TrialTable(
-        columns=columns_of(rows), entry="line", numbers=numbers, graded=mapping.scorer or "score"
-    )
+    graded = mapping.scorer or "score"
+    return TrialTable.of_rows([shared | row for row in rows], graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -117,7 +115,7 @@ def _check(kind: str, data: Any) -> Check:
 def _row(document: Document, line: int, event: _Event, scorer: str | None) -> dict[str, Any]:
     where = f"{document.name}, line {line}"
     data = decode(f"{where}, field data", bytes(event.data), dict[str, Any])
-    row = {"task": event.sample_id, "started": event.created_at}
+    row = {"line": line, "task": event.sample_id, "started": event.created_at}
     if event.type == "match" and scorer is None:
         if not isinstance(data.get("correct"), bool):
             raise ReadError(f"{where}, field data.correct: must be true or false")

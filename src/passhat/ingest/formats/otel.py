@@ -15,7 +15,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, first_line, seconds_between, sum_of
 from passhat.ingest.transcripts.otel_spans import (
     MODEL_CALLS,
     SYSTEM_ATTRIBUTES,
@@ -135,7 +135,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a span that carries the task's attribute, with what it and its children did."""
     judge = _judge(document, mapping)
     rows = [_row(document, spans, mapping, judge) for spans in _trials(document, mapping)]
-    return TrialTable(columns=columns_of(rows), entry="trial span", judged=True)
+    return TrialTable.of_rows(rows, entry="trial span", judged=True)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -169,22 +169,13 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
 
 
 def _spans(document: Document) -> Iterator[OtelSpan]:
-    if document.has("resourceSpans"):
-        files: Iterable[_OtlpFile] = (
-            [document.decode(_OtlpFile)]
-            if document.kind == "json"
-            else (file for _, file in document.lines(_OtlpFile))
-        )
-        for file in files:
-            for resource in file.resource_spans:
-                for scope in resource.scope_spans:
-                    yield from (_from_otlp(document, span) for span in scope.spans)
-    elif document.kind == "array":
-        yield from map(_from_sdk, document.decode(list[_SdkSpan]))
-    elif document.kind == "json":
-        yield _from_sdk(document.decode(_SdkSpan))
-    else:
-        yield from (_from_sdk(span) for _, span in document.lines(_SdkSpan))
+    if not document.has("resourceSpans"):
+        yield from map(_from_sdk, document.each(_SdkSpan))
+        return
+    for file in document.each(_OtlpFile):
+        for resource in file.resource_spans:
+            for scope in resource.scope_spans:
+                yield from (_from_otlp(document, span) for span in scope.spans)
 
 
 def _from_sdk(span: _SdkSpan) -> OtelSpan:
@@ -321,12 +312,11 @@ def _tokens(
 def _total(
     document: Document, spans: Iterable[OtelSpan], attributes: Sequence[str]
 ) -> float | None:
-    found = [
+    return sum_of(
         _number(document, span, name, span.attributes[name])
         for span in spans
         if (name := next((one for one in attributes if one in span.attributes), None)) is not None
-    ]
-    return sum(found) if found else None
+    )
 
 
 def _number(document: Document, span: OtelSpan, attribute: str, value: object) -> float:

@@ -10,7 +10,7 @@ import msgspec
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -95,7 +95,7 @@ class _SavedRun(msgspec.Struct):
 
 
 def recognises(document: Document) -> bool:
-    """Whether its schema is that of a report or a run."""
+    """Whether its schema is a report's or a run's."""
     schema = document.first.get("schema")
     return schema is not None and bytes(schema) in _SCHEMAS
 
@@ -114,8 +114,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for system, task in report.tasks
         for number, letter in enumerate(task.sequence or "")
     ]
-    return TrialTable(
-        columns=columns_of(rows),
+    return TrialTable.of_rows(
+        rows,
         entry="run",
         notes=saved_notes(report),
         read_as={"outcome": "P, F or E in sequence"},
@@ -147,7 +147,9 @@ def saved_notes(report: SavedReport) -> list[str]:
     asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
     asked += [f"`confidence={options.confidence:g}`"] if options.confidence != CONFIDENCE else []
     if asked:
-        notes.append(f"the saved report was made with {' '.join(asked)}: say so again for the same")
+        notes.append(
+            f"the saved report was made with {' '.join(asked)}: pass the same for its numbers"
+        )
     lost = sum(system.errors for system in report.systems)
     lost -= sum(task.errored for _, task in report.tasks)
     if lost > 0:
@@ -155,7 +157,7 @@ def saved_notes(report: SavedReport) -> list[str]:
     if weighted := [system.name for system in report.systems if _is_weighted(system)]:
         notes.append(
             f'the saved pass^1 of "{short(weighted[0])}" is no plain mean over its tasks: their '
-            "weights or families are not in the file, so the numbers here differ from the saved"
+            "weights or families are not in the file, so these numbers differ from the saved ones"
         )
     return notes
 
@@ -184,12 +186,12 @@ def _check_sequence(where: str, task: SavedTask, sequence: str) -> None:
     found = tuple(map(sequence.count, _LETTERS))
     if found != counted:
         raise ReadError(
-            f"{where}: its sequence has {_told(found)}, but it counts {_told(counted)}; "
+            f"{where}: its sequence has {_counted(found)}, but it counts {_counted(counted)}; "
             "was the file edited?"
         )
 
 
-def _told(counts: Sequence[int]) -> str:
+def _counted(counts: Sequence[int]) -> str:
     return f"{counts[0]:,} passed, {counts[1]:,} failed and {counts[2]:,} errored"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, seconds_between
-from passhat.ingest.rows import Sheet, column_names, sheet_of
+from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import is_missing
@@ -24,6 +24,10 @@ READING = Reading(
     started="start_time",
 )
 
+_COLUMNS = (
+    *("start_time", "end_time", "repetition_number", "annotations", "error"),
+    *("prompt_token_count", "completion_token_count"),
+)
 _EVALUATION = re.compile(r"annotation_(.+)_score|eval\.(.+)\.score")
 
 
@@ -37,7 +41,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of an example; repetitions are its trials."""
     sheet = sheet_of(document)
     evaluations = _evaluations(sheet.columns)
-    rows = [_row(sheet, place, evaluations, mapping) for place in range(len(sheet))]
+    labels = [_label(column) for column in evaluations.values() if _label(column) in sheet.columns]
+    task = mapping.task or "example_id"
+    cells = sheet.rows(task, *_COLUMNS, *evaluations.values(), *labels)
+    rows = [_row(row, task, evaluations) for row in cells]
     return scored_table(document.name, rows, mapping, entry="row", numbers=sheet.numbers)
 
 
@@ -47,30 +54,30 @@ def _evaluations(names: Iterable[str]) -> dict[str, str]:
     return {match[1] or match[2]: name for name, match in found if match}
 
 
-def _row(sheet: Sheet, place: int, evaluations: Mapping[str, str], mapping: ColumnMap) -> ScoredRow:
-    scores = {name: _score(sheet, place, column) for name, column in evaluations.items()}
-    start, end = sheet.cells("start_time")[place], sheet.cells("end_time")[place]
+def _label(column: str) -> str:
+    """The column with the label of an evaluation, beside that of its score."""
+    return f"{column.removesuffix('score')}label"
+
+
+def _row(row: Mapping[str, Any], task: str, evaluations: Mapping[str, str]) -> ScoredRow:
+    scores = {
+        name: row.get(_label(column), row[column]) if is_missing(row[column]) else row[column]
+        for name, column in evaluations.items()
+    }
+    start, end, repetition = row["start_time"], row["end_time"], row["repetition_number"]
     timed = isinstance(start, str) and isinstance(end, str)
-    repetition = sheet.cells("repetition_number")[place]
     return ScoredRow(
-        task=sheet.cells(mapping.task or "example_id")[place],
+        task=row[task],
         trial=None if is_missing(repetition) else repetition,
-        scores=scores | dict(_annotations(sheet.cells("annotations")[place])),
-        error=sheet.cells("error")[place],
+        scores=scores | dict(_annotations(row["annotations"])),
+        error=row["error"],
         more={
             "seconds": seconds_between(start, end) if timed else None,
             "started": start if isinstance(start, str) and start else None,
-            "tokens_in": sheet.cells("prompt_token_count")[place],
-            "tokens_out": sheet.cells("completion_token_count")[place],
+            "tokens_in": row["prompt_token_count"],
+            "tokens_out": row["completion_token_count"],
         },
     )
-
-
-def _score(sheet: Sheet, place: int, column: str) -> Any:
-    """A score, or the label beside it where there is none."""
-    score = sheet.cells(column)[place]
-    label = f"{column.removesuffix('score')}label"
-    return sheet.cells(label)[place] if is_missing(score) and label in sheet.columns else score
 
 
 def _annotations(cell: Any) -> Iterator[tuple[str, Any]]:

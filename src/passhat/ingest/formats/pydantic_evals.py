@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
@@ -89,9 +89,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for failure in report.failures
     ]
     notes = _notes(report, mapping.scorer)
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="case", graded=mapping.scorer or "score"
-    )
+    return TrialTable.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -151,11 +149,6 @@ def _check(name: str, found: _SpokenEvaluation) -> Check:
 def _notes(report: _Report, scorer: str | None) -> list[str]:
     names = dict.fromkeys(name for case in report.cases for name in case.assertions)
     scores = dict.fromkeys(name for case in report.cases for name in case.scores)
-    if scorer is not None:
-        return []
-    if len(names) > 1:
+    if scorer is None and len(names) > 1:
         return [f"a case passes when all its assertions hold: {few(names)}"]
-    if not names and len(scores) > 1:
-        first, *others = scores
-        return [f'score "{first}" was read; the report also has {few(others)}']
-    return []
+    return [] if scorer or names else choose_score(report.name, "score", list(scores), None)[1]

@@ -48,10 +48,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     sheet = sheet_of(document)
     task = mapping.task or next(name for name in _TASKS if name in sheet.columns)
     metrics = _metrics(sheet.columns)
-    cells = [sheet.cells(name) for name in metrics]
     rows = [
-        ScoredRow(task=one, scores=dict(zip(metrics, scores, strict=True)))
-        for one, *scores in zip(sheet.cells(task), *cells, strict=True)
+        ScoredRow(task=row[task], scores={name: row[name] for name in metrics})
+        for row in sheet.rows(task, *metrics)
     ]
     facts = {"task": f'column "{short(task)}"'}
     return scored_table(

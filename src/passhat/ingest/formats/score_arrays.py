@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 
@@ -66,9 +66,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = [f"{missing:,} runs are missing and are no trials"] if missing else []
     shape = " x ".join(str(size) for size in scores.shape)
     facts = {"format": f"array of scores ({shape}: systems x tasks x runs)"}
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="number", graded="score", read_as=facts
-    )
+    return TrialTable.of_rows(rows, notes=notes, entry="number", graded="score", read_as=facts)
 
 
 def _scores(document: Document) -> NDArray[np.float64]:
@@ -82,4 +80,4 @@ def _scores(document: Document) -> NDArray[np.float64]:
         why = "its rows differ in length, or hold more than numbers"
         if isinstance(error, msgspec.MsgspecError) or document.kind == "binary":
             why = str(error)[:200]
-        raise ReadError(f"{document.name}: is no array of scores ({why})") from error
+        raise ReadError(f"{document.name}: is not an array of scores ({why})") from error

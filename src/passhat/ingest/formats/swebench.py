@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.document import Document, decode, read_file
+from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -114,9 +114,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system, found, run = _system(document)
     rows = [_row(system, task, ending) for task, ending in endings.items()]
     facts = {"format": vintage, "system": found}
-    return TrialTable(
-        columns=columns_of(rows), notes=notes, entry="instance", read_as=facts, run=run
-    )
+    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
 
 
 def _is_instance(document: Document) -> bool:
@@ -162,7 +160,7 @@ def _read_instances(document: Document) -> TrialTable:
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return TrialTable(columns=columns_of(rows), entry="instance", read_as=facts, run=run, part=True)
+    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
 
 
 def _places(folders: Sequence[str]) -> tuple[str, str]:
@@ -228,8 +226,7 @@ def _predicted(document: Document) -> list[str]:
     places = list(document.path.resolve().parents)[:2] if document.path else []
     for path in (folder / name for folder in places for name in _PREDICTIONS):
         if path.is_file():
-            document.limits.check_size(str(path), path.stat().st_size)
-            return _instances_of(path)
+            return _instances_of(path, read_file(path, document.limits))
     raise ReadError(
         f"{document.name}: names the instances that a submission to SWE-bench resolved, but not "
         "those that it tried; keep its all_preds.jsonl beside it, or give the report of the run, "
@@ -237,9 +234,8 @@ def _predicted(document: Document) -> list[str]:
     )
 
 
-def _instances_of(path: Path) -> list[str]:
+def _instances_of(path: Path, data: bytes) -> list[str]:
     """The instances of predictions: an object by instance, a list, or JSON Lines."""
-    data = path.read_bytes()
     start = data.lstrip()[:1]
     if path.suffix == ".jsonl":
         lines = (line for line in data.split(b"\n") if line.strip())

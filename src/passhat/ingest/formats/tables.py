@@ -44,21 +44,15 @@ from passhat.records.column_names import (
     name_parts,
     transcript_column,
 )
-from passhat.records.outcome_words import (
-    error_text,
-    is_missing,
-    parse_pass_if,
-)
+from passhat.records.outcome_words import is_missing, parse_pass_if
 from passhat.records.table_meanings import (
     find_conflict,
     find_meanings,
-    judged_outcomes,
     letter_scores,
     may_aggregate,
     model_of,
     name_cells,
-    stated_outcomes,
-    with_errors,
+    row_outcomes,
 )
 from passhat.records.transcript import Transcript
 from passhat.records.usual_columns import typed_cells
@@ -81,7 +75,7 @@ Columns = Mapping[str, Sequence[Any]]
 def recognises(document: Document) -> bool:
     """Whether the usual names of columns say the task and the outcome.
 
-    A table of aggregates is refused already here: in a folder it then is left out, with the reason.
+    A table of aggregates is refused here already, so that a folder leaves it out with the reason.
     """
     if is_own_file(document):
         return True
@@ -178,12 +172,7 @@ def _outcomes(
         conflict = find_conflict(sheet.columns, found, sheet.cells)
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
-    if tests:
-        stated = judged_outcomes(tests, found, sheet.cells)
-    else:
-        stated = stated_outcomes(found, sheet.cells, scores)
-    cells = sheet.cells(found["error"]) if "error" in found else [None] * len(sheet)
-    outcomes = with_errors(stated, map(error_text, cells))
+    outcomes = row_outcomes(tests, found, sheet.cells, scores)
     if None in outcomes:
         row = outcomes.index(None)
         raise no_outcome(name, table.where(row), row, found, sheet, tests)
@@ -191,7 +180,7 @@ def _outcomes(
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
-    """The cells of the column that holds what was said; nothing where there is none."""
+    """The transcripts in the cells of a column; nothing where there is no such column."""
     names = row_names(document)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
         yield from _beside_a_dataset(document.path, sheet_of(document))
@@ -227,7 +216,7 @@ def check_columns(document: Document, mapping: ColumnMap) -> None:
 
 
 def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadError | None:
-    """What is missing among the columns of a file before its rows say task and outcome."""
+    """The error for a file that has no column for the task or the outcome; None if it has both."""
     for meaning, column in _asked_for(columns, mapping):
         if not has_column(columns, column):
             return missing_column(name, meaning, column, columns)
@@ -253,13 +242,13 @@ def notes_on(
     own: bool,
     repeats: Callable[[], bool],
 ) -> tuple[str, ...]:
-    """What a reader of a table should know: the columns left aside, and what passes.
+    """What to know about a table: the columns that were not used, and what passes.
 
     `repeats` says whether nothing but their order distinguishes the trials of a task.
     """
     notes = []
     unused = [] if own else _unused(columns, found, mapping)
-    # Named only where one of them may tell apart what is pooled.
+    # Named only where one of them may distinguish what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
         options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]

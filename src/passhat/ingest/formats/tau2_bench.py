@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of
+from passhat.ingest.reader import Named, Reading, TrialTable, sum_of
 from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
@@ -44,13 +44,9 @@ class _Usage(msgspec.Struct):
     completion_tokens: int = 0
 
 
-class _ToolCall(msgspec.Struct):
-    name: str = ""
-
-
 class _Message(msgspec.Struct):
     role: str = ""
-    tool_calls: list[_ToolCall] | None = None
+    tool_calls: list[Named] | None = None
     usage: _Usage | None = None
 
 
@@ -124,7 +120,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     domain = results.info.environment_info.domain_name
     notes = [f'tasks of the domain "{domain}"'] if domain else []
     rows = [_row(system, domain, simulation) for simulation in simulations]
-    return TrialTable(columns=columns_of(rows), notes=notes, entry="simulation")
+    return TrialTable.of_rows(rows, notes=notes, entry="simulation")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -211,8 +207,8 @@ def _effort(messages: list[_Message] | None) -> dict[str, Any]:
     used = [message.usage for message in own if message.usage is not None]
     calls = [call.name for message in own for call in message.tool_calls or ()]
     return {
-        "tokens_in": sum(usage.prompt_tokens for usage in used) if used else None,
-        "tokens_out": sum(usage.completion_tokens for usage in used) if used else None,
+        "tokens_in": sum_of(usage.prompt_tokens for usage in used),
+        "tokens_out": sum_of(usage.completion_tokens for usage in used),
         "turns": len(own),
         "tool_calls": len(calls),
         "tools": tuple(dict.fromkeys(calls)),

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, columns_of, first_line, has_keys
+from passhat.ingest.reader import Named, Reading, TrialTable, first_line, has_keys
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -29,12 +29,8 @@ SUCCESS = 1 - 1e-6
 """The reward from which tau-bench counts a success."""
 
 
-class _Function(msgspec.Struct):
-    name: str = ""
-
-
 class _ToolCall(msgspec.Struct):
-    function: _Function = msgspec.field(default_factory=_Function)
+    function: Named = msgspec.field(default_factory=Named)
 
 
 class _Message(msgspec.Struct):
@@ -62,7 +58,7 @@ class _Spoken(msgspec.Struct):
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an entry; a run that broke has an error in place of a conversation."""
     runs = document.decode(list[_Run])
-    return TrialTable(columns=columns_of(_rows(runs)))
+    return TrialTable.of_rows(_rows(runs))
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, columns_of, has_keys, seconds_between
+from passhat.ingest.reader import Reading, TrialTable, has_keys, seconds_between
 from passhat.ingest.sibling_files import FileTurns, sibling_names
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
@@ -91,9 +91,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for trial, found in zip(trials, attempts, strict=True)
     ]
     facts = {"system": found, "run": "n-of-m in trial_name" if numbered else "one for each run"}
-    return TrialTable(
-        columns=columns_of(rows), entry="result", read_as=facts, submission=submission
-    )
+    return TrialTable.of_rows(rows, entry="result", read_as=facts, submission=submission)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:

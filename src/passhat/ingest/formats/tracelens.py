@@ -12,10 +12,10 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import (
     Reading,
     TrialTable,
-    columns_of,
     first_line,
     has_keys,
     seconds_between,
+    sum_of,
 )
 from passhat.ingest.transcripts.messages import as_text
 from passhat.messages import plural
@@ -111,7 +111,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     left = len(batch.trials) - len(ran)
     notes = [f"{plural(left, 'trial was', 'trials were')} not run to the end"] if left else []
     rows = [_row(trial, named) for trial in ran]
-    return TrialTable(columns=columns_of(rows), notes=notes, entry="trial")
+    return TrialTable.of_rows(rows, notes=notes, entry="trial")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -143,8 +143,9 @@ def _row(trial: _Trial, named: str | None) -> dict[str, Any]:
         "trial": trial.run_index,
         "outcome": Outcome.ERRORED if broke else Outcome(passed),
         "score": fmean(scores) if scores and not broke else None,
-        "tokens_in": _sum(step.tokens_in for step in log.steps),
-        "tokens_out": _sum(step.tokens_out for step in log.steps),
+        # Agents that count nothing are logged with 0 tokens.
+        "tokens_in": sum_of(step.tokens_in for step in log.steps) or None,
+        "tokens_out": sum_of(step.tokens_out for step in log.steps) or None,
         "seconds": seconds_between(trial.started_at, trial.completed_at),
         "tool_calls": len(calls),
         "tools": tuple(dict.fromkeys(calls)),
@@ -153,11 +154,6 @@ def _row(trial: _Trial, named: str | None) -> dict[str, Any]:
     }
     system = log.agent_name or named
     return row | ({"system": system} if system else {})
-
-
-def _sum(counts: Iterator[int | None]) -> int | None:
-    """The sum of what is known; agents that count nothing leave it open."""
-    return sum(count or 0 for count in counts) or None
 
 
 def _transcript(trial: _SpokenTrial) -> Transcript:

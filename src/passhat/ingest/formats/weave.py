@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, seconds_between
-from passhat.ingest.rows import Sheet, sheet_of
-from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.ingest.rows import sheet_of
+from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table
 from passhat.records.column_names import ColumnMap
 
 READING = Reading(
@@ -25,6 +23,7 @@ READING = Reading(
     started="started_at",
 )
 
+_COLUMNS = ("op_name", "inputs", "output", "started_at", "ended_at", "exception")
 _CALL = "Evaluation.predict_and_score"
 _REFERENCE = "weave:///"
 """References: weave:///ENTITY/PROJECT/object/NAME:VERSION, .../attr/rows/id/FINGERPRINT."""
@@ -38,34 +37,31 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a call that predicts and scores; calls on one example are its runs."""
     sheet = sheet_of(document)
-    places = [
-        place for place, name in enumerate(sheet.cells("op_name")) if _CALL in str(name or "")
-    ]
-    rows = [_row(sheet, place) for place in places]
-    if not rows:
+    numbered = zip(sheet.numbers, sheet.rows(*_COLUMNS), strict=True)
+    calls = [(number, call) for number, call in numbered if _CALL in str(call["op_name"] or "")]
+    if not calls:
         raise ReadError(f"{document.name}: holds no call of {_CALL}; export those of an evaluation")
-    other = len(sheet) - len(rows)
+    other = len(sheet) - len(calls)
     return scored_table(
         document.name,
-        rows,
+        [_row(call) for _, call in calls],
         mapping,
         entry="call",
-        numbers=[sheet.numbers[place] for place in places],
+        numbers=[number for number, _ in calls],
         left_out=[f"{other} other calls"] if other else (),
     )
 
 
-def _row(sheet: Sheet, place: int) -> ScoredRow:
-    inputs = _object(sheet.cells("inputs")[place])
-    output = _object(sheet.cells("output")[place])
-    start, end = sheet.cells("started_at")[place], sheet.cells("ended_at")[place]
+def _row(call: Mapping[str, Any]) -> ScoredRow:
+    inputs, output = object_in(call["inputs"]), object_in(call["output"])
+    start, end = call["started_at"], call["ended_at"]
     timed = isinstance(start, str) and isinstance(end, str)
     latency = output.get("model_latency")
     return ScoredRow(
         task=_task(inputs.get("example")),
         system=_model(inputs.get("model")),
-        scores=dict(_scores(_object(output.get("scores")))),
-        error=sheet.cells("exception")[place],
+        scores=dict(_scores(object_in(output.get("scores")))),
+        error=call["exception"],
         more={
             "seconds": seconds_between(start, end) if timed and latency is None else latency,
             "started": start if isinstance(start, str) and start else None,
@@ -99,12 +95,3 @@ def _scores(
             yield from _scores(value, f"{above}{name}.", depth + 1)
         elif isinstance(value, (bool, int, float)):
             yield f"{above}{name}", value
-
-
-def _object(cell: Any) -> Mapping[str, Any]:
-    if isinstance(cell, str) and cell.lstrip().startswith("{"):
-        try:
-            cell = msgspec.json.decode(cell)
-        except (msgspec.DecodeError, RecursionError):
-            return {}
-    return cell if isinstance(cell, Mapping) else {}

@@ -1,1 +1,1 @@
-"""What was said in a trial, out of the files of those who wrote it down."""
+"""Transcripts of trials, read from the logs of other tools."""

@@ -1,4 +1,4 @@
-"""What was said in a sample of an Inspect AI log, and what its scorers said of it."""
+"""The transcript of a sample of an Inspect AI log, with what its scorers explained."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ RESULT_PARTS = (
 
 _ARGUMENTS = ("arguments", "input", "args", "kwargs", "parameters")
 _RESULTS = ("result", "response", "output", "content")
-# In the Responses API an item has an `id` of its own beside the `call_id` that results name.
+# In the Responses API an item has its own `id` beside the `call_id` that results name.
 _CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "id")
 _ANSWERED_IDS = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "source_call_id", "id")
 _ROLES = {"human": "user", "ai": "assistant", "agent": "assistant", "model": "assistant"}

@@ -1,4 +1,4 @@
-"""What spans call things, and what was said in them: each message once, and what tools gave."""
+"""The names of span attributes, and the conversation in spans: each message once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def first_of(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
 def spans_transcript(spans: Sequence[Attributes], error: str = "") -> Transcript | None:
     """A conversation out of the attributes of a trial's spans, in the order of time.
 
-    Each call of a model repeats what was said before it: only what is new is taken.
+    Each call of a model repeats the messages before it: only new ones are taken.
     """
     turns = tuple(_new_turns(spans)) or _whole(spans) or tuple(_tool_turns(spans))
     return Transcript(messages=turns, error=error if turns else "") or None

@@ -8,6 +8,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Line
+from passhat.reporters.data import plain
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 
@@ -29,30 +30,21 @@ class SuiteCheck:
     size: str | None
     faults: tuple[SuiteFault, ...] = ()
 
+    def line(self, fault: SuiteFault) -> str:
+        """A fault as one line that editors can jump to."""
+        where = f"{fault.path}: " if fault.path else ""
+        return f"{self.file}:{fault.line}:{fault.column}: {where}{fault.message}"
+
 
 def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> list[Block]:
     """How many suites are valid, then a line a fault that editors can jump to."""
     valid = sum(one.size is not None for one in checks)
-    lines = [
-        Line(f"{one.file}:{fault.line}:{fault.column}: {fault.path}: {fault.message}")
-        for one in checks
-        for fault in one.faults
-    ]
+    lines = [Line(one.line(fault)) for one in checks for fault in one.faults]
     return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
 
 
 def _rows(checks: Sequence[SuiteCheck]) -> Records:
-    return [
-        {
-            "file": one.file,
-            "line": fault.line,
-            "column": fault.column,
-            "path": fault.path,
-            "message": fault.message,
-        }
-        for one in checks
-        for fault in one.faults
-    ]
+    return [{"file": one.file, **plain(fault)} for one in checks for fault in one.faults]
 
 
 def _cases(checks: Sequence[SuiteCheck]) -> list[TestSuite]:

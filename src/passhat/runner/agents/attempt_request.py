@@ -12,7 +12,7 @@ import msgspec
 
 from passhat.fast_dataclass import dataclass
 from passhat.records import Observation, Task
-from passhat.runner.models.exchange import Place
+from passhat.records.ledger import CallKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class AttemptRequest:
     """
 
     task: Task
-    place: Place
+    place: CallKey
     seed: int
     timeout: float | None
     workdir: Path
@@ -43,7 +43,7 @@ class AttemptRequest:
         """The same for one step of the task, with what was said before it."""
         return replace(
             self,
-            place=replace(self.place, step=number),
+            place=self.place._replace(step=number),
             said=self.task.steps[number].prompt,
             history=tuple(history),
             timeout=timeout,

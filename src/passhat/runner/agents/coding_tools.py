@@ -7,27 +7,30 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from passhat.runner.agents.messages import fields_of, token_usage
+from passhat.runner.agents.messages import MOST_MESSAGES, fields_of, total_usage
 
 Event = Mapping[str, Any]
 Report = dict[str, Any]
 
 MOST_ATTEMPTS = 5_000
-"""Lines of an output at which a JSON value is looked for."""
+"""Lines of an output that are tried as the beginning of a JSON value."""
 
 OUT_OF_TURNS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
-"""Ways for Claude Code to end that are the agent's own doing, not an error around it."""
+"""Ways for Claude Code to end that are failures of the agent, not errors around it."""
 
+COUNT = r"\d[\d,]*(?:\.\d+)?[kM]?"
 AIDER_LINE = re.compile(
-    r"Tokens: (?P<sent>[\d.,]+[kM]?) sent,(?: [\d.,]+[kM]? cache (?:write|hit),)* "
-    r"(?P<received>[\d.,]+[kM]?) received\."
-    r"(?: Cost: \$[\d.]+ message, \$(?P<cost>[\d.]+) session\.)?"
+    rf"Tokens: (?P<sent>{COUNT}) sent,(?: {COUNT} cache (?:write|hit),)* "
+    rf"(?P<received>{COUNT}) received\."
+    r"(?: Cost: \$[\d.]+ message, \$(?P<cost>\d+(?:\.\d+)?) session\.)?"
 )
 SCALES = {"k": 1_000, "M": 1_000_000}
+HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that is half of a pair: programs that cut texts in JavaScript print one alone."""
 
 
 def json_values(text: str) -> Iterator[Any]:
-    r"""Every JSON object or array in a text that begins a line, however many lines it takes.
+    r"""Every JSON object or array that begins a line of a text, however many lines it takes.
 
     >>> list(json_values('thinking\n{\n  "passed": false\n}\nbye'))
     [{'passed': False}]
@@ -39,27 +42,38 @@ def json_values(text: str) -> Iterator[Any]:
         line = text[at:end].lstrip()
         if line.startswith(("{", "[")):
             attempts += 1
+            start = end - len(line)
             try:
-                value, after = decoder.raw_decode(text, at + (end - at - len(line)))
+                value, after = decoder.raw_decode(text, start)
             except (ValueError, RecursionError):
                 pass
             else:
-                yield value
+                whole = HALF_A_CHARACTER.search(text, start, after) is None
+                yield value if whole else _encodable(value)
                 end = max(end, after)
         at = end + 1
 
 
+def _encodable(value: Any) -> Any:
+    """The value with a question mark for each half of a character, which no file can hold."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
 def read_coding_tool(stdout: str) -> Report | None:
-    """The report in the output of a coding agent; None where it is none that we know."""
+    """The report in the output of a coding agent; None for the output of anything else."""
     events = [event for value in json_values(stdout) for event in _objects(value)]
     for recognise in (_claude, _codex, _opencode, _gemini_stream, _gemini):
-        if (report := recognise(events)) is not None:
+        try:
+            report = recognise(events)
+        except (AttributeError, TypeError):
+            continue  # the keys of this tool, but not the types of its values
+        if report is not None:
             return report
     return _aider(stdout)
 
 
 def _objects(value: Any) -> Iterable[Event]:
-    """`claude --output-format json --verbose` prints one array of all its events."""
+    """The objects of a value: `claude --output-format json --verbose` prints one array of all."""
     found = value if isinstance(value, list) else [value]
     return [each for each in found if isinstance(each, dict)]
 
@@ -100,7 +114,7 @@ def _codex(events: list[Event]) -> Report | None:
         "answer": said[-1] if said else "",
         "messages": [{"role": "assistant", "content": text} for text in said],
         "tool_calls": [call for item in items if (call := _codex_call(item))],
-        "usage": _added([e.get("usage") or {} for e in finished]),
+        "usage": fields_of(total_usage(e.get("usage") for e in finished)),
         "turns": len(finished) or None,
     }
     broken = [e for e in events if e.get("type") in ("turn.failed", "error")]
@@ -141,7 +155,7 @@ def _opencode(events: list[Event]) -> Report | None:
         "answer": said[-1] if said else "",
         "messages": [{"role": "assistant", "content": text} for text in said],
         "tool_calls": [_opencode_call(part) for kind, part in parts if kind == "tool_use"],
-        "usage": _added(used),
+        "usage": fields_of(total_usage(used)),
         "cost": sum(part.get("cost") or 0 for part in steps) if steps else None,
         "turns": len(steps) or None,
     }
@@ -200,8 +214,12 @@ def _gemini(events: list[Event]) -> Report | None:
     by_name = fields_of(fields_of(stats.get("tools")).get("byName"))
     report: Report = {
         "answer": end.get("response") or "",
-        "usage": _added(used),
-        "tool_calls": [name for name, tool in by_name.items() for _ in range(tool.get("count", 1))],
+        "usage": fields_of(total_usage(used)),
+        "tool_calls": [
+            name
+            for name, tool in by_name.items()
+            for _ in range(min(tool.get("count", 1), MOST_MESSAGES))
+        ],
     }
     if end.get("error"):
         report["error"] = _words(end["error"])
@@ -228,20 +246,6 @@ def _scaled(text: str) -> int:
     """`2.6k` as 2600: aider rounds its counts."""
     scale = SCALES.get(text[-1], 1)
     return round(float(text.rstrip("kM").replace(",", "")) * scale)
-
-
-def _added(usages: Iterable[Event]) -> Report:
-    total = None
-    for usage in map(token_usage, usages):
-        if usage is not None:
-            total = usage if total is None else total + usage
-    if total is None:
-        return {}
-    return {
-        "tokens_in": total.tokens_in,
-        "tokens_out": total.tokens_out,
-        "cached_in": total.cached_in,
-    }
 
 
 def _words(error: object) -> str:

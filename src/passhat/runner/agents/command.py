@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +16,14 @@ from passhat.records import CommandSystem, Observation
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.coding_tools import json_values, read_coding_tool
 from passhat.runner.agents.reported import TELLING, observe_report
-from passhat.runner.processes import Tail, end_group, inherited_environment, start_group
+from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
 
 MOST_OUTPUT = 2**20
 """Bytes of output that are kept: the last ones, for the result is at the end."""
+
+LONGEST_VARIABLE = 100_000
+"""Bytes of the prompt in the environment; Linux starts no program with a variable above 131,072.
+The file that PASSHAT_TASK_FILE names always has the whole prompt."""
 
 
 class CommandAgent:
@@ -34,18 +39,14 @@ class CommandAgent:
         try:
             process = await start_group(argv, env=_environment(self._system, request), cwd=cwd)
         except (OSError, ValueError) as error:
-            raise RunError(
-                f"{self._system.name} cannot be started: {argv[0]!r}: {error}"
-            ) from error
+            raise RunError(_cannot_start(self._system.name, argv[0], error)) from error
         stdout, stderr = Tail(MOST_OUTPUT), Tail()
         try:
             async with asyncio.timeout(request.timeout):
-                await _talk(process, self._stdin(request), stdout, stderr)
+                code = await talk(process, self._stdin(request), stdout, stderr)
         finally:
             await end_group(process, grace=0.0)
             _task_file(request).unlink(missing_ok=True)
-        code = process.returncode
-        assert code is not None, "the process was waited for"
         return self._observe(code, stdout.text, stderr.text, cwd)
 
     def _stdin(self, request: AttemptRequest) -> bytes:
@@ -97,25 +98,13 @@ def last_report(stdout: str) -> dict[str, object] | None:
     return found
 
 
-async def _talk(
-    process: asyncio.subprocess.Process, stdin: bytes, stdout: Tail, stderr: Tail
-) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    following = asyncio.gather(stdout.follow(process.stdout), stderr.follow(process.stderr))
-    try:
-        process.stdin.write(stdin)
-        process.stdin.close()
-        while process.returncode is None:
-            await asyncio.wait([following], timeout=0.005 if following.done() else 0.05)
-            if following.done():
-                await asyncio.sleep(0.001)
-        # A child left behind may hold the pipes open for ever; the program itself has ended.
-        await asyncio.wait([following], timeout=0.2)
-    finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+def _cannot_start(name: str, program: str, error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.errno == errno.E2BIG:
+        return (
+            f"{name} cannot be started: the prompt is too long for a command line; leave "
+            "{prompt} out of the command, and the program gets it on standard input"
+        )
+    return f"{name} cannot be started: {program!r}: {error}"
 
 
 def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
@@ -144,7 +133,7 @@ def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, st
     return {
         **(os.environ if system.inherit_env else inherited_environment()),
         "PASSHAT_TASK": request.task.name,
-        "PASSHAT_PROMPT": request.prompt[:100_000].replace("\0", ""),
+        "PASSHAT_PROMPT": _cut(request.prompt.replace("\0", "")),
         "PASSHAT_TASK_FILE": str(_task_file(request)),
         "PASSHAT_TRIAL": str(request.place.trial),
         "PASSHAT_SEED": str(request.seed),
@@ -152,6 +141,10 @@ def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, st
         "PASSHAT_STEP": str(request.place.step + 1),
         **{name: secret.reveal() for name, secret in system.env.items()},
     }
+
+
+def _cut(text: str) -> str:
+    return text.encode("utf-8", "replace")[:LONGEST_VARIABLE].decode("utf-8", "ignore")
 
 
 def _task_file(request: AttemptRequest) -> Path:

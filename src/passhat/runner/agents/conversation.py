@@ -1,4 +1,4 @@
-"""Our agent loop: a model with tools, until it is done, out of turns, or out of budget."""
+"""The agent loop: a model with tools, until it is done, out of turns, or out of budget."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from passhat.records import (
     TokenUsage,
     ToolCall,
 )
+from passhat.records.ledger import CallKey
 from passhat.records.transcript import safe_picture
 from passhat.runner.models.exchange import (
     Attachment,
     CallRequest,
     ChatModel,
     Message,
-    Place,
     Reply,
     Request,
 )
@@ -44,7 +44,7 @@ Charge = Callable[[Reply], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Something to be said: a text, and what goes with it."""
+    """Something to say to a model: a text, with images or sounds."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
@@ -52,14 +52,14 @@ class Said:
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """An exchange of messages that is under way, and what it has taken so far.
+    """An exchange of messages that is under way, and what it has spent so far.
 
     It can be observed at any moment: an attempt that is cut short leaves what it did.
     """
 
     model: ChatModel
     tools: Tools
-    place: Place
+    place: CallKey
     system: str = ""
     parameters: ModelParameters = field(default_factory=ModelParameters)
     charge: Charge = lambda reply: False
@@ -85,7 +85,7 @@ class Conversation:
         return Said(text=result.text, attachments=result.attachments)
 
     async def open_with(self, prompt: ServerPrompt) -> Said:
-        """Say all that a server's prompt holds but its last words, which are returned."""
+        """Begin with the messages of a server's prompt, but for the last, which is returned."""
         arguments = {
             "name": prompt.name,
             "arguments": dict(prompt.arguments),
@@ -96,15 +96,13 @@ class Conversation:
             raise ServerError(f"no server has the prompt {prompt.name}: {result.text}")
         *earlier, last = msgspec.json.decode(result.text) or [{"role": "assistant"}]
         if last["role"] != "user":
-            raise ServerError(f"the prompt {prompt.name} does not end with words of the user")
+            raise ServerError(f"the prompt {prompt.name} does not end with a message of the user")
         self.messages += [Message(role=turn["role"], text=turn["text"]) for turn in earlier]
         return Said(text=last["text"], attachments=result.attachments)
 
-    async def say(
-        self, prompt: str, *, max_turns: int, attachments: tuple[Attachment, ...] = ()
-    ) -> None:
+    async def say(self, said: Said, *, max_turns: int) -> None:
         """Say something and let the model work on it until it has an answer."""
-        self.messages.append(Message(role="user", text=prompt, attachments=attachments))
+        self.messages.append(Message(role="user", text=said.text, attachments=said.attachments))
         self.answer = ""
         for _ in range(max_turns):
             self.stop_reason = "timeout"
@@ -200,10 +198,10 @@ class Conversation:
             ToolRequest(name=call.name, arguments=call.arguments, place=self._next_place())
         )
 
-    def _next_place(self) -> Place:
-        at, step = self.place, self._steps
+    def _next_place(self) -> CallKey:
+        step = self._steps
         self._steps += 1
-        return Place(system=at.system, task=at.task, trial=at.trial, step=step)
+        return self.place._replace(step=step)
 
 
 def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:

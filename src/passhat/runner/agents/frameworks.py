@@ -1,7 +1,7 @@
-"""Agents of frameworks as they are: asked with a prompt, their results read into a report.
+"""Agents of frameworks: each is asked with a prompt, and its result is read into a report.
 
-Nothing is imported from a framework: an object is known by the package it comes from and by what
-it can do, so that new versions keep working as long as these few methods stay.
+An agent is recognised by the package of its class and by its methods, so that no framework is
+imported for it, and new versions keep working as long as these few methods stay.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from passhat.runner.agents.messages import fields_of
 Report = dict[str, Any]
 History = Sequence[Mapping[str, str]]
 Ask = Callable[[Any, str, History, Path], Awaitable[Any]]
-"""From an agent, a prompt, what was said before and the trial's directory to its own result."""
+"""From an agent, a prompt, the messages before it and the trial's directory to a result."""
 
 
 def agent_function(agent: object) -> Callable[..., Awaitable[Mapping[str, Any]]] | None:
     """A framework's agent as a function of the prompt; None for anything else."""
-    ask = next((ask for knows, ask in _AGENTS if knows(agent)), None)
-    if ask is None or isinstance(agent, type):
+    asks = [ask for recognises, ask in _AGENTS if recognises(agent)]
+    if not asks or isinstance(agent, type):
         return None
-    asking = ask
 
     async def call(prompt: str, history: History, workdir: Path) -> Mapping[str, Any]:
-        result = await asking(agent, prompt, history, workdir)
+        result = await asks[0](agent, prompt, history, workdir)
         if isinstance(result, Mapping):
             return result
         report = report_of(result)
@@ -42,11 +41,11 @@ def report_of(result: object) -> Report | None:
     """The report in a framework's own result; None for anything else."""
     if isinstance(result, Mapping | str | bool | int | float) or result is None:
         return None
-    return next((read(result) for knows, read in _RESULTS if knows(result)), None)
+    return next((read(result) for recognises, read in _RESULTS if recognises(result)), None)
 
 
 def encodable(value: object) -> object:
-    """A value that JSON does not know, as one that it does: by its fields, else as text."""
+    """A value that JSON has no form for, by its fields or else as text."""
     fields = fields_of(value)
     return dict(fields) if fields else str(value)
 
@@ -54,17 +53,21 @@ def encodable(value: object) -> object:
 def _from(package: str, *methods: str) -> Callable[[object], bool]:
     """Whether an object, or what it inherits from, comes from a package and has these methods."""
 
-    def knows(value: object) -> bool:
-        packages = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
-        full = {kind.__module__ for kind in type(value).__mro__}
-        there = package in packages or any(name.startswith(f"{package}.") for name in full)
+    def recognises(value: object) -> bool:
+        modules = (f"{kind.__module__}." for kind in type(value).__mro__)
+        there = any(name.startswith(f"{package}.") for name in modules)
         return there and all(hasattr(value, method) for method in methods)
 
-    return knows
+    return recognises
 
 
 def _said(prompt: str, history: History) -> list[dict[str, str]]:
     return [*map(dict, history), {"role": "user", "content": prompt}]
+
+
+def _prompts(prompt: str, history: History) -> list[str]:
+    """What the user says, for agents that have to be asked again from the start."""
+    return [turn["content"] for turn in _said(prompt, history) if turn["role"] == "user"]
 
 
 # LangGraph and LangChain --------------------------------------------------------------------
@@ -211,19 +214,14 @@ def _read_crewai(result: Any) -> Report:
 # Google ADK ---------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _AdkRun:
-    events: list[Any]
-
-
-async def _ask_adk(agent: Any, prompt: str, history: History, workdir: Path) -> _AdkRun:
+async def _ask_adk(agent: Any, prompt: str, history: History, workdir: Path) -> Report:
     types = importlib.import_module("google.genai.types")
     runner = importlib.import_module("google.adk.runners").InMemoryRunner(agent=agent)
     session = await runner.session_service.create_session(
         app_name=runner.app_name, user_id="passhat"
     )
     events: list[Any] = []
-    for said in (*(turn["content"] for turn in history if turn["role"] == "user"), prompt):
+    for said in _prompts(prompt, history):
         message = types.Content(role="user", parts=[types.Part(text=said)])
         events = [
             event
@@ -231,13 +229,13 @@ async def _ask_adk(agent: Any, prompt: str, history: History, workdir: Path) -> 
                 user_id="passhat", session_id=session.id, new_message=message
             )
         ]
-    return _AdkRun(events)
+    return _read_adk(events)
 
 
-def _read_adk(run: _AdkRun) -> Report:
-    turns = [turn for event in run.events for turn in _adk_turns(event)]
-    used = [event.usage_metadata for event in run.events if event.usage_metadata is not None]
-    failed = [event for event in run.events if event.error_code]
+def _read_adk(events: list[Any]) -> Report:
+    turns = [turn for event in events for turn in _adk_turns(event)]
+    used = [event.usage_metadata for event in events if event.usage_metadata is not None]
+    failed = [event for event in events if event.error_code]
     return {
         "messages": turns,
         "usage": {
@@ -266,33 +264,28 @@ def _adk_turns(event: Any) -> list[Report]:
 # Claude Agent SDK ---------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _ClaudeRun:
-    messages: list[Any]
-
-
-async def _ask_claude(options: Any, prompt: str, history: History, workdir: Path) -> _ClaudeRun:
+async def _ask_claude(options: Any, prompt: str, history: History, workdir: Path) -> Report:
     query = importlib.import_module("claude_agent_sdk").query
     if options.cwd is None:
         options = dataclasses.replace(options, cwd=str(workdir))
     session: str | None = None
     messages: list[Any] = []
-    for said in (*(turn["content"] for turn in history if turn["role"] == "user"), prompt):
+    for said in _prompts(prompt, history):
         resumed = dataclasses.replace(options, resume=session) if session else options
         messages = [message async for message in query(prompt=said, options=resumed)]
         session = getattr(messages[-1], "session_id", None) if messages else None
-    return _ClaudeRun(messages)
+    return _read_claude(messages)
 
 
-def _read_claude(run: _ClaudeRun) -> Report:
+def _read_claude(messages: list[Any]) -> Report:
     turns = []
-    for message in run.messages:
+    for message in messages:
         role = {"AssistantMessage": "assistant", "UserMessage": "user"}.get(type(message).__name__)
         if role is not None:
             blocks = message.content
             listed = blocks if isinstance(blocks, str) else [_claude_block(b) for b in blocks]
             turns.append({"role": role, "content": listed})
-    end = next((m for m in reversed(run.messages) if hasattr(m, "total_cost_usd")), None)
+    end = next((m for m in reversed(messages) if hasattr(m, "total_cost_usd")), None)
     if end is None:
         return {"messages": turns, "error": "it ended without a result"}
     out_of_turns = end.subtype == "error_max_turns"
@@ -363,7 +356,7 @@ _AGENTS: tuple[tuple[Callable[[object], bool], Ask], ...] = (
     (_from("claude_agent_sdk", "permission_mode", "max_turns"), _ask_claude),
     (_from("llama_index", "run"), _ask_llama_index),
 )
-"""How each kind of agent is known, and how it is asked."""
+"""How each kind of agent is recognised, and how it is asked."""
 
 _RESULTS: tuple[tuple[Callable[[object], bool], Callable[[Any], Report]], ...] = (
     (_from("pydantic_ai", "all_messages", "usage"), _read_pydantic_ai),
@@ -372,7 +365,5 @@ _RESULTS: tuple[tuple[Callable[[object], bool], Callable[[Any], Report]], ...] =
     (_from("crewai", "raw"), _read_crewai),
     (_from("llama_index", "response", "tool_calls"), _read_llama_index),
     (_from("langchain_core", "content", "type"), _read_langchain_message),
-    (lambda value: isinstance(value, _AdkRun), _read_adk),
-    (lambda value: isinstance(value, _ClaudeRun), _read_claude),
 )
-"""How each kind of result is known, and how it is read."""
+"""How each kind of result is recognised, and how it is read."""

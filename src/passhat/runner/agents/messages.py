@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,11 +18,13 @@ ROLES = {
     "developer": "system",
     "AIMessageChunk": "assistant",
 }
-"""What others call the speakers."""
+"""The roles that have another name elsewhere."""
 
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "refusal"})
 MOST_MESSAGES = 1000
 MOST_TEXT = 20_000
+MOST_TOKENS = 1e18
+"""No count is as large; infinity and NaN are none either."""
 
 TOKENS_IN = ("tokens_in", "input_tokens", "prompt_tokens", "prompt_token_count", "request_tokens")
 TOKENS_OUT = (
@@ -58,9 +60,7 @@ def plain_messages(value: object) -> tuple[dict[str, Any], ...]:
     >>> plain_messages([{"type": "human", "content": [{"type": "text", "text": "Hi"}]}])
     ({'role': 'user', 'text': 'Hi'},)
     """
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        return ()
-    return tuple(turn for each in value[:MOST_MESSAGES] for turn in _turns(fields_of(each)))
+    return tuple(turn for each in _list(value)[:MOST_MESSAGES] for turn in _turns(fields_of(each)))
 
 
 def plain_calls(value: object) -> tuple[ToolCall, ...]:
@@ -70,9 +70,7 @@ def plain_calls(value: object) -> tuple[ToolCall, ...]:
     >>> plain_calls([call])[0].arguments
     {'a': 1}
     """
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        return ()
-    return tuple(call for each in value if (call := _call(each)) is not None)
+    return tuple(call for each in _list(value) if (call := _call(each)) is not None)
 
 
 def calls_in(messages: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
@@ -112,19 +110,22 @@ def token_usage(value: object) -> TokenUsage | None:
 
 def usage_in(value: object) -> TokenUsage | None:
     """The token counts that messages carry themselves, added up."""
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        return None
-    total: TokenUsage | None = None
-    for each in value:
-        found = fields_of(each)
-        usage = token_usage(found.get("usage_metadata") or found.get("usage") or {})
-        if usage is not None:
-            total = usage if total is None else total + usage
-    return total
+    messages = map(fields_of, _list(value))
+    return total_usage(m.get("usage_metadata") or m.get("usage") or {} for m in messages)
+
+
+def total_usage(values: Iterable[object]) -> TokenUsage | None:
+    """Several token counts added up; None where there are none.
+
+    >>> total_usage([{"input_tokens": 3}, {}, {"input_tokens": 4, "output_tokens": 1}]).total
+    8
+    """
+    found = [usage for usage in map(token_usage, values) if usage is not None]
+    return sum(found[1:], found[0]) if found else None
 
 
 def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """One message as one turn, or as several: a user turn of Anthropic may hold tool results."""
+    """One message as one turn, or as several: Anthropic puts tool results into a user's turn."""
     kind = str(message.get("type", ""))
     if kind == "function_call":
         yield {"role": "assistant", "calls": [_plain_call(message)]}
@@ -134,23 +135,20 @@ def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         return
     role = str(message.get("role") or kind or "unknown")
     content = message.get("content", message.get("text", message.get("parts", "")))
-    if content is None:
-        content = ""
-    blocks = content if isinstance(content, list | tuple) else [{"type": "text", "text": content}]
-    found = [
-        fields_of(b) if not isinstance(b, str) else {"type": "text", "text": b} for b in blocks
-    ]
+    if not isinstance(content, list | tuple):
+        content = ["" if content is None else str(content)]
+    found = [{"text": b} if isinstance(b, str) else fields_of(b) for b in content]
     results = [b for b in found if b.get("type") == "tool_result"]
     yield from (_result_turn(b.get("content"), b.get("tool_use_id"), b) for b in results)
     turn: dict[str, Any] = {"role": ROLES.get(role, role)}
     if text := "\n".join(str(b.get("text", "")) for b in found if _is_text(b))[:MOST_TEXT]:
         turn["text"] = text
     calls = [b for b in found if b.get("type") in ("tool_use", "tool_call", "toolCall")]
-    calls += list(message.get("tool_calls") or message.get("calls") or ())
+    calls += _list(message.get("tool_calls") or message.get("calls"))
     if plain := [_plain_call(fields_of(call)) for call in calls]:
         turn["calls"] = plain
     if message.get("tool_call_id"):
-        turn["call_id"] = message["tool_call_id"]
+        turn["call_id"] = str(message["tool_call_id"])
     if turn["role"] == "tool" and message.get("name"):
         turn["name"] = str(message["name"])
     if message.get("is_error") or message.get("status") == "error":
@@ -159,8 +157,13 @@ def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield turn
 
 
+def _list(value: object) -> list[Any]:
+    """The value as a list; empty where it is none, for agents report anything."""
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
+
+
 def _is_text(block: Mapping[str, Any]) -> bool:
-    return block.get("type", "text") in TEXT_BLOCKS or ("text" in block and "type" not in block)
+    return str(block.get("type", "text")) in TEXT_BLOCKS
 
 
 def _result_turn(
@@ -220,7 +223,5 @@ def _parsed(arguments: object) -> object:
 
 
 def _count(found: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    values = (found.get(name) for name in names)
-    return next(
-        (int(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)), None
-    )
+    values = (v for name in names if isinstance(v := found.get(name), int | float))
+    return next((int(v) for v in values if not isinstance(v, bool) and 0 <= v < MOST_TOKENS), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import contextvars
 import functools
 import importlib
@@ -92,7 +91,7 @@ def _callable(found: Any, reference: str) -> Callable[..., Any]:
 
 
 def offer(request: AttemptRequest) -> dict[str, Any]:
-    """All that a function may ask for."""
+    """Everything that a function may have as a parameter."""
     return {
         "prompt": request.prompt,
         "task": request.task.name,
@@ -105,7 +104,7 @@ def offer(request: AttemptRequest) -> dict[str, Any]:
 
 
 async def made(call: Callable[[], Any], *, about: str) -> Any:
-    """Make a call, in a thread unless it is async; its own exceptions become ours.
+    """Make a call, in a thread unless it is async; its exceptions become ours.
 
     A failed assertion is a failed attempt; anything else that it raises is an error.
     """
@@ -121,43 +120,32 @@ async def made(call: Callable[[], Any], *, about: str) -> Any:
 
 
 async def in_thread(call: Callable[[], Any]) -> Any:
-    """Make a call in a thread of its own.
+    """Make a call in a new thread.
 
-    Not in a pool: its threads are waited for at exit, and a function that hangs would hold up
-    the whole run.
+    Not in a pool, whose threads are waited for at exit: a function that hangs would hold up the
+    whole run.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(value)
-        else:
-            done.set_exception(error)
+    done: Future[Any] = Future()
+    done.set_running_or_notify_cancel()  # an attempt that is cancelled leaves the thread alone
 
     def work() -> None:
-        value: Any = None
-        error: BaseException | None = None
         asyncio.set_event_loop(borrowed(loop))
         try:
-            value = call()
+            done.set_result(call())
         except (StopIteration, SystemExit, KeyboardInterrupt) as caught:
             # A future cannot hold the first; the others would end the run, not the attempt.
-            error = RuntimeError(f"{type(caught).__name__}: {caught}")
+            done.set_exception(RuntimeError(f"{type(caught).__name__}: {caught}"))
         except BaseException as caught:
-            error = caught
+            done.set_exception(caught)
         asyncio.set_event_loop(None)
-        with contextlib.suppress(RuntimeError):  # the run is over and the result is not needed
-            loop.call_soon_threadsafe(settle, value, error)
 
     threading.Thread(target=work, daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(done)
 
 
 class UserLoop:
-    """An event loop in a thread of its own, so that code that blocks it does not block a run."""
+    """An event loop in another thread, so that code that blocks it does not block a run."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -205,36 +193,18 @@ class BorrowedLoop(asyncio.AbstractEventLoop):
 
     def run_until_complete(self, future: Any) -> Any:
         if asyncio.iscoroutine(future):
-            return self._send(lambda: self._shared.create_task(future)).result()
+            future = self.create_task(future)
         return asyncio.run_coroutine_threadsafe(_awaited(future), self._shared).result()
 
     def create_task(self, coro: Any, **options: Any) -> Any:
         made: Future[Any] = Future()
-        context = contextvars.copy_context()
 
         def make() -> None:
             made.set_result(self._shared.create_task(coro, **options))
 
-        self._shared.call_soon_threadsafe(make, context=context)
+        # In the context of this thread, so that the task sees its context variables.
+        self._shared.call_soon_threadsafe(make, context=contextvars.copy_context())
         return made.result()
-
-    def _send(self, start: Callable[[], asyncio.Task[Any]]) -> Future[Any]:
-        """Start a task over there in the context of this thread; its result comes back."""
-        result: Future[Any] = Future()
-
-        def settle(task: asyncio.Task[Any]) -> None:
-            if task.cancelled():
-                result.cancel()
-            elif (error := task.exception()) is not None:
-                result.set_exception(error)
-            else:
-                result.set_result(task.result())
-
-        def go() -> None:
-            start().add_done_callback(settle)
-
-        self._shared.call_soon_threadsafe(go, context=contextvars.copy_context())
-        return result
 
     def is_running(self) -> bool:
         return False
@@ -243,13 +213,12 @@ class BorrowedLoop(asyncio.AbstractEventLoop):
         return False
 
     def close(self) -> None:
-        """Does nothing: the lender closes the loop."""
+        """Does nothing: the shared loop outlives this one."""
 
 
 _OWN = frozenset(
     {
         "_shared",
-        "_send",
         "run_until_complete",
         "create_task",
         "is_running",
@@ -286,7 +255,7 @@ def prints_to_stderr() -> Iterator[None]:
 
 @contextmanager
 def _descriptor_to_stderr() -> Iterator[None]:
-    """Turn the descriptor itself where Python's stdout is the real one (not a notebook's)."""
+    """Redirect the descriptor too where Python's stdout is the real one (not a notebook's)."""
     if not _is_real_stdout():
         yield
         return

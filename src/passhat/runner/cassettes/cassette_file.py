@@ -22,6 +22,7 @@ else:
 
 VERSION = "cassette/1"
 MOST_BYTES = 2**30
+AGAIN = "restore the file, or record it again with `passhat run --record=all`"
 
 TrialKey = tuple[str, int]
 Line = dict[str, Any]
@@ -55,12 +56,12 @@ class Cassette:
         return count
 
     def forget(self, task: str) -> None:
-        """Drop all that is recorded of a task."""
+        """Drop everything that is recorded of a task."""
         self.setups.pop(task, None)
         self.trials = {key: trial for key, trial in self.trials.items() if key[0] != task}
 
     def lines(self) -> Iterator[Line]:
-        """The lines of the file, in an order that depends on nothing but what they say."""
+        """The lines of the file, in an order that depends only on their content."""
         yield {"passhat": VERSION, "system": self.system}
         if self.tools is not None:
             yield {"kind": "tools", "specs": self.tools}
@@ -117,17 +118,17 @@ def append_trial(cassette: Cassette, task: str, trial: int, path: Path) -> None:
 
 
 def read_partial(cassette: Cassette, partial: Path) -> None:
-    """Take up the finished trials of a recording that was interrupted."""
+    """Add the finished trials of a recording that was interrupted."""
     for text in partial.read_bytes().splitlines():
         try:
             load_line(cassette, msgspec.json.decode(text, type=dict[str, Any]))
         except (msgspec.DecodeError, KeyError, TypeError):
-            break  # torn where the process died
+            break  # the process died while it wrote this line
     cassette.trials = {key: trial for key, trial in cassette.trials.items() if trial.ending}
 
 
 def encode_lines(lines: Iterable[Line]) -> Iterator[bytes]:
-    """Each line with the sum of its content; after the last, one that closes the file."""
+    """Each line with the checksum of its content; after the last, one that closes the file."""
     whole = hashlib.blake2b(digest_size=8)
     count = 0
     for line in lines:
@@ -139,13 +140,13 @@ def encode_lines(lines: Iterable[Line]) -> Iterator[bytes]:
 
 
 def line_sum(line: Mapping[str, Any]) -> str:
-    """A short hash of what a line says."""
+    """The checksum of a line: a short hash of its content."""
     text = msgspec.json.encode(line, order="sorted")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def read_cassette(path: Path) -> Cassette:
-    """Read a cassette; one that is torn, foreign or changed by hand is refused with the reason."""
+    """Read a cassette; one that is damaged or changed by hand is refused with the reason."""
     raw = _content(path).split(b"\n")
     if raw[-1] == b"":
         raw.pop()
@@ -203,15 +204,13 @@ def _parse(path: Path, number: int, text: bytes) -> Line:
         line = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise CassetteError(
-            f"{path}:{number}: torn, this line is not JSON ({error}); "
-            "restore the file, or record it again with `passhat run --record=all`"
+            f"{path}:{number}: the file is damaged, this line is not JSON ({error}); {AGAIN}"
         ) from None
-    total = line.get("sum")
     said = {key: value for key, value in line.items() if key != "sum"}
-    if line.get("kind") != "close" and total != line_sum(said) and "passhat" not in line:
+    changed = line.get("kind") != "close" and line.get("sum") != line_sum(said)
+    if changed and (number > 1 or line.get("passhat") == VERSION):
         raise CassetteError(
-            f"{path}:{number}: changed by hand, its sum does not fit what it says; "
-            "restore the file, or record it again with `passhat run --record=all`"
+            f"{path}:{number}: changed by hand, the checksum does not fit the line; {AGAIN}"
         )
     return line
 
@@ -230,15 +229,9 @@ def _check_header(path: Path, lines: list[Line]) -> None:
 def _check_close(path: Path, lines: list[Line]) -> None:
     close = lines[-1]
     if close.get("kind") != "close":
-        raise CassetteError(
-            f"{path}: torn, its last line does not close it; restore the file, or record it "
-            "again with `passhat run --record=all`"
-        )
+        raise CassetteError(f"{path}: the file is damaged, its end is missing; {AGAIN}")
     whole = hashlib.blake2b(
         "".join(str(line.get("sum")) for line in lines[:-1]).encode(), digest_size=8
     )
     if close.get("lines") != len(lines) - 1 or close.get("sum") != whole.hexdigest():
-        raise CassetteError(
-            f"{path}: changed by hand, lines were added, removed or moved; restore the file, or "
-            "record it again with `passhat run --record=all`"
-        )
+        raise CassetteError(f"{path}: changed by hand, lines were added, removed or moved; {AGAIN}")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from passhat.errors import CassetteError, RunError
 from passhat.messages import plural
 from passhat.records import Pairing, Suite, Trial
+from passhat.records.ledger import CallKey, TrialKey
 from passhat.records.redaction import Redactor, suite_redactor
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.cassettes.cassette_file import (
@@ -29,12 +29,14 @@ from passhat.runner.cassettes.cassette_file import (
 )
 from passhat.runner.cassettes.drift import changes, cleaned, plain, setup_of, tool_changes
 from passhat.runner.memory import JUDGE_STEP, Cassettes, Kind, Memory
-from passhat.runner.models.exchange import Place, ToolSpec
+from passhat.runner.models.exchange import ToolSpec
 from passhat.runner.tools import ToolRequest, ToolResult, Tools, unknown_tool
 
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
 """`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
 `drifted`: what has drifted again; `replay`: make no calls; `replay-or-live`: ask for the rest."""
+
+RECORD_THE_REST = ". Record the rest with `passhat run --append`, or ask for fewer with `runs`"
 
 
 @contextmanager
@@ -87,11 +89,11 @@ class CassetteSet(Cassettes):
         self._setups = {
             (p.system.name, p.task.name): self._clean(setup_of(p, suite)) for p in suite.pairings
         }
-        self._pending: dict[tuple[str, str, int], dict[int, Line]] = {}
+        self._pending: dict[TrialKey, dict[int, Line]] = {}
         self._refused = ""
+        directory = suite.directory / suite.cassette.directory
         self._paths = {
-            name: cassette_path(_directory(suite), name, compressed=compressed)
-            for name in suite.systems
+            name: cassette_path(directory, name, compressed=compressed) for name in suite.systems
         }
         self._cassettes = {name: self._open(name, mode) for name in suite.systems}
         self._check(mode)
@@ -138,7 +140,7 @@ class CassetteSet(Cassettes):
             ending["error"] = self.redactor.clean(trial.error)
         if stop_reason == "timeout":
             ending["stop_reason"] = stop_reason
-        exchanges = self._pending.pop((place.system, place.task, place.trial), {})
+        exchanges = self._pending.pop(place[:3], {})
         recorded = Recorded(exchanges=exchanges, ending=plain(ending))
         text = msgspec.json.encode(recorded).decode()
         if (leak := next(self.redactor.leaks(text), None)) is not None:
@@ -152,11 +154,10 @@ class CassetteSet(Cassettes):
         cassette.trials[place.task, place.trial] = recorded
         append_trial(cassette, place.task, place.trial, self._paths[place.system])
 
-    def keep(self, place: Place, line: Line) -> None:
+    def keep(self, place: CallKey, line: Line) -> None:
         """Hold an exchange until its trial is over."""
-        key = (place.system, place.task, place.trial)
         text = self.redactor.clean_reply(msgspec.json.encode(line).decode())
-        self._pending.setdefault(key, {})[place.step] = msgspec.json.decode(text)
+        self._pending.setdefault(place[:3], {})[place.step] = msgspec.json.decode(text)
 
     def close(self) -> None:
         """Write what was recorded."""
@@ -175,7 +176,7 @@ class CassetteSet(Cassettes):
     def _clean(self, value: Any) -> Any:
         return cleaned(value, self.redactor)
 
-    def _recorded(self, place: Place) -> Recorded | None:
+    def _recorded(self, place: CallKey) -> Recorded | None:
         return self._cassettes[place.system].trials.get((place.task, place.trial))
 
     def _open(self, system: str, mode: Mode) -> Cassette:
@@ -209,7 +210,7 @@ class CassetteSet(Cassettes):
         if drift and not self._allow_drift:
             raise CassetteError(_drifted(drift))
         if short:
-            raise CassetteError("; ".join(short) + _way_out())
+            raise CassetteError("; ".join(short) + RECORD_THE_REST)
 
     def _drift(self, pairing: Pairing) -> list[str]:
         system, task = pairing.system.name, pairing.task.name
@@ -228,12 +229,12 @@ class CassetteSet(Cassettes):
         recorded = f"{there} {'is' if there == 1 else 'are'} recorded"
         return [f"{system}, {task!r}: {asked} asked for, {recorded}"]
 
-    def _missing(self, place: Place) -> str:
+    def _missing(self, place: CallKey) -> str:
         there = self._cassettes[place.system].runs(place.task)
         number = place.trial + 1
         return (
             f"{place.system}, {place.task!r}: run {number} is asked for, {there} are recorded"
-            + _way_out()
+            f"{RECORD_THE_REST}"
         )
 
 
@@ -246,27 +247,25 @@ class _Playing:
         self._restore = redactor.restore
         self.clean = redactor.clean_reply
 
-    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
+    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         line = self._recorded.exchanges.get(place.step)
         if line is not None and line["kind"] == kind:
-            # A judge must have answered this very question: its rubric may have changed.
+            # A judge must have answered the same question: its rubric may have changed.
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
                 return self._restore(msgspec.json.encode(line["reply"]).decode()).encode()
         else:
             self._end_as_then()
         if not self._strict:
             return None
-        what = (
-            "the judge was asked something else"
-            if place.step >= JUDGE_STEP
-            else (f"nothing is recorded at step {place.step}")
-        )
+        judged = place.step >= JUDGE_STEP
+        what = f"nothing is recorded at step {place.step}"
+        what = "the judge was asked something else" if judged else what
         raise CassetteError(
             f"{place.system}, {place.task!r}, trial {place.trial}: {what}; replay with recorded "
             "servers, or record again with `passhat run --record=all`"
         )
 
-    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
+    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
         """Nothing new is kept of a trial that is recorded."""
 
     def _end_as_then(self) -> None:
@@ -285,16 +284,16 @@ class _Recording:
         self._cassettes = cassettes
         self.clean = cassettes.redactor.clean_reply
 
-    def recall(self, kind: Kind, place: Place, fingerprint: str, /) -> bytes | None:
+    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         return None
 
-    async def keep(self, kind: Kind, place: Place, fingerprint: str, reply: bytes, /) -> None:
+    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
         said = {key: value for key, value in msgspec.json.decode(reply).items() if _telling(value)}
         self._cassettes.keep(place, {"kind": kind, "request": fingerprint, "reply": said})
 
 
 class _RecordedTools:
-    """Tools that only their recording can answer for."""
+    """The tools of a recording; calls that it does not hold are calls of unknown tools."""
 
     def __init__(self, specs: tuple[ToolSpec, ...]) -> None:
         self.specs = specs
@@ -303,12 +302,8 @@ class _RecordedTools:
         return unknown_tool(request.name, self.specs)
 
 
-def _directory(suite: Suite) -> Path:
-    return suite.directory / suite.cassette.directory
-
-
 def _telling(value: object) -> bool:
-    """Whether a field says anything: what is empty need not be written."""
+    """Whether a field has to be written: empty ones need not."""
     return value is not None and value is not False and value not in ("", [], {})
 
 
@@ -319,7 +314,3 @@ def _drifted(found: list[str]) -> str:
         "Record again with `passhat run --record=drifted`, or replay anyway with "
         "`allow_drift=True`"
     )
-
-
-def _way_out() -> str:
-    return ". Record the rest with `passhat run --append`, or ask for fewer with `runs`"

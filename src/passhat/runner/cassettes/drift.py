@@ -1,4 +1,4 @@
-"""What a system is asked, written down so that a replay can tell whether it still is."""
+"""What a system is asked, as a cassette records it, and what has changed since."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ SHOWN = 120
 
 
 def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
-    """All that shapes the answers to a task, and nothing that only judges them."""
+    """Everything that shapes the answers to a task, and nothing that only grades them."""
     task, system = pairing.task, pairing.system
-    asked: dict[str, Any] = {"prompt": task.prompt} if task.prompt else {}
-    if task.steps:
-        asked["steps"] = [step.prompt for step in task.steps]
-    if task.images:
-        asked["images"] = [_digest(path) for path in task.images]
-    if task.server_prompt is not None:
-        asked["server_prompt"] = task.server_prompt
-    if task.resources:
-        asked["resources"] = task.resources
-    if task.values:
-        asked["values"] = dict(task.values)
+    parts = {
+        "prompt": task.prompt,
+        "steps": [step.prompt for step in task.steps],
+        "images": [_digest(path) for path in task.images],
+        "server_prompt": task.server_prompt,
+        "resources": task.resources,
+        "values": dict(task.values),
+    }
+    asked: dict[str, Any] = {name: part for name, part in parts.items() if part}
     match system:
         case ModelSystem():
             asked |= _model_setup(task, system, suite)
@@ -70,20 +68,22 @@ def tool_changes(
     before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """The differences of two lists of tools, a line each."""
-    old = {str(spec["name"]): spec for spec in before}
-    new = {str(spec["name"]): spec for spec in now}
+    old, new = ({str(spec["name"]): spec for spec in specs} for specs in (before, now))
     return list(_tool_lines(old, new))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: what is written is what will be compared."""
-    return msgspec.json.decode(msgspec.json.encode(value, order="sorted", enc_hook=str))
+    """A value as JSON has it: the same form is written and compared."""
+    return msgspec.json.decode(_sorted_json(value))
 
 
 def cleaned(value: Any, redactor: Redactor) -> Any:
     """A value as JSON has it, without secrets."""
-    text = msgspec.json.encode(value, order="sorted", enc_hook=str).decode()
-    return msgspec.json.decode(redactor.clean_json(text))
+    return msgspec.json.decode(redactor.clean_json(_sorted_json(value)))
+
+
+def _sorted_json(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted", enc_hook=str).decode()
 
 
 def _digest(path: Path) -> str:
@@ -94,15 +94,11 @@ def _digest(path: Path) -> str:
 def _model_setup(task: Task, system: ModelSystem, suite: Suite) -> dict[str, Any]:
     parameters = asdict(system.model.parameters)
     given = {key: value for key, value in parameters.items() if value not in (None, (), {})}
-    setup: dict[str, Any] = {
-        "model": system.model.name,
-        "max_turns": task.max_turns or system.max_turns,
-    }
-    prompt = task.system_prompt or system.system_prompt
+    setup = {"model": system.model.name, "max_turns": task.max_turns or system.max_turns}
     faults = [asdict(fault) for fault in system.model.faults]
     faults += [asdict(fault) for name in system.servers for fault in suite.servers[name].faults]
     optional = {
-        "system_prompt": prompt,
+        "system_prompt": task.system_prompt or system.system_prompt,
         "parameters": given,
         "servers": list(system.servers),
         "script": [asdict(behaviour) for behaviour in system.model.script],
@@ -126,5 +122,5 @@ def _tool_lines(
 def _show(value: Any) -> str:
     if value is None:
         return "absent"
-    text = value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+    text = value if isinstance(value, str) else _sorted_json(value)
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}...")

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records.ledger import BoardState
 from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.events import (
     BudgetHit,
     Ending,
     OnEvent,
-    RunFinished,
     RunStarted,
     StopRequested,
     TrialFinished,
@@ -33,21 +33,6 @@ AHEAD_OF_FIXED = 20_000
 """Tickets of a fixed plan that are ready at most: enough for a poll of ten thousand hands."""
 
 
-class State(Protocol):
-    """How far the run is."""
-
-    @property
-    def ready(self) -> int: ...
-    @property
-    def leased(self) -> int: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def hands(self) -> int: ...
-    @property
-    def stopped(self) -> str | None: ...
-
-
 class Board(Protocol):
     """The tickets of a run in its store."""
 
@@ -57,7 +42,7 @@ class Board(Protocol):
 
     def finished_from(self, number: int, *, limit: int) -> list[tuple[int, Trial]]: ...
 
-    def state(self) -> State: ...
+    def state(self) -> BoardState: ...
 
     def stop(self, why: str) -> None: ...
 
@@ -162,7 +147,7 @@ class _Driver:
         self._gather()
         return False
 
-    def _hand_out(self, state: State) -> None:
+    def _hand_out(self, state: BoardState) -> None:
         # A sequential rule is asked for no more than can run at once: what it decides depends on
         # the evidence it has.
         ahead = AHEAD_OF_FIXED if self._fixed else max(1, state.hands)
@@ -176,7 +161,7 @@ class _Driver:
             self._board.publish(batch)
             self._tickets.update({ticket.number: ticket for ticket in batch})
 
-    def _no_more(self, state: State) -> None:
+    def _no_more(self, state: BoardState) -> None:
         """The rule has nothing to add: a fixed plan runs to its end, a settled one stops."""
         if not self._fixed:
             self._board.stop("settled")
@@ -197,7 +182,7 @@ class _Driver:
             return
         ticket = self._tickets.pop(number)
         self._evidence.add(ticket, trial)
-        self._spending.take(*spent_by(trial))
+        self._spending.take(spent_by(trial))
         if announce:
             row = self._rows[ticket.system, ticket.task].row(ticket.trial)
             self._on_event(TrialStarted(ticket=ticket, row=row))
@@ -214,7 +199,7 @@ class _Driver:
         self._on_event(StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()
 
-    def _tell_crew(self, state: State) -> None:
+    def _tell_crew(self, state: BoardState) -> None:
         if (state.workers, state.hands) != self._crew:
             self._crew = (state.workers, state.hands)
             self._on_event(WorkersChanged(workers=state.workers, hands=state.hands))
@@ -236,9 +221,5 @@ class _Driver:
             limit=self._limit,
             signal=self._signal,
         )
-        self._on_event(
-            RunFinished(
-                ending=result.ending, done=len(result.trials), undone=result.undone, seconds=seconds
-            )
-        )
+        self._on_event(result.as_event())
         return result

@@ -13,8 +13,8 @@ from typing import Protocol, TypeVar
 
 from passhat.errors import LostRun
 from passhat.fast_dataclass import dataclass
-from passhat.records import Answer, Budget, Suite, Ticket
-from passhat.records.ledger import CallKey, Entry
+from passhat.records import Budget, Suite, Ticket
+from passhat.records.ledger import CallKey, Claim, Entry, TrialKey
 from passhat.runner.attempt import Attempts
 from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to
@@ -36,26 +36,6 @@ wait for one another as calls of one process do. The default of most providers' 
 Answered = TypeVar("Answered")
 
 
-class Claimed(Protocol):
-    """A ticket that is this worker's, and the answers an earlier worker left for it."""
-
-    @property
-    def ticket(self) -> Ticket: ...
-
-    @property
-    def answers(self) -> Mapping[int, Answer]: ...
-
-    @property
-    def remotes(self) -> Mapping[int, str]:
-        """The provider's names for answers to calls that were lost, by step."""
-        ...
-
-    @property
-    def cut_short(self) -> bool:
-        """Whether an earlier worker had it and did not finish."""
-        ...
-
-
 class LeasedSession(Protocol):
     """A worker's session in the store; every call raises LostRun once others have closed it."""
 
@@ -69,7 +49,7 @@ class LeasedSession(Protocol):
         """How often the lease is renewed while trials are silent."""
         ...
 
-    def claim(self, count: int) -> Sequence[Claimed]: ...
+    def claim(self, count: int) -> Sequence[Claim]: ...
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int]: ...
 
@@ -131,7 +111,7 @@ class _Worker:
         self._concurrency = concurrency
         self._idle_seconds = idle_seconds
         self._tasks: set[asyncio.Task[None]] = set()
-        self._cut_short: dict[tuple[str, str, int], Mapping[int, str]] = {}
+        self._cut_short: dict[TrialKey, Mapping[int, str]] = {}
         self._changed = asyncio.Event()
         self._done = 0
         self._stopping = False
@@ -188,7 +168,7 @@ class _Worker:
             if len(claims) < free or not free:
                 await self._pause(free)
 
-    def _start(self, claim: Claimed) -> None:
+    def _start(self, claim: Claim) -> None:
         task = asyncio.create_task(self._run(claim))
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -200,10 +180,10 @@ class _Worker:
             self._stopping = True
         self._changed.set()
 
-    async def _run(self, claim: Claimed) -> None:
+    async def _run(self, claim: Claim) -> None:
         ticket = claim.ticket
         if claim.cut_short:
-            self._cut_short[ticket.system, ticket.task, ticket.trial] = claim.remotes
+            self._cut_short[ticket.key] = claim.remotes
         try:
             finished = await self._attempts.run(ticket, claim.answers)
         except Exhausted:

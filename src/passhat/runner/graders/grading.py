@@ -18,17 +18,19 @@ from passhat.runner.graders.judging import Ask, match_rubric
 from passhat.runner.graders.matches import VALUE_MATCHERS, Match, same, shown, text_of
 from passhat.runner.graders.programs import match_command, match_function
 from passhat.runner.graders.targets import find
+from passhat.runner.value_paths import MISSING
 
 ROUNDING = 1e-9
-"""Weights such as 0.1 do not add up to 1 exactly."""
+"""Ten weights of 0.1 do not add up to exactly 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grading:
     """What graders need: the suite's directory, the judge, and how snapshots are written.
 
-    `clean` takes secrets out of what is written to disk. `asked` is what the agent was asked, and
-    `transcript` gives all that was said: a judge is shown both.
+    With `write_snapshots`, a snapshot that is not there is stored; with `update_snapshots`, the
+    old one is replaced. `clean` takes secrets out of what is written to disk. `asked` is what the
+    agent was asked, and `transcript` gives the whole conversation: a judge is shown both.
     """
 
     directory: Path = Path()
@@ -50,9 +52,9 @@ async def grade(
     pass_score: float = 1.0,
     grading: Grading = ON_ITS_OWN,
 ) -> Grade:
-    """How much of what was expected was done. A grader that breaks raises GraderError.
+    """Grade an observation by its expectations. A grader that breaks raises GraderError.
 
-    Where nothing is expected, the score is what the system reported of itself, or else 1.
+    Without expectations, the score is the one that the system reported of itself, or else 1.
 
     >>> expected = [Expectation(matcher="contains", value="24"),
     ...             Expectation(matcher="called", value="get_weather")]
@@ -98,14 +100,7 @@ async def _matched(expectation: Expectation, observation: Observation, grading: 
     if name == "python":
         return await match_function(value, observation, expectation, directory=grading.directory)
     if name == "snapshot":
-        return match_snapshot(
-            value,
-            str(expectation.value),
-            directory=grading.directory,
-            write=grading.write_snapshots,
-            update=grading.update_snapshots,
-            clean=grading.clean,
-        )
+        return _snapshot(value, str(expectation.value), grading)
     if name == "judge":
         if grading.ask is None:
             raise GraderError("a rubric needs a judge: add judge: to the suite")
@@ -123,32 +118,24 @@ def _takes_long(name: str, expectation: Expectation, value: object) -> bool:
     return name == "regex" and patterns.may_hang(str(expectation.value), text_of(value))
 
 
-def match_snapshot(
-    value: Any,
-    name: str,
-    *,
-    directory: Path,
-    write: bool,
-    update: bool,
-    clean: Callable[[str], str] = str,
-) -> Match:
-    """Compare a value with the snapshot of that name; `clean` takes secrets out before.
-
-    With `write`, a snapshot that is not there is stored; with `update`, the old one is replaced.
-    """
-    file = directory / "snapshots" / _file_name(name)
-    text = clean(_stable(value))
+def _snapshot(value: Any, name: str, grading: Grading) -> Match:
+    """Compare a value with the snapshot of that name, without secrets; store it where it may be."""
+    if value is MISSING:
+        return Match(0.0, f'expected snapshot "{name}", got nothing')
+    file = grading.directory / "snapshots" / _file_name(name)
+    text = grading.clean(_stable(value))
     try:
-        if update:
+        if grading.update_snapshots:
             _store(file, text, mode="w")
-        elif write and not file.exists():
+        elif grading.write_snapshots and not file.exists():
             _store(file, text, mode="x")
         stored = file.read_text(encoding="utf-8")
     except FileExistsError:  # another trial stored it at the same moment
         stored = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise GraderError(
-            f'snapshot "{name}" is not stored: run once where snapshots are written, and commit it'
+            f'snapshot "{name}" is not stored: run the suite once where snapshots may be written, '
+            "and commit the file"
         ) from None
     except OSError as error:
         raise GraderError(f'snapshot "{name}": {file}: {error.strerror}') from None

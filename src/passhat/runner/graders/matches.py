@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A value as the text that a pattern is searched in: texts as they are, the rest as JSON."""
+    """A value as the text that patterns are searched in: texts as they are, the rest as JSON."""
     if isinstance(value, str):
         return value
     if value is MISSING:
@@ -48,7 +48,7 @@ def text_of(value: Any) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality as JSON has it: true is not 1, and 1 is 1.0.
+    """Equality as in JSON: true is not 1, and 1 is 1.0.
 
     >>> same({"a": [1, True]}, {"a": (1.0, True)}), same(True, 1)
     (True, False)
@@ -71,15 +71,18 @@ def number_in(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value)
-    found = [text for text in NUMBER.findall(value) if text] if isinstance(value, str) else []
+        try:
+            return float(value)
+        except OverflowError:  # a whole number of more than 308 digits
+            return math.inf if value > 0 else -math.inf
+    found = NUMBER.findall(value) if isinstance(value, str) else []
     digits = [text for text in found if any(map(str.isdigit, text))]
     return float(digits[-1].replace(",", "")) if digits else None
 
 
 def _exact(value: Any, expectation: Expectation) -> Match:
     expected = expectation.value
-    # A part that is not there is the null of those who write `exact: null`.
+    # `exact: null` also fits a part that is not there.
     found = None if value is MISSING else value
     return _match(same(found, expected), f"exactly {shown(expected)}", value)
 
@@ -123,12 +126,12 @@ def _one_of(value: Any, expectation: Expectation) -> Match:
 def _number(value: Any, expectation: Expectation) -> Match:
     expected, found = number_in(expectation.value), number_in(value)
     if expected is None:
-        raise GraderError(f"number expects a number, and was given {expectation.value!r}")
+        raise GraderError(f"the matcher `number` needs a number, got {expectation.value!r}")
     tolerance = float(expectation.options.get("tolerance", 1e-9))
     relative = bool(expectation.options.get("relative"))
     margin = tolerance * abs(expected) if relative else tolerance
-    # 0.1 + 0.2 is within 0 of 0.3 to everybody but a computer.
-    slack = 4 * math.ulp(max(abs(expected), abs(found or 0.0)))
+    # Rounding errors do not count: 0.1 + 0.2 is 0.3 with a tolerance of 0.
+    slack = 4 * math.ulp(expected)
     near = found is not None and abs(found - expected) <= margin + slack
     return _match(near, f"{expected:g} within {margin:g}", value)
 
@@ -136,8 +139,7 @@ def _number(value: Any, expectation: Expectation) -> Match:
 def _range(value: Any, expectation: Expectation) -> Match:
     low, high = expectation.options.get("min"), expectation.options.get("max")
     found = number_in(value)
-    inside = found is not None and (low is None or found >= low) and (high is None or found <= high)
-    return _match(inside, _bounds(low, high), value)
+    return _match(_between(found, low, high), _bounds(low, high), value)
 
 
 def _length(value: Any, expectation: Expectation) -> Match:
@@ -147,8 +149,8 @@ def _length(value: Any, expectation: Expectation) -> Match:
     wanted = f"{exact}" if exact is not None else _bounds(low, high)
     if exact is not None:
         low = high = exact
-    inside = size is not None and (low is None or size >= low) and (high is None or size <= high)
-    return _match(inside, f"a length of {wanted}", size if size is not None else value)
+    held = _between(size, low, high)
+    return _match(held, f"a length of {wanted}", value if size is None else size)
 
 
 def _exists(value: Any, expectation: Expectation) -> Match:
@@ -187,7 +189,7 @@ def _validator(schema: Any) -> Any:
 
 
 def json_in(text: str) -> Any:
-    """The JSON that a text is, or has in a fence or between its outer brackets.
+    """The JSON in a text: the whole of it, a code block, or what its outer brackets enclose.
 
     >>> json_in('Here you are: {"a": 1}.'), json_in("no")
     ({'a': 1}, nothing)
@@ -221,6 +223,10 @@ def _match(held: bool, wanted: str, value: Any) -> Match:
     return Match(1.0 if held else 0.0, f"expected {wanted}, got {shown(value)}")
 
 
+def _between(value: float | None, low: float | None, high: float | None) -> bool:
+    return value is not None and (low is None or value >= low) and (high is None or value <= high)
+
+
 def _bounds(low: float | None, high: float | None) -> str:
     if low is None:
         return f"at most {high:g}"
@@ -228,7 +234,7 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON cannot write: records by their fields, anything else by its name."""
+    """What JSON has no form for: records by their fields, anything else as text."""
     slots = getattr(type(value), "__slots__", None)
     return {name: getattr(value, name) for name in slots} if slots else str(value)
 

@@ -16,7 +16,7 @@ from typing import Any
 from passhat.errors import GraderError
 from passhat.records import Expectation, Observation
 from passhat.runner.graders.matches import Match, shown, text_of
-from passhat.runner.processes import Tail, end_group, start_group
+from passhat.runner.processes import Tail, end_group, start_group, talk
 from passhat.runner.value_paths import MISSING
 
 
@@ -128,27 +128,13 @@ async def _run(
         process = await start_group(argv, env=os.environ, cwd=cwd)
     except OSError as error:
         raise GraderError(f"{argv[0]} cannot be started: {error.strerror}") from None
+    said, complained = Tail(1000), Tail(1000)
+    given = text_of(observation).encode("utf-8", "replace")
     try:
         async with asyncio.timeout(timeout):
-            return await _converse(process, text_of(observation).encode())
+            code = await talk(process, given, said, complained)
+            return code, complained.text or said.text
     except TimeoutError:
         raise GraderError(f"{argv[0]} took longer than {timeout:g} s") from None
     finally:
         await end_group(process)
-
-
-async def _converse(process: asyncio.subprocess.Process, given: bytes) -> tuple[int, str]:
-    assert process.stdin is not None, "all streams are piped"
-    assert process.stdout is not None, "all streams are piped"
-    assert process.stderr is not None, "all streams are piped"
-    said, complained = Tail(1000), Tail(1000)
-    reading = asyncio.gather(said.follow(process.stdout), complained.follow(process.stderr))
-    try:
-        process.stdin.write(given)
-        await process.stdin.drain()
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # a program that does not care for the observation may close its ears
-    process.stdin.close()
-    code = await process.wait()
-    await reading
-    return code, complained.text or said.text

@@ -41,7 +41,9 @@ def find(observation: Observation, target: str) -> Any:
 def _parts(path: str) -> tuple[str | int, ...]:
     parts = path_parts(path)
     if parts is None:
-        raise GraderError(f"target {path!r} is no path: write it like tool_calls[0].arguments.city")
+        raise GraderError(
+            f"target {path!r} is not a path: write it like tool_calls[0].arguments.city"
+        )
     return parts
 
 
@@ -53,14 +55,13 @@ def _root(observation: Observation, name: str) -> Any:
         case "tool_names":
             return [call.name for call in observation.tool_calls]
         case "tokens" if usage is not None:
-            cached = usage.cached_in
             return {
                 "total": usage.total,
                 "in": usage.tokens_in,
                 "input": usage.tokens_in,
                 "out": usage.tokens_out,
                 "output": usage.tokens_out,
-                "cached": cached,
+                "cached": usage.cached_in,
             }
         case "duration_ms" if seconds is not None:
             return seconds * 1000
@@ -87,14 +88,16 @@ def _files(directory: Path | None, path: str) -> Any:
         return sorted(itertools.islice(_names(directory), MAX_FILES))
     name = path.removeprefix("files").removeprefix(".").strip("[]\"'")
     file = directory / name
-    # What the agent wrote may be a link to anywhere: only what is inside the folder is read.
-    if not file.resolve().is_relative_to(directory.resolve()) or not file.is_file():
-        return MISSING
     try:
+        # What the agent wrote may be a link to anywhere: only what is inside the folder is read.
+        if not file.resolve().is_relative_to(directory.resolve()) or not file.is_file():
+            return MISSING
         with file.open("rb") as stream:
             return stream.read(MAX_FILE).decode("utf-8", "replace")
     except OSError as error:
         raise GraderError(f"target files.{name} cannot be read: {error.strerror}") from None
+    except RuntimeError:  # a link to itself
+        return MISSING
 
 
 def _names(directory: Path) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -61,7 +61,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         _add_thinking(body, model, given.reasoning)
     if given.prompt_cache:
         _mark_for_cache(body)
-    # Converse refuses a key that it does not know, and streams are elsewhere.
+    # Converse refuses keys that it does not know, and has another address for streams.
     return body | {key: value for key, value in given.extra.items() if key != "stream"}
 
 
@@ -69,7 +69,7 @@ def _add_thinking(body: dict[str, Any], model: str, reasoning: str | int) -> Non
     """Claude's own field: Converse has no common one."""
     if "claude" not in model:
         raise ModelError(
-            f"on Bedrock only Claude takes `reasoning:`, not {model}; `extra:` takes its own field"
+            f"on Bedrock only Claude takes `reasoning:`; give {model} its own field in `extra:`"
         )
     budget = thinking_budget(reasoning)
     body["additionalModelRequestFields"] = {
@@ -104,18 +104,10 @@ def decode(body: Body) -> Reply:
     )
 
 
-def assemble(events: Iterable[Body]) -> Body:
-    """Never called: Bedrock streams in a binary format, and answers are read whole anyway."""
-    raise AssertionError("Bedrock is asked for whole answers")
-
-
 def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         status = "error" if message.is_error else "success"
-        content: list[dict[str, Any]] = [
-            {"text": message.text or " "},
-            *_attached(message, "image"),
-        ]
+        content = [{"text": message.text or " "}, *_attached(message, "image")]
         result = {"toolUseId": message.call_id, "content": content, "status": status}
         return [{"toolResult": result}]
     if message.raw:
@@ -159,8 +151,7 @@ BEDROCK = Dialect(
     headers=bearer,
     encode=encode,
     decode=decode,
-    assemble=assemble,
-    streams=False,
+    assemble=None,  # it streams in a binary format, and answers are read whole anyway
 )
 
 

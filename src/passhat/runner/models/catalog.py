@@ -1,4 +1,4 @@
-"""From the name of a model to the place where it answers."""
+"""From the name of a model to the address where it answers."""
 
 from __future__ import annotations
 
@@ -8,34 +8,18 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from passhat.errors import SuiteError
-from passhat.fast_dataclass import dataclass
-from passhat.records import Model
-from passhat.records.providers import LOCAL, Provider, find_provider, unknown_model
+from passhat.records import SCRIPTED, Model
+from passhat.records.providers import Provider, find_provider, is_local, unknown_model
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
 from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
 from passhat.runner.models.dialect import Dialect
-from passhat.runner.models.endpoint import Sign
+from passhat.runner.models.endpoint import ModelAddress
 from passhat.runner.models.openai_chat import OPENAI_CHAT
 from passhat.runner.models.openai_responses import OPENAI_RESPONSES
 
 OLLAMA_PORT = 11434
 DEFAULT_REGION = "us-east-1"
 """The region that AWS's own tools take for an address that names none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelAddress:
-    """Where one model answers, and in which words; `sign` signs requests where there is no key."""
-
-    provider: str
-    model: str
-    dialect: Dialect
-    base_url: str
-    key: str
-    key_variable: str
-    prices: str | None
-    renamed: Mapping[str, str]
-    sign: Sign | None = None
 
 
 DIALECTS: dict[str, Dialect] = {
@@ -45,7 +29,7 @@ DIALECTS: dict[str, Dialect] = {
 
 
 def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelAddress:
-    """Where a model of the suite answers: by its own settings, its prefix, or its family.
+    """Where a model of the suite answers: by its own settings, its prefix, or its name.
 
     >>> at = locate(Model(name="claude-opus-5"), {"ANTHROPIC_API_KEY": "k"})
     >>> at.provider, at.dialect.name, at.base_url
@@ -76,7 +60,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
 
 def provider_of(model: Model, environment: Mapping[str, str] | None = None) -> str:
     """The name under which a model's rate limits and retries are counted."""
-    if model.name == "scripted" or model.name.startswith(f"{LOCAL}/"):
+    if model.name == SCRIPTED or is_local(model.name):
         return model.name.partition("/")[0]
     return _provider(model, os.environ if environment is None else environment)[0].name
 
@@ -128,7 +112,7 @@ def _filled_address(model: Model, provider: Provider, variables: Mapping[str, st
 def _signer(
     model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]
 ) -> AwsSigner | None:
-    """What signs requests to Bedrock, where there are AWS credentials and no Bedrock API key."""
+    """The signer of requests to Bedrock, with AWS credentials and without a Bedrock API key."""
     has_key = model.api_key is not None or bool(_first(variables, provider.key_variables))
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
     if provider.name != "bedrock" or has_key or not all(variables.get(name) for name in names):

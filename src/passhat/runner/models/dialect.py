@@ -1,4 +1,4 @@
-"""The form of a wire format: how a request is written and how an answer is read."""
+"""What a wire format consists of: how a request is written and how an answer is read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ EFFORTS = ((0, "none"), (4_096, "low"), (16_384, "medium"), (float("inf"), "high
 class Dialect:
     """A wire format, as pure functions.
 
-    `assemble` turns the events of a stream into the body of an answer without
-    streaming, and refuses a stream that ended before the model did. Where `streams` is False
-    answers are always asked for whole. In `path`, `{model}` is the model's name; `stream_path` is
-    where streams are asked for, if that is elsewhere.
+    `assemble` turns the events of a stream into the body of an answer that was not streamed, and
+    refuses a stream that ended before the model did; without it, answers are never streamed. In
+    `path`, `{model}` is the model's name; `stream_path` is where streams are asked for, if that is
+    elsewhere.
     """
 
     name: str
@@ -31,8 +31,7 @@ class Dialect:
     headers: Callable[[str], dict[str, str]]
     encode: Callable[[str, Request, bool], dict[str, Any]]
     decode: Callable[[Body], Reply]
-    assemble: Callable[[Iterable[Body]], Body]
-    streams: bool = True
+    assemble: Callable[[Iterable[Body]], Body] | None
     stream_path: str = ""
 
 
@@ -75,7 +74,7 @@ def joined_turns(
 
 
 def attachments_of(message: Message, *kinds: str, wire: str) -> list[Attachment]:
-    """What goes with a message, as far as the wire format takes it: `image`, `audio`.
+    """The attachments of a message that the wire format takes: `image`, `audio`.
 
     An attachment of the user that cannot be sent is an error. One of a tool is left out: the text
     of its result names it.

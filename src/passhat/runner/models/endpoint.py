@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import msgspec
 
 from passhat.errors import MissingExtra, ModelBusy, ModelError
+from passhat.fast_dataclass import dataclass
 from passhat.messages import listed
 from passhat.records.ledger import CallKey
 from passhat.runner.models.dialect import Body, Dialect
@@ -31,7 +32,7 @@ REQUEST_TIMEOUT = 600.0
 CONNECT_TIMEOUT = 15.0
 LONGEST_ANSWER = 64 * 2**20
 SHOWN = 500
-"""Characters of a server's own words that go into a message."""
+"""Characters of a server's message that ours quotes."""
 
 LISTED = 20
 
@@ -51,6 +52,26 @@ PENDING = ("queued", "in_progress")
 
 Sign = Callable[[str, bytes], Mapping[str, str]]
 """From the address and the body of a request to the headers that sign it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelAddress:
+    """Where one model answers, in which wire format, and with which key.
+
+    `key_variable` is named when the key is refused; `sign` signs requests where there is no key.
+    `prices` is the provider's name in the price table. `renamed` gives the names that this
+    provider has for keys of the request.
+    """
+
+    model: str
+    dialect: Dialect
+    base_url: str
+    provider: str = ""
+    key: str = ""
+    key_variable: str = ""
+    prices: str | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    sign: Sign | None = None
 
 
 class CallLog(Protocol):
@@ -74,59 +95,47 @@ def http_client(*, timeout: float = REQUEST_TIMEOUT) -> httpx2.AsyncClient:
 
 
 class Endpoint:
-    """One model of one provider; `key_variable` is named when the key is refused.
+    """One model of one provider.
 
-    `sign` gives the headers that sign a request, for providers that take no key. With `run`, the
-    key of a run, and `store: true` in the request, an answer can be found again by `find`. `log`
-    is notified of each call just before it is sent.
+    With `run`, the key of a run, and `store: true` in the request, an answer can be found again by
+    `find`. `log` is notified of each call just before it is sent.
     """
 
     def __init__(
         self,
-        dialect: Dialect,
+        at: ModelAddress,
         *,
-        model: str,
-        base_url: str,
         client: httpx2.AsyncClient,
-        key: str = "",
         headers: Mapping[str, str] | None = None,
         stream: bool = False,
         price: Pricing | None = None,
-        key_variable: str = "",
-        renamed: Mapping[str, str] | None = None,
-        sign: Sign | None = None,
         run: str = "",
         log: CallLog | None = None,
     ) -> None:
-        self._dialect = dialect
-        self._model = model
+        self._at = at
         self._client = client
-        self._stream = stream and dialect.streams
+        self._assemble = at.dialect.assemble if stream else None
         self._price = price
-        self._key_variable = key_variable
-        self._renamed = dict(renamed or {})
-        self._sign = sign
         self._run = run
         self._log = log
         # Some providers name the model in the address; its colons and slashes are escaped there.
-        path = dialect.stream_path if self._stream and dialect.stream_path else dialect.path
-        self._url = _join(base_url, path.replace("{model}", quote(model, safe="")))
-        self._list_url = _join(base_url, dialect.list_path)
+        path = (self._assemble and at.dialect.stream_path) or at.dialect.path
+        self._url = _join(at.base_url, path.replace("{model}", quote(at.model, safe="")))
         self._headers = {
             "content-type": "application/json",
-            **dialect.headers(key),
-            **_azure_headers(base_url, key),
+            **at.dialect.headers(at.key),
+            **_azure_headers(at.base_url, at.key),
             **(headers or {}),
         }
 
     async def complete(self, request: Request, /) -> Reply:
-        body = self._dialect.encode(self._model, request, self._stream)
-        body = {self._renamed.get(key, key): value for key, value in body.items()}
+        body = self._at.dialect.encode(self._at.model, request, self._assemble is not None)
+        body = {self._at.renamed.get(key, key): value for key, value in body.items()}
         if self._named and body.get("store"):
             body["metadata"] = {**(body.get("metadata") or {}), CALL: self._call_name(request)}
         started = time.perf_counter()
         content = await self._post(msgspec.json.encode(body), request)
-        if body.get("background") and not self._stream:
+        if body.get("background") and self._assemble is None:
             content = await self._await_answer(content, request)
         return self._counted(self._read(content), time.perf_counter() - started)
 
@@ -146,16 +155,16 @@ class Endpoint:
             else:
                 reply = self._read(await self._poll(remote))
         except (httpx2.HTTPError, ModelError, msgspec.DecodeError, KeyError, TypeError, IndexError):
-            return None  # it is asked again, and counted as perhaps paid twice
+            return None  # then it is asked again, and counted as perhaps paid twice
         return None if reply is None else self._counted(reply, time.perf_counter() - started)
 
     async def _find_stored(self, request: Request) -> Reply | None:
-        by_metadata = self._run and self._dialect.name == "openai-chat"
+        by_metadata = self._run and self._at.dialect.name == "openai-chat"
         if not by_metadata or not request.parameters.extra.get("store"):
             return None
         wanted = {f"metadata[{CALL}]": self._call_name(request), "limit": "1"}
         found = (await self._get(self._url, params=wanted))["data"]
-        return self._dialect.decode(found[0]) if found else None
+        return _checked(self._at.dialect.decode(found[0])) if found else None
 
     async def _await_answer(self, content: bytes, request: Request) -> bytes:
         """The whole of an answer that the provider prepares in the background."""
@@ -163,11 +172,11 @@ class Endpoint:
             first = _object(content)
             remote = str(first["id"]) if first.get("status") in PENDING else ""
         except (msgspec.DecodeError, KeyError):
-            return content  # no answer of this kind, which reading it says
+            return content  # reading it says what is wrong with it
         if not remote:
             return content
         if self._log is not None:
-            await self._log.accept(request.place.key, remote)
+            await self._log.accept(request.place, remote)
         return await self._poll(remote)
 
     async def _poll(self, remote: str) -> bytes:
@@ -200,7 +209,7 @@ class Endpoint:
     @property
     def _named(self) -> bool:
         """Whether the provider can keep an answer under a name that we give it."""
-        return bool(self._run) and self._dialect.name in ("openai-chat", "openai-responses")
+        return bool(self._run) and self._at.dialect.name in ("openai-chat", "openai-responses")
 
     def _call_name(self, request: Request) -> str:
         """A name that no other call has: the run, the place in it, and what is asked."""
@@ -214,13 +223,13 @@ class Endpoint:
             reply,
             cost=None if self._price is None else self._price(reply.usage),
             seconds=seconds,
-            model=reply.model or self._model,
+            model=reply.model or self._at.model,
         )
 
     async def _post(self, body: bytes, request: Request) -> bytes:
         import httpx2
 
-        signed = {} if self._sign is None else self._sign(self._url, body)
+        signed = {} if self._at.sign is None else self._at.sign(self._url, body)
         length = {"content-length": str(len(body))}
         outgoing = _Outgoing(body, request, self._log)
         try:
@@ -245,13 +254,13 @@ class Endpoint:
         return bytes(content)
 
     def _read(self, content: bytes) -> Reply:
-        dialect = self._dialect
+        dialect = self._at.dialect
         try:
-            body = dialect.assemble(_events(content)) if self._stream else _object(content)
-            return dialect.decode(body)
+            body = _object(content) if self._assemble is None else self._assemble(_events(content))
+            return _checked(dialect.decode(body))
         except ModelBusy as error:
             raise self._busy(str(error), perhaps_paid=True) from error
-        except (KeyError, IndexError, TypeError, AttributeError, msgspec.DecodeError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
             text = f"the answer is not {dialect.name} ({type(error).__name__} {error}): "
             raise self._busy(text + _said(content), perhaps_paid=True) from error
 
@@ -260,8 +269,8 @@ class Endpoint:
         if status in BUSY:
             raise self._busy(f"{status} {said}", retry_after=retry_after(response.headers))
         text = f"{status} {said}"
-        if status in (401, 403) and self._key_variable:
-            text += f". Check {self._key_variable}"
+        if status in (401, 403) and self._at.key_variable:
+            text += f". Check {self._at.key_variable}"
         if status == 404 or (status == 400 and "model" in said.lower()):
             text += await self._existing()
         raise ModelError(self._about(text))
@@ -271,7 +280,7 @@ class Endpoint:
         import httpx2
 
         try:
-            listing = await self._get(self._list_url)
+            listing = await self._get(_join(self._at.base_url, self._at.dialect.list_path))
             names = sorted(str(entry["id"]) for entry in listing["data"])
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             return ""
@@ -283,7 +292,7 @@ class Endpoint:
         return ModelBusy(self._about(text), retry_after=retry_after, perhaps_paid=perhaps_paid)
 
     def _about(self, text: str) -> str:
-        return f"{self._model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
+        return f"{self._at.model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
 
 
 class _Outgoing:
@@ -301,7 +310,7 @@ class _Outgoing:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         self.sent = True
         if self._log is not None:
-            self._log.mark_sent(self._request.place.key)
+            self._log.mark_sent(self._request.place)
         yield self._body
 
 
@@ -321,7 +330,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except KeyError:
         return None
     except ValueError:
-        return _seconds_until(headers["retry-after"], headers.get("date", ""))
+        return _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
 
 
 def _seconds_until(date: str, sent: str) -> float | None:
@@ -339,9 +348,15 @@ def _moment(date: str) -> datetime | None:
 
 
 def _events(content: bytes) -> Iterator[Body]:
-    for line in content.decode("utf-8", "replace").splitlines():
-        if line.startswith("data:") and (data := line[5:].strip()) not in ("", "[DONE]"):
-            yield _object(data.encode())
+    # Lines of bytes: those of a text also end at U+2028 and U+0085, which may be in an answer.
+    for line in content.splitlines():
+        if line.startswith(b"data:") and (data := line[5:].strip()) not in (b"", b"[DONE]"):
+            yield _object(data)
+
+
+def _checked(reply: Reply) -> Reply:
+    """The reply, if its fields have the right types; a number that is written as text has."""
+    return msgspec.json.decode(msgspec.json.encode(reply), type=Reply, strict=False)
 
 
 def _object(content: bytes) -> dict[str, Any]:
@@ -349,7 +364,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _said(content: bytes) -> str:
-    """The server's own words about what went wrong, on one line."""
+    """What the server says went wrong, on one line."""
     try:
         error = _object(content).get("error", "")
         text = error.get("message", error) if isinstance(error, Mapping) else error

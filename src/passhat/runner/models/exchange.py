@@ -13,7 +13,7 @@ import msgspec
 
 from passhat.fast_dataclass import dataclass
 from passhat.records import ModelParameters, TokenUsage
-from passhat.records.ledger import CallKey
+from passhat.records.ledger import Amount, CallKey
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
 """Fields of messages and parameters that the first cassettes do not know."""
@@ -22,21 +22,6 @@ FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "x-m
 """Formats whose media type has another name: Python guesses audio/x-wav for a .wav file."""
 
 Role = Literal["user", "assistant", "tool"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where an exchange belongs: the system, the task, the trial, and the step in it."""
-
-    system: str = ""
-    task: str = ""
-    trial: int = 0
-    step: int = 0
-
-    @property
-    def key(self) -> CallKey:
-        """The place as the ledger names it."""
-        return self.system, self.task, self.trial, self.step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,14 +96,14 @@ class Request:
     system: str = ""
     tools: tuple[ToolSpec, ...] = ()
     parameters: ModelParameters = field(default_factory=ModelParameters)
-    place: Place = Place()
+    place: CallKey = CallKey()
 
     def fingerprint(self, clean: Callable[[str], str] = str) -> str:
         """A hash of all that the model sees, and of nothing else; `clean` takes secrets out.
 
         >>> from dataclasses import replace
         >>> hello = Request(messages=(Message(role="user", text="Hello"),))
-        >>> later = replace(hello, place=Place(step=3))
+        >>> later = replace(hello, place=CallKey(step=3))
         >>> later.fingerprint() == hello.fingerprint()
         True
         """
@@ -168,6 +153,11 @@ class Reply:
     model: str = ""
     raw: tuple[Mapping[str, Any], ...] = ()
     faults: tuple[str, ...] = ()
+
+    @property
+    def spent(self) -> Amount:
+        """What it took, in money and tokens."""
+        return Amount(cost=self.cost, tokens=self.usage.total)
 
     def message(self) -> Message:
         """The reply as an entry of the conversation."""

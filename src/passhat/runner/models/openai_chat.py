@@ -59,12 +59,19 @@ def decode(body: Body) -> Reply:
     calls = tuple(_call(index, call) for index, call in enumerate(message.get("tool_calls") or ()))
     reason = choice.get("finish_reason")
     return Reply(
-        text=message.get("content") or message.get("refusal") or _transcript(message),
+        text=_text(message.get("content")) or message.get("refusal") or _transcript(message),
         calls=calls,
         stop_reason="tool_calls" if calls and reason == "stop" else _stop_reason(reason),
         usage=_usage(body.get("usage") or {}),
         model=body.get("model") or "",
     )
+
+
+def _text(content: Any) -> Any:
+    """The text of a message; some servers send a list of parts, with thinking among them."""
+    if not isinstance(content, list):
+        return content
+    return "".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _transcript(message: Mapping[str, Any]) -> str:

@@ -1,15 +1,15 @@
-"""The models of a run, each made once: scripts, endpoints, and local ones that are started."""
+"""The models of a run, each made once: scripts, endpoints, and local ones; and which cannot be."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.errors import SuiteError
-from passhat.records import SCRIPTED, Model, TokenUsage
-from passhat.records.providers import LOCAL
+from passhat.errors import PasshatError, SuiteError
+from passhat.records import SCRIPTED, Model, ModelSystem, Suite, TokenUsage
+from passhat.records.providers import is_local
 from passhat.runner.models.constrained import CONSTRAINED, Constrained
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 from passhat.runner.models.prices import Pricing, pricing
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ModelSupply:
-    """Hands out models by their settings; all endpoints share one HTTP client.
+    """Gives out models by their settings; all endpoints share one HTTP client.
 
     `run` is the key of the run, under which providers store answers if the suite asks for it; `log`
     is notified of each call that is sent.
@@ -62,7 +62,7 @@ class ModelSupply:
         """The model that these settings mean."""
         # By identity: settings hold mappings, which have no hash. The pair keeps the key alive.
         if id(model) not in self._made:
-            made = await self._make_local(model) if _is_local(model) else self._make(model)
+            made = await self._make_local(model) if is_local(model.name) else self._make(model)
             if model.parameters.tool_choice == CONSTRAINED:
                 made = Constrained(made)
             self._made[id(model)] = (model, made)
@@ -83,7 +83,7 @@ class ModelSupply:
         return model.name != SCRIPTED
 
     def price(self, model: Model) -> Pricing | None:
-        """What a model's tokens cost; None where that is nothing. Ask for the model first."""
+        """What a model's tokens cost; None where they cost nothing."""
         if id(model) not in self._prices:
             self._prices[id(model)] = self._find_price(model)
         return self._prices[id(model)]
@@ -95,65 +95,88 @@ class ModelSupply:
             await server.stop()
 
     def _find_price(self, model: Model) -> Pricing | None:
-        if model.prices is None and (model.name == SCRIPTED or _is_local(model)):
+        if model.prices is not None:
+            return pricing(model.name, provider=None, prices=model.prices)
+        if model.name == SCRIPTED or is_local(model.name):
             return None
-        if model.name == SCRIPTED:
-            return pricing(SCRIPTED, provider=None, prices=model.prices)
         from passhat.runner.models.catalog import locate
 
         at = locate(model, self._environment)
-        return pricing(at.model, provider=at.prices, prices=model.prices)
+        return pricing(at.model, provider=at.prices)
 
     async def _make_local(self, model: Model) -> ChatModel:
         from passhat.runner.local_model import LocalServer, find_weights
         from passhat.runner.models.catalog import DIALECTS
-        from passhat.runner.models.endpoint import Endpoint
+        from passhat.runner.models.endpoint import Endpoint, ModelAddress
         from passhat.runner.models.openai_chat import OPENAI_CHAT
 
         weights = find_weights(model.name, directory=self._directory)
         async with self._starting:
             if weights not in self._local:
                 self._local[weights] = await LocalServer(weights).start()
+        dialect, url = DIALECTS[model.wire or OPENAI_CHAT.name], f"{self._local[weights].url}/v1"
         return Endpoint(
-            DIALECTS[model.wire or OPENAI_CHAT.name],
-            model=weights.stem,
-            base_url=f"{self._local[weights].url}/v1",
+            ModelAddress(model=weights.stem, dialect=dialect, base_url=url),
             client=self.client,
             stream=bool(model.parameters.extra.get("stream")),
-            price=lambda usage: 0.0,
+            price=self.price(model) or (lambda usage: 0.0),
             log=self._log,
         )
 
     def _make(self, model: Model) -> ChatModel:
         if model.name == SCRIPTED:
-            price = pricing(SCRIPTED, provider=None, prices=model.prices)
-            return Scripted(model.script, price=price if model.prices else None)
+            return Scripted(model.script, price=self.price(model))
         from passhat.runner.models.catalog import locate
         from passhat.runner.models.endpoint import Endpoint
 
-        at, client = locate(model, self._environment), self.client
-        price = pricing(at.model, provider=at.prices, prices=model.prices)
-        if self._must_price and price(TokenUsage(tokens_in=1)) is None:
+        at, client, price = locate(model, self._environment), self.client, self.price(model)
+        if self._must_price and price is not None and price(TokenUsage(tokens_in=1)) is None:
             raise SuiteError(
                 f'max_cost needs the price of "{model.name}", which no table has: give the model '
                 "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
             )
         return Endpoint(
-            at.dialect,
-            model=at.model,
-            base_url=at.base_url,
+            at,
             client=client,
-            key=at.key,
             headers={name: secret.reveal() for name, secret in model.headers.items()},
             stream=bool(model.parameters.extra.get("stream")),
             price=price,
-            key_variable=at.key_variable,
-            renamed=at.renamed,
-            sign=at.sign,
             run=self._run,
             log=self._log,
         )
 
 
-def _is_local(model: Model) -> bool:
-    return model.name.startswith(f"{LOCAL}/")
+def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
+    """Raise if models of these systems, or of their judges, can only fail; the error names all."""
+    models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
+    reasons = (why_unreachable(model, suite.directory) for model in models.values())
+    if found := list(dict.fromkeys(filter(None, reasons))):
+        raise SuiteError("\n".join(found))
+
+
+def why_unreachable(model: Model, directory: Path) -> str | None:
+    """Why a model cannot be asked here, and what to do; None where it can."""
+    if is_local(model.name):
+        from passhat.runner.local_model import why_not_here
+
+        return why_not_here(model.name, directory)
+    if model.name == SCRIPTED:
+        return None
+    from passhat.runner.models.catalog import locate
+
+    try:
+        locate(model)
+    except PasshatError as error:
+        return str(error)
+    return None
+
+
+def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
+    for pairing in suite.pairings:
+        if pairing.system.name not in systems:
+            continue
+        if isinstance(pairing.system, ModelSystem):
+            yield pairing.system.model
+        for expectation in pairing.task.expectations():
+            if expectation.matcher == "judge":
+                yield expectation.options["model"]

@@ -15,12 +15,11 @@ from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import pass_hat_k
+from passhat.stats.roots import bisected
 from passhat.stats.special import betaln, xlog1py, xlogy
 
 Ends = tuple[float, float]
 
-# Sixty halvings of [0, 1] reach the spacing of floats.
-_BISECTIONS = 60
 # Each mean of this grid is bet against; the interval ends on it, rounded outwards.
 _MEANS = np.linspace(0.0, 1.0, 401)
 # A bet risks at most this share of the wealth; near the ends of [0, 1] the stake is capped.
@@ -155,13 +154,7 @@ def _affordable(stake: float, worst: Floats) -> Floats:
 def _edge(refuted: Callable[[float], bool], *, outside: float, inside: float) -> float:
     if not refuted(outside):
         return outside
-    for _ in range(_BISECTIONS):
-        middle = (outside + inside) / 2
-        if refuted(middle):
-            outside = middle
-        else:
-            inside = middle
-    return outside
+    return bisected(lambda rate: not refuted(rate), outside, inside)[0]
 
 
 def _log_evidence(runs: Floats, passes: Floats) -> Floats:

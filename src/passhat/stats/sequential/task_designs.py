@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.stats.arguments import Counts, Floats
+from passhat.stats.roots import bisected
 from passhat.stats.sequential.fixed_designs import fewest_passes, fixed_design
 from passhat.stats.sequential.operating import Boundaries, operating_characteristics
 from passhat.stats.special import bdtr, bdtrc, betainc, betaln, xlog1py, xlogy
@@ -143,13 +144,7 @@ def _calibrated(
 
 def _lowest(keeps: Callable[[float], bool], most: float) -> float:
     """A level near the lowest that keeps the errors; infinity where even `most` does not."""
-    low, high = 0.0, most if keeps(most) else inf
-    if high == inf:
-        return high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return high
+    return bisected(keeps, 0.0, most, steps=_BISECTIONS)[1] if keeps(most) else inf
 
 
 def _log_beta_tail(a: Floats, b: Floats, x: float) -> Floats:

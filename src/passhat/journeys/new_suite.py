@@ -1,4 +1,4 @@
-"""A first suite around what a user already has: a function, a program, a server, a log."""
+"""A new suite around what a user already has: a function, a program, a server, a log."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ GATE = "pass^1 >= 0.5"
 RUNS = 10
 TOOL_RUNS = 5
 MOST_TASKS = 20
-"""Tasks of a log that a first suite takes over: enough to start with, few enough to read."""
+"""Tasks of a log that a new suite takes over: enough to start with, few enough to read."""
 
 MOST_TOOLS = 8
 LONGEST_ANSWER = 60
-"""An answer of a passing run that is this short is taken for what must be answered."""
+"""An answer of a passing run that is at most this long becomes what is expected."""
 
 _CHANGING = (
     "add", "append", "call", "clear", "close", "commit", "create", "delete", "drop", "edit",
@@ -42,13 +42,13 @@ _CHANGING = (
     "push", "put", "remove", "rename", "reset", "run", "send", "set", "start", "stop", "submit",
     "toggle", "trigger", "update", "upload", "write",
 )  # fmt: skip
-"""Words in the name of a tool that may change something: a first suite does not call it, unless
-the server says that it only reads."""
+"""Words in the name of a tool that may change something: a new suite does not call such a tool,
+unless the server says that it only reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingFiles:
-    """The files of a first suite by path, and what to do with them: each a command to paste."""
+    """The files of a new suite by path, and what to do next: commands to paste."""
 
     files: Mapping[str, str]
     next_steps: tuple[tuple[str, str], ...]
@@ -61,7 +61,7 @@ _FIRST_RUN = (
 )
 
 
-def first_suite(
+def new_suite(
     *,
     python: str | None = None,
     command: str | None = None,
@@ -71,7 +71,7 @@ def first_suite(
 ) -> StartingFiles:
     """A suite for a function `module:name`, a command line, an MCP server or the tasks of a log.
 
-    A log may be combined with the agent that shall be asked: `python` or `command`.
+    A log may be combined with the agent to run: `python` or `command`.
     """
     if mcp is not None:
         return _server_suite(mcp, directory)
@@ -93,15 +93,15 @@ def first_suite(
         about=(
             "Can you depend on this agent every time?   passhat run",
             "",
-            "The two tasks below only show that it runs: put your own in their place.",
-            "`passhat schema suite` lists what can be expected of an answer.",
+            "The two tasks below only show that it runs: replace them with your own.",
+            "`passhat schema suite` lists what you can expect of an answer.",
         ),
     )
     return StartingFiles(files={**files, **_suite_file(suite)}, next_steps=_FIRST_RUN)
 
 
 def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """The agent, and its module where there is none yet: to be changed, but it runs at once."""
+    """The agent, and if its module is not there yet, an example of it that runs at once."""
     module, colon, name = function.partition(":")
     if not (colon and name.isidentifier() and all(p.isidentifier() for p in module.split("."))):
         raise ArgumentError("python", "must be module:function, such as my_agent:answer", function)
@@ -167,9 +167,9 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
 async def _tools_of(
     stated: Mapping[str, Any], directory: Path
 ) -> tuple[tuple[ToolSpec, ...], Mapping[str, bool]]:
-    """The tools of a server, and of which it says whether they change something.
+    """The tools of a server, and which of them it says may change something.
 
-    The server is started for the question; no tool is called.
+    The server is started to ask it; no tool is called.
     """
     from passhat.records import HttpServer, StdioServer
     from passhat.runner.mcp_servers import RunningServer
@@ -236,7 +236,7 @@ def _example_value(schema: Mapping[str, Any]) -> Any:
 
 
 def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) -> StartingFiles:
-    """A suite of the tasks in a log, asked as they were asked then."""
+    """A suite of the tasks in a log, with the same prompts."""
     from passhat.ingest import read_with_transcripts
 
     trials, said = read_with_transcripts(log)
@@ -244,7 +244,7 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
     tasks = [task for task in found if task is not None][:MOST_TASKS]
     if not tasks:
         raise InputError(
-            f"{log}: no task says what was asked, so no suite can be made of it; "
+            f"{log}: no task has a prompt, so no suite can be made of it; "
             f"`passhat report {shlex.quote(log)}` needs no suite"
         )
     suite = FirstSuite(
@@ -254,22 +254,22 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
         gate=GATE,
         runs=RUNS,
         about=(
-            f"{plural(len(tasks), 'task')} of a log, asked again.   passhat run",
+            f"{plural(len(tasks), 'task')} of a log, to run again.   passhat run",
             "",
-            "What an answer must hold is a guess from the runs that passed: read every `expect:`.",
+            "What is expected is a guess from answers of runs that passed: read each `expect:`.",
         ),
     )
     kept, name = shlex.quote(log), shlex.quote(suite.name)
     steps = (
-        ("see how reliable the log says it is", f"passhat report {kept}"),
-        ("keep it, to compare later runs with", f"passhat history add {kept} --suite {name}"),
+        ("see how reliable the agent in the log is", f"passhat report {kept}"),
+        ("store it, to compare later runs with", f"passhat history add {kept} --suite {name}"),
         *_FIRST_RUN,
     )
     return StartingFiles(files={**files, **_suite_file(suite)}, next_steps=steps)
 
 
 def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
-    """The model that the log names, where it is one that can be asked."""
+    """The model that the log names, if it is one that passhat can call."""
     from passhat.records.providers import is_model_name
 
     for name in (trials.systems[0], trials.systems[0].rpartition("/")[2]):
@@ -277,13 +277,13 @@ def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
             return {"name": name, "model": name}
     raise InputError(
         f"{log}: its agent {short_value(trials.systems[0])} is not a model that passhat can "
-        f"call. Say what to run instead: passhat init --from-log {shlex.quote(log)} "
+        f"call. Name what to run instead: passhat init --from-log {shlex.quote(log)} "
         "--python my_agent:answer, or --command './agent {prompt}'"
     )
 
 
 def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
-    """What was asked in the first run of a task that says it, and what a passing run answered."""
+    """The first prompt of a task, and what a passing run answered."""
     from passhat.records import Outcome
     from passhat.records.transcript import Transcript
 
