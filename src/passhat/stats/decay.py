@@ -214,13 +214,8 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
     tail = 1 - confidence
     single = float(special.stdtrit(freedom, 1 - tail / 2))
     apart = float(special.stdtrit(freedom, 1 - tail / 2 / (len(neighbours) + 1)))
-<<<<<<< HEAD
     nodes = _corner_nodes(neighbours)
-    # Newton, or halving where its step is no shorter: at low levels the chance is not convex.
-=======
-    angles = np.arccos(np.clip(neighbours, -1.0, 1.0))[:, None]
     # Newton's step, or halving where that is longer: at low levels the chance is not convex.
->>>>>>> main
     low, high, c, step = single, apart, single, apart - single
     for _ in range(_STEPS):
         chance, slope = _chance_of_any(c, freedom, nodes)

@@ -127,7 +127,6 @@ def share_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats
 def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int]) -> Floats:
     """The same for several k, a row for each: one running product serves them all."""
     most = max(ks)
-<<<<<<< HEAD
     if _tabled(n, c, most):
         many = [k for k in ks if c.size * k >= _WORTH_A_TABLE]
         runs, passes = int(n.flat[0]), c.astype(np.intp)
@@ -136,11 +135,7 @@ def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int
         found |= dict(zip(few, shares_of_passing_subsets(n, c, few) if few else (), strict=True))
         return np.stack([found[k] for k in ks])
     if c.size * most > _BLOCK:
-        return np.stack([_share_of_subsets(n, c, k) for k in ks])
-=======
-    if c.size * most > _BLOCK or _tabled(n, c, most):
         return np.stack([share_of_passing_subsets(n, c, k) for k in ks])
->>>>>>> main
     j = np.arange(most)[:, None]
     # Beyond the last run there are no passes either: 0 of 1 gives the same as 0 of 0 should.
     ratios = np.maximum(c - j, 0) / np.maximum(n - j, 1)
