@@ -206,7 +206,7 @@ class MatcherPart(Part):
 
     def matchers(self) -> dict[str, Any]:
         """The matchers that were written, `exact: null` among them."""
-        return {name: getattr(self, name) for name in MATCHERS if name in self.written}
+        return {name: value for name, value in vars(self).items() if name in MATCHERS}
 
 
 class ExpectPart(MatcherPart):
