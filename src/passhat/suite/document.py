@@ -254,7 +254,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 def _limits(part: Mapping[str, Any]) -> str:
     signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
-    limits = [f"{sign} {part[key]:g}" for key, sign in signs.items() if key in part]
+    limits = [f"{sign} {part[key]}" for key, sign in signs.items() if key in part]
     return f" ({', '.join(limits)})" if limits else ""
 
 
