@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import OUTPUT, Command, SectionedCommand, in_order, quiet_option, shared
+from passhat.cli.options import (
+    OUTPUT,
+    Command,
+    SectionedCommand,
+    file_option,
+    in_order,
+    quiet_option,
+    shared,
+)
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -37,15 +45,7 @@ def trials_output_options(command: Command) -> Command:
         shared(
             OUTPUT, "--markdown", "as_markdown", is_flag=True, help="Print a summary of the trials."
         ),
-        shared(
-            OUTPUT,
-            "-o",
-            "--output",
-            "paths_out",
-            metavar="FILE",
-            multiple=True,
-            help="Write to a file: .jsonl .csv .tsv .parquet, or .md, a summary. May be repeated.",
-        ),
+        file_option("Write to a file: .jsonl .csv .tsv .parquet, or .md for a summary."),
         quiet_option,
     )
     return options(with_write)

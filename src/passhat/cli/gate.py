@@ -11,6 +11,7 @@ from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     SectionedCommand,
     Share,
+    bar_option,
     errors_option,
     output_options,
     parse_bars,
@@ -40,13 +41,7 @@ from passhat.journeys.gating import MARGIN
 )
 @click.option("--suite", type=click.Path(path_type=Path), help="Take the gates of this suite too.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Judge this agent only.")
-@click.option(
-    "--bar",
-    "bars",
-    metavar="[TASK=]SHARE",
-    multiple=True,
-    help="The bar of each task, for gates on 'its bar'.",
-)
+@bar_option
 @click.option(
     "--confidence", type=Share(), help=f"How sure a verdict must be.  [default: {CONFIDENCE}]"
 )

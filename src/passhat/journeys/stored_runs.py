@@ -11,7 +11,6 @@ from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, rena
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.days import Days
@@ -76,30 +75,22 @@ def change_since(
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
 
 
-def change_of_run(
-    store: str | Path, key: str, *, system: str | None = None
-) -> BaselineChange | None:
-    """One system of a stored run against its baseline; None where there is none to compare with."""
-    with open_store(store) as history:
-        return _change(history, history.find_run(key), system)
+def change_of_results(results: Results, *, system: str | None = None) -> BaselineChange | None:
+    """One system of the stored run that results name against its baseline.
 
-
-def change_of_results(results: Results, *, system: str) -> BaselineChange | None:
-    """One system of the stored run that results name against its baseline; None of files."""
+    None for files, and if there is nothing to compare with.
+    """
     if len(results.paths) != 1 or not results.is_stored(results.paths[0]) or results.names:
         return None
-    with results.open_stored() as (history, found):
-        return _change(history, found.run, system)
-
-
-def _change(history: History, run: Run, system: str | None) -> BaselineChange | None:
     from passhat.analysis.reports.headline_k import headline_number
 
-    baseline = baseline_of(history, run)
-    found = [one for one in history.tallies(run) if system in (None, one.system)]
-    if baseline is None or not found or not baseline.trials:
-        return None
-    return change_since(history, run, baseline, k=headline_number(found[0]).k, only=system)
+    with results.open_stored() as (history, named):
+        baseline = baseline_of(history, named.run)
+        found = [one for one in history.tallies(named.run) if system in (None, one.system)]
+        if baseline is None or not found or not baseline.trials:
+            return None
+        k = headline_number(found[0]).k
+        return change_since(history, named.run, baseline, k=k, only=system)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,17 +29,15 @@ NULLABLE = ("exact", "contains")
 """Matchers whose value may be null."""
 
 
-def _pattern(value: Any) -> Any:
+def _pattern(value: str) -> str:
     try:
-        re.compile(value if isinstance(value, str) else "")
+        re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is no pattern: {error}") from None
     return value
 
 
 def _json_schema(value: Any) -> Any:
-    if not isinstance(value, dict | bool):
-        return value
     try:
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
@@ -52,16 +50,15 @@ def _json_schema(value: Any) -> Any:
     return value
 
 
-def _target(value: Any) -> Any:
-    if isinstance(value, str):
-        root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
-        if root not in TARGETS:
-            raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
+def _target(value: str) -> str:
+    root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
+    if root not in TARGETS:
+        raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
     return value
 
 
 Pattern = Annotated[str, Reads(_pattern)]
-JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema)]
+JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema, of=dict | bool)]
 Target = Annotated[str, Reads(_target)]
 
 

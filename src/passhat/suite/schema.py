@@ -56,9 +56,8 @@ class AgentPart(TaskFields, ModelFields):
     """The system prompt."""
 
     def broken_rule(self) -> str | None:
-        if self.model is not None and self.models is not None:
-            return super().broken_rule() or "has both model and models: keep one"
-        return super().broken_rule()
+        both = self.model is not None and self.models is not None
+        return super().broken_rule() or ("has both model and models: keep one" if both else None)
 
 
 class DefaultsPart(ModelFields):
@@ -176,9 +175,8 @@ class GatePart(Part):
     """Whether a failure fails the run."""
 
     def broken_rule(self) -> str | None:
-        if (self.require is None) == (self.every_task is None):
-            return "needs a demand: write require, or every task"
-        return None
+        one = (self.require is None) != (self.every_task is None)
+        return None if one else "needs a demand: write require, or every task"
 
 
 class SuitePart(Part):

@@ -39,15 +39,13 @@ class ReferencePart(Part):
 Reference = Annotated[ReferencePart, Short("text")]
 
 
-def _named(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    if not all(isinstance(name, str) for name in value):
+def _named(names: list[Any]) -> dict[str, Any]:
+    if not all(isinstance(name, str) for name in names):
         raise ValueError("should be a list of names, or names and values")
-    return {name: {"env": name} for name in value}
+    return {name: {"env": name} for name in names}
 
 
-Names = Reads(_named, {"type": "array", "items": {"type": "string"}})
+Names = Reads(_named, {"type": "array", "items": {"type": "string"}}, of=list)
 """Names of variables that are passed on where they are set, or names and values."""
 
 ExitStatus = Annotated[int, Meta(ge=-64, le=2**32 - 1)]
@@ -71,9 +69,8 @@ class FaultPart(Part):
     """What the error says."""
 
     def broken_rule(self) -> str | None:
-        if (self.probability is None) == (self.nth is None):
-            return "needs either probability or nth"
-        return None
+        one = (self.probability is None) != (self.nth is None)
+        return None if one else "needs either probability or nth"
 
 
 class AuthPart(Part):

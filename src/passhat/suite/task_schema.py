@@ -69,9 +69,8 @@ class PromptPart(Part):
     """The server that has the prompt; the first that has it where it is left out."""
 
     def broken_rule(self) -> str | None:
-        if (self.text is None) == (self.name is None):
-            return "needs either text or the name of a prompt"
-        return None
+        one = (self.text is None) != (self.name is None)
+        return None if one else "needs either text or the name of a prompt"
 
 
 class ResourcePart(Part):
@@ -129,9 +128,8 @@ class TaskFields(Part):
     """The most that one trial of it may spend."""
 
     def broken_rule(self) -> str | None:
-        if bool(self.steps) == (self.prompt is not None):
-            return "needs either prompt or steps"
-        return None
+        one = bool(self.steps) != (self.prompt is not None)
+        return None if one else "needs either prompt or steps"
 
 
 class TaskPart(TaskFields):

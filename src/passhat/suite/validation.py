@@ -162,7 +162,7 @@ def _is_part(kind: Any) -> bool:
 def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
     """The value, apart from what is inside it; ValueError says why it is not right."""
     for note in notes:
-        if isinstance(note, Reads):
+        if isinstance(note, Reads) and isinstance(value, note.of):
             value = note.function(value)
     origin = get_origin(kind)
     if origin is Literal and value not in get_args(kind):
