@@ -102,7 +102,7 @@ class Share(click.ParamType[float]):
 
 
 class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """A path, or a postgresql:// address kept as it was written."""
+    """A path, or a postgresql:// address as a string."""
 
     name = "store"
 
@@ -254,7 +254,7 @@ def file_option(purpose: str) -> Decorator:
 
 
 def output_options(kind: str, *, verbose: bool = False) -> Decorator:
-    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, handed over as `output`.
+    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, passed on as `output`.
 
     The help names the endings that can hold this kind of answer.
     """
