@@ -308,6 +308,8 @@ def _budget(task: Task, suite: Suite) -> Budget:
 
 def _charge(budget: Budget) -> Charge:
     """Adds up what the replies of one trial cost; True when its budget is used up."""
+    if not budget.limited:
+        return lambda reply: False
     spending = RunSpending(budget)
 
     def charge(reply: Reply) -> bool:

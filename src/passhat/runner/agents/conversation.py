@@ -201,7 +201,7 @@ class Conversation:
     def _next_place(self) -> CallKey:
         step = self._steps
         self._steps += 1
-        return self.place._replace(step=step)
+        return CallKey(*self.place[:3], step)
 
 
 def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:
