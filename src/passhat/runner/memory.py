@@ -18,10 +18,10 @@ from passhat.runner.tools import ToolRequest, ToolResult, Tools
 Kind = Literal["model", "tool", "agent"]
 
 JUDGE_STEP = 1_000_000
-"""Where the exchanges of a trial with its judge are counted from."""
+"""The step of a trial's first exchange with its judge."""
 
 NOTHING_SECRET = Redactor({})
-"""Knows no value, but still the shapes of keys."""
+"""Knows no secret value, but still the shapes of keys."""
 
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 _reply = msgspec.json.Decoder(Reply).decode

@@ -1,4 +1,4 @@
-"""A system that is an endpoint: the task is posted to it, and it answers."""
+"""A system that is an HTTP endpoint: the task is posted to it, and it answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLACE = re.compile(r"\{(\w+)\}")
 
 
 class HttpAgent:
-    """Posts what the suite says, or all that is known of the trial, and reads JSON or text."""
+    """Posts the request of the suite, or everything about the trial, and reads JSON or text."""
 
     def __init__(self, system: HttpSystem, client: httpx2.AsyncClient) -> None:
         self._system = system
@@ -62,7 +62,9 @@ class HttpAgent:
         if "answer" in self._system.reads and not {"answer", "error"} & report.keys():
             paths = " or ".join(self._system.reads["answer"])
             said = msgspec.json.encode(value, enc_hook=str)[:SHOWN].decode("utf-8", "replace")
-            raise RunError(f"{self._system.name} answers with nothing at {paths}: {said}")
+            raise RunError(
+                f"{self._system.name} gives no answer: there is nothing at {paths} in {said}"
+            )
         return replace(observe_report(report, about=self._system.name), reported=_mapping(value))
 
     async def _post(self, body: bytes) -> tuple[bytes, str]:
@@ -77,7 +79,7 @@ class HttpAgent:
                 if len(content) > MOST_ANSWER:
                     raise RunError(f"{self._system.name} answers with over {MOST_ANSWER} bytes")
         if not response.is_success:
-            said = bytes(content[:300]).decode("utf-8", "replace")
+            said = bytes(content[:SHOWN]).decode("utf-8", "replace")
             raise RunError(f"{self._system.name} answers {response.status_code}: {said!r}")
         return bytes(content), response.headers.get("content-type", "")
 
@@ -91,7 +93,7 @@ class HttpAgent:
 
 
 def filled(template: Any, known: Mapping[str, Any]) -> Any:
-    """A template with its places filled in; a text that is one place alone becomes that value.
+    """A template with its placeholders filled in; a lone placeholder becomes the value itself.
 
     >>> filled({"q": "Say {prompt}", "all": "{messages}"}, {"prompt": "hi", "messages": [1]})
     {'q': 'Say hi', 'all': [1]}

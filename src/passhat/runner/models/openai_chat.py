@@ -34,7 +34,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "temperature": given.temperature,
         "top_p": given.top_p,
         "seed": given.seed,
-        # OpenAI's own reasoning models refuse max_tokens; other servers know nothing else.
+        # OpenAI's reasoning models refuse max_tokens; other servers know only that.
         "max_completion_tokens" if _from_openai(model) else "max_tokens": given.max_tokens,
         "stop": list(given.stop) or None,
         "reasoning_effort": None if given.reasoning is None else effort(given.reasoning),

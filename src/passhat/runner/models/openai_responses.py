@@ -1,4 +1,4 @@
-"""OpenAI Responses, asked statelessly: the whole conversation goes with every request."""
+"""OpenAI Responses without state at the provider: each request has the whole conversation."""
 
 from __future__ import annotations
 

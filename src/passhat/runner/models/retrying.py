@@ -1,4 +1,4 @@
-"""Asking again when a provider is busy: with patience, jitter, and a limit to both."""
+"""Asking again when a provider is busy: with growing random waits, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ OnUnanswered = Callable[[Request, ModelBusy], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often and how patiently a request is repeated.
+    """How often a request is repeated, and after which waits.
 
-    The wait doubles from `first_wait` up to `longest_wait`, and is drawn evenly between nothing
-    and that ("full jitter", so that callers who failed together do not return together). A
-    Retry-After of the provider is kept to, unless it is above `patience` seconds.
+    The longest wait doubles from `first_wait` up to `longest_wait`; each wait is random between
+    zero and that ("full jitter", so that callers that failed together do not return together). A
+    provider's Retry-After is respected, unless it is above `patience` seconds.
     """
 
     retries: int = 8
@@ -36,8 +36,7 @@ class RetryPolicy:
 class RetryBudget:
     """Retries that all requests to one provider share: a reserve, and one more for each request.
 
-    In an outage every request fails; without a common limit each would still insist `retries`
-    times.
+    In an outage every request fails; without a common limit each would be repeated `retries` times.
     """
 
     __slots__ = ("_left", "_per_request")
