@@ -82,7 +82,7 @@ def test_a_run_is_never_held_against_itself(history):
 def test_a_branch_with_runs_of_other_suites_only_has_no_baseline(history):
     kept(history, branch="main", suite="another")
     judged = kept(history, branch="topic", day=2)
-    with pytest.raises(HistoryError, match=f"main has no other run of suite to hold {judged.key}"):
+    with pytest.raises(HistoryError, match=f"no other run of suite to compare {judged.key} with"):
         look_up_baseline(history, "main", judged=judged)
 
 

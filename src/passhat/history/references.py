@@ -129,7 +129,7 @@ def _on_branch(history: Index, branch: str, suite: str) -> list[int]:
 def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str:
     what = f"{reference} is the run that is judged ({judged.key})"
     if kind in ("branch", "commit"):
-        what = f"{kind} {reference} has no run of {judged.suite} other than {judged.key}"
+        what = f"{kind} {reference} has no other run of {judged.suite} to compare {judged.key} with"
     return (
         f"{history.name}: {what}, and a run is not compared with itself; "
         "`passhat history` lists the runs"

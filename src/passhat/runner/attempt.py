@@ -290,7 +290,7 @@ def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
         return row
     return replace(
         row,
-        error=None if row.error is None else clean(row.error),
+        error=row.error and clean(row.error).encode("utf-8", "replace").decode(),
         tools=tuple(map(clean, row.tools)),
         tags=tuple(map(clean, row.tags)),
     )

@@ -14,6 +14,7 @@ from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import observe_report, observe_value
+from passhat.runner.models.endpoint import sendable_headers
 from passhat.runner.value_paths import MISSING, value_at
 
 if TYPE_CHECKING:
@@ -68,8 +69,9 @@ class HttpAgent:
         return replace(observe_report(report, about=self._system.name), reported=_mapping(value))
 
     async def _post(self, body: bytes) -> tuple[bytes, str]:
-        headers = {name: secret.reveal() for name, secret in self._system.headers.items()}
-        headers = {"content-type": "application/json", **headers}
+        given = {name: secret.reveal() for name, secret in self._system.headers.items()}
+        checked = sendable_headers(given, about=self._system.name)
+        headers = {"content-type": "application/json", **checked}
         async with self._client.stream(
             "POST", self._system.url, content=body, headers=headers, timeout=None
         ) as response:

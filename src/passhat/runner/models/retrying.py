@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.fast_dataclass import dataclass
@@ -111,3 +113,36 @@ class Retrying:
         if asked is None:
             return self._rng.uniform(0, longest)
         return asked * self._rng.uniform(1.0, 1.1)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds the provider asks to wait: given in milliseconds, seconds, or as a date.
+
+    >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
+    (1.5, 0.25)
+    >>> date = {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}
+    >>> retry_after(date), retry_after({**date, "date": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    (0.0, 5.0)
+    """
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except KeyError:
+        return None
+    except ValueError:
+        return _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
+
+
+def _seconds_until(date: str, sent: str) -> float | None:
+    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
+    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
+    return None if when is None else max(0.0, (when - now).total_seconds())
+
+
+def _moment(date: str) -> datetime | None:
+    try:
+        when = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
