@@ -15,6 +15,9 @@ CUT = "…"
 LONGEST_NAME = 80
 LONGEST_PATH = 200
 
+JOINERS = "\u200c\u200d"
+"""These belong to real names (emoji, Indic scripts), but only between two such characters."""
+
 
 def short_repr(head: str, *parts: str, see: str = "") -> str:
     """What a result is, its main numbers, and where to look next, on one line of bounded length.
@@ -64,7 +67,7 @@ def quoted(text: str) -> str:
 
 
 def rounded(estimate: Any) -> str:
-    """A number with its interval; why there is none stays with it.
+    """A number with its interval, or "unavailable".
 
     >>> rounded(0.123456)
     '0.123'
@@ -79,7 +82,7 @@ def rounded(estimate: Any) -> str:
 
 
 def short_value(value: object) -> str:
-    """What was handed in, for a message: short, on one line, and a list of names as names.
+    """A value for a message: short, on one line, and a list of names as names.
 
     >>> short_value(0.5), short_value(("a", "b")), short_value([])
     ('0.5', "'a', 'b'", 'none')
@@ -118,8 +121,24 @@ def listed(names: Iterable[Named], most: int = 12, *, show: Callable[[Named], st
     return ", ".join(map(show, every[:most])) + more
 
 
+def safe_text(text: str) -> str:
+    r"""`text` on one line, with every character that could steer a terminal written out.
+
+    >>> safe_text("agent\x1b]0;owned\x07")
+    'agent\\x1b]0;owned\\x07'
+    >>> safe_text("invoice\u202efdp.exe")
+    'invoice\\u202efdp.exe'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        character if character in JOINERS and _joins(text, i) else _safe_character(character)
+        for i, character in enumerate(text)
+    )
+
+
 def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known word that was probably meant, or None where nothing is close.
+    """The known word that was probably meant, or None if nothing is close.
 
     >>> closest("trails", ["runs", "trials"]), closest("x", ["runs"])
     ('trials', None)
@@ -146,7 +165,7 @@ def close_words(word: str, known: Iterable[str], *, most: int, cutoff: float = 0
 
 
 def short(name: object, longest: int = LONGEST_NAME) -> str:
-    r"""A name in a few words, whatever stands in it.
+    r"""A name, shortened and on one line.
 
     >>> short("refund"), short("a\nb"), len(short("x" * 10_000))
     ('refund', 'a\\nb', 80)
@@ -174,6 +193,24 @@ def few(names: Iterable[object], most: int = 12) -> str:
 def few_paths(paths: Iterable[object], most: int = 12) -> str:
     """The first of many paths."""
     return listed(paths, most, show=short_path)
+
+
+def _joins(text: str, place: int) -> bool:
+    import unicodedata  # few texts have a character that needs it
+
+    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
+    shown = [c for c in around if not c.isascii() and unicodedata.category(c)[0] in "LMS"]
+    return len(shown) == 2
+
+
+def _safe_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    import unicodedata  # as above
+
+    if unicodedata.category(character) == "Zs":
+        return " "
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def _filled(value: Any) -> Iterator[str]:

@@ -3,10 +3,12 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat.dashboard import live
 from passhat.dashboard.live import PageState, PlannedRun, watching
 from passhat.dashboard.watched_gates import Funnel, watched_numbers
 from passhat.history import History
@@ -25,6 +27,19 @@ with History.open(sys.argv[1]) as history:
         history.add_trials(run, [trial], first_sequence=i)
         time.sleep(0.2)
     history.finish_run(run)
+"""
+
+DYING = """
+import os, sys
+from passhat.history import History
+from passhat.records import Outcome, Trial
+history = History.open(sys.argv[1])
+run = history.start_run("s")
+trial = Trial(system="agent", task="t", trial=0, outcome=Outcome.PASSED)
+history.add_trials(run, [trial], first_sequence=0)
+print(run.key, flush=True)
+sys.stdin.readline()
+os._exit(1)
 """
 
 keys = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 3))
@@ -146,6 +161,25 @@ def test_events_follow_a_run_that_another_process_writes_until_it_ends(tmp_path,
     for _, news in told[:-1]:
         marks |= {task: runs for _, task, runs in news["tasks"]}
     assert marks == {"t0": "FEP", "t1": "PFE"}
+
+
+def test_a_run_whose_process_dies_while_it_is_watched_has_ended(tmp_path, serve_site, monkeypatch):
+    monkeypatch.setattr(live, "BEAT_SECONDS", 0.2)
+    path = tmp_path / "h.db"
+    command = [sys.executable, "-c", DYING, str(path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        key = process.stdout.readline().strip()
+        site = serve_site(path)
+        _, _, page = site.ask(f"/run/{key}/live", headers=site.cookie)
+        assert '<span data-at="status">running</span>' in page
+        threading.Timer(1, process.stdin.close).start()
+        told = events(site, f"/run/{key}/events")
+    assert [(name, news["status"]) for name, news in told] == [
+        ("news", "running"), ("news", "stopped"), ("end", "stopped"),
+    ]  # fmt: skip
+    _, _, page = site.ask(f"/run/{key}/live", headers=site.cookie)
+    assert '<span data-at="status">stopped</span>' in page
 
 
 def test_a_watched_page_does_not_keep_the_server_from_ending(tmp_path, serve_site):

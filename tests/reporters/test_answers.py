@@ -175,11 +175,11 @@ def test_a_band_of_ties_hides_nobody():
     ("width", "names", "heads"),
     [
         (80, ("new", "old"), "new old"),
-        (80, ("claude-opus-4-1-20250805", "qwen-3-max-preview"), "claude-opus… qwen-3-max-…"),
-        (80, ("agent (results-new.csv)", "agent (results-old.csv)"), "…ts-new.csv) …ts-old.csv)"),
-        (120, ("claude-opus-4-1-20250805", "qwen-3"), "claude-opus-4-1-20250… qwen-3"),
+        (80, ("claude-opus-4-1-20250805", "qwen-3-max-preview"), "claud…250805 qwen-…review"),
+        (80, ("agent (results-new.csv)", "agent (results-old.csv)"), "agent…w.csv) agent…d.csv)"),
+        (120, ("claude-opus-4-1-20250805", "qwen-3"), "claude-opus-4-1-20250805 qwen-3"),
         (120, ("claude-opus-4-1", "qwen-3-max-preview"), "claude-opus-4-1 qwen-3-max-preview"),
-        (80, ("a" * 30 + "b" + "a" * 30, "a" * 30 + "c" + "a" * 30), "first second"),
+        (80, ("a" * 30 + "b" + "a" * 30, "a" * 30 + "c" + "a" * 30), "aaaaaa…#ae7e aaaaaa…#a099"),
     ],
 )
 def test_columns_of_a_comparison_go_by_the_names_of_the_two(names, heads, width):

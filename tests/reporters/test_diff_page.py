@@ -7,7 +7,7 @@ import pytest
 from passhat import Trials
 from passhat.analysis.explaining.side_by_side import side_by_side
 from passhat.records.transcript import Call, Transcript, Turn
-from passhat.reporters.answers.diff_page import neighbours, run_views, stretches
+from passhat.reporters.answers.diff_page import diff_values, run_views, stretches
 
 
 def said(*tools):
@@ -73,7 +73,8 @@ def test_passing_runs_come_first_and_each_failing_one_says_where_it_parts(pair):
         *((1, None), (3, None), (0, 1), (2, None))
     ]
     beside = [
-        [None if one is None else one.trial for one in pair] for _, *pair in neighbours(views)
+        [None if one is None else one.trial for one in pair]
+        for _, *pair in diff_values(found)["neighbours"]
     ]
     assert beside == [[None, 3], [1, 0], [3, 2], [0, None]]
     assert [view.number for view in views] == ["#2", "#4", "#1", "#3"]

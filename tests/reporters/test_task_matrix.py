@@ -7,6 +7,8 @@ import pytest
 
 from passhat import Trials, measure, simulate
 from passhat.reporters import render
+from passhat.reporters.safe_text import display_width
+from passhat.reporters.terminal_style import Ink
 
 UNEQUAL = Trials.from_columns(
     system=["a", "a", "a", "task"], task=["t10", "t2", "t2", "t2"], passed=[1, 0, 1, 1]
@@ -37,3 +39,15 @@ def test_a_system_is_no_formula_in_the_head_of_a_spreadsheet():
 def test_other_formats_hold_it_too(format_name):
     text = render(measure(UNEQUAL).matrix(), format_name)
     assert "1/2" in text or format_name in ("svg", "json")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_more_systems_than_a_terminal_has_room_for_continue_below(width):
+    names = [f"a-model-with-a-long-name-{i}" for i in range(12)]
+    matrix = measure(simulate(tasks=3, runs=2, rate=dict.fromkeys(names, 0.5), seed=1)).matrix()
+    lines = render(matrix, "text", ink=Ink(width=width)).splitlines()
+    assert all(display_width(line) <= width for line in lines)
+    heads = [head for line in lines if line.startswith("  task ") for head in line.split()[1:]]
+    assert len(set(heads)) == len(names)
+    cells = [cell for line in lines if line.startswith("  task-") for cell in line.split()[1:]]
+    assert len(cells) == 3 * len(names)

@@ -202,7 +202,7 @@ def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained()
     for render in (render_terminal, render_markdown, render_html):
         text = render(report, verbose=True)
         said = " ".join(text.split())
-        assert "correlation with passing (within task)" in said
+        assert "correlation with passing" in said
         assert (
             "Within a task, tokens in is correlated with passing the other way than the means"
             in said

@@ -36,5 +36,5 @@ def test_stacked_pieces_fill_the_bar_and_show_whatever_is_there(counts, width):
 
 
 def test_runs_are_marked_in_order_in_unicode_and_ascii():
-    assert run_marks("PFE", pen=UNICODE) == "●○!"
+    assert run_marks("PFE", pen=UNICODE) == "●○×"
     assert run_marks("PFE", pen=ASCII) == "+-!"

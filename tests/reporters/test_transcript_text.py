@@ -1,10 +1,12 @@
 import json
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.reporters.transcript_text import readable
+from passhat.records.transcript import Check, Transcript, Turn
+from passhat.reporters.transcript_text import is_in_turns, readable
 
 KEPT = {
     "stop_reason": "done",
@@ -36,6 +38,17 @@ def test_a_kept_trial_reads_turn_by_turn_and_ends_with_its_checks():
         "  broke: answer contains: no 'refunded'",
         "  held: tools called: lookup was called",
     ]
+
+
+def test_every_part_that_is_kept_of_a_trial_is_known():
+    kept = Transcript(
+        messages=(Turn(role="user", text="Hi"),), answer="a", error="e", stop_reason="done",
+        checks=(Check(target="t", score=1.0),), stderr="s", exit_code=0, faults=("timeout",),
+        expected_tool="lookup",
+    )  # fmt: skip
+    assert {field.name for field in fields(Transcript)} == set(json.loads(kept.to_json()))
+    assert is_in_turns(kept.to_json())
+    assert "faults: timeout" in readable(kept.to_json())
 
 
 @pytest.mark.parametrize("text", ["", "plain words", "[1, 2]", "{}", '{"text": "other"}', "{" * 9])
@@ -75,5 +88,6 @@ def test_no_field_can_pass_a_line_of_its_own_off_as_somebody_elses_turn(
     }
     lines = readable(json.dumps(parts)).split("\n")
     headings = [line for line in lines if line and not line.startswith(" ")]
-    assert len(headings) == 5 + bool(text)  # words and a call are a line of ours each
+    # Words, a call and a reason to stop are a line of ours each.
+    assert len(headings) == 4 + bool(text) + bool(end)
     assert headings[1 + bool(text) :][:2] == ["user", "answer"]

@@ -13,7 +13,7 @@ OWN_FILE, PROJECT_FILE = "passhat.toml", "pyproject.toml"
 
 
 def configured_defaults(folder: Path) -> dict[str, Any] | None:
-    """The defaults of each command's options; None where nothing is configured.
+    """The defaults of each command's options; None if nothing is configured.
 
     The nearest configuration counts: the folder's, or that of the folders above it up to the root
     of the repository.

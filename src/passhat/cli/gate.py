@@ -11,6 +11,7 @@ from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     SectionedCommand,
     Share,
+    bar_option,
     errors_option,
     output_options,
     parse_bars,
@@ -40,13 +41,7 @@ from passhat.journeys.gating import MARGIN
 )
 @click.option("--suite", type=click.Path(path_type=Path), help="Take the gates of this suite too.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Judge this agent only.")
-@click.option(
-    "--bar",
-    "bars",
-    metavar="[TASK=]SHARE",
-    multiple=True,
-    help="The bar of each task, for gates on 'its bar'.",
-)
+@bar_option
 @click.option(
     "--confidence", type=Share(), help=f"How sure a verdict must be.  [default: {CONFIDENCE}]"
 )
@@ -132,7 +127,7 @@ def gate(
 
 
 def _suite_of_folder(reading: ReadingOptions) -> Path | None:
-    """The suite file of this folder, where it demands something and a run of the history is judged.
+    """The suite file of this folder, if it has gates and a stored run is judged.
 
     A file of results may come from anywhere: its demands must be named.
     """

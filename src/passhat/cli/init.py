@@ -1,4 +1,4 @@
-"""`passhat init`: a first suite that runs at once."""
+"""`passhat init`: write a suite that runs at once."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ _OTHER_FLAGS = {
 
 
 def _checked_limits(_: Any, __: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse a mistyped limit even where nothing that is read comes near to any."""
+    """Refuse a mistyped limit even if nothing that is read comes near it."""
     if texts:
         from passhat.ingest import parse_limits
 

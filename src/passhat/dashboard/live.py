@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
@@ -208,11 +208,21 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
                     return
             elif begun - spoke > BEAT_SECONDS:
                 spoke = begun
+                if (await run_in_threadpool(progress_of, history, run)).status != RUNNING:
+                    mark = -1  # its process died, which changes nothing in the store
                 yield ": still here\n\n"
             # A large run takes longer to read; then it is read less often.
             await anyio.sleep(max(POLL_SECONDS, 4 * (time.monotonic() - begun)))
     finally:
         history.close()
+
+
+def progress_of(history: History, run: Run) -> StoredProgress:
+    """The progress of a run at this moment; one whose process died is no longer running."""
+    found = read_progress(history, run)
+    if found.status != RUNNING:
+        return found
+    return replace(found, status=history.find_run(run.key).status)
 
 
 def watching(history: History, run: Run) -> PageState:
@@ -302,7 +312,7 @@ def _count(value: object) -> int | None:
 
 
 def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:
-    progress = read_progress(history, run)
+    progress = progress_of(history, run)
     if any(one.number.tags for one in watch.funnels):  # tasks may have come that were not known
         watch.tags |= tags_of_tasks(history, run)
     return watch.news(progress)

@@ -14,7 +14,7 @@ from passhat.analysis.comparing.rank import RankReport
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import LABELS
 from passhat.dashboard.comparing import judge_sides, sides_of
-from passhat.dashboard.live import RUNNING, follow, watching
+from passhat.dashboard.live import RUNNING, follow, progress_of, watching
 from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.errors import HistoryError, InputError
@@ -281,7 +281,7 @@ class Pages:
         """A run in progress."""
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
-            news = watching(history, run).news(lookups.read_progress(history, run))
+            news = watching(history, run).news(progress_of(history, run))
         return page(
             "live.html",
             live=True,

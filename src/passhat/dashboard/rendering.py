@@ -17,7 +17,6 @@ from passhat.history.lookups import run_label
 from passhat.messages import plural
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
-from passhat.reporters.numbers import percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -78,7 +77,6 @@ def _templates() -> Environment:
         **shared.filters,
         "run_address": lambda key: url(f"/run/{key}"),
         "run_label": run_label,
-        "percent": lambda share: percent(share, digits=1),
         "plural": plural,
         "suite_anchor": _suite_anchor,
         "when": lambda text: (text or "")[:16].replace("T", " "),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.drawing.figure import WIDTH, Figure, element, label
+from passhat.drawing.figure import WIDTH, Figure, across, element, label
 from passhat.fast_dataclass import dataclass
 
 HEIGHT, LEFT, TOP, BOTTOM = 170, 8, 28, 40
@@ -35,18 +35,13 @@ def column_chart(columns: Sequence[Column], *, title: str, finding: str, x_label
     for i, column in enumerate(columns):
         left, tall = LEFT + step * i, (floor - TOP) * column.count / most
         middle = left + step / 2
-        box = element(
-            "rect",
-            x=left + _GAP / 2,
-            y=floor - tall,
-            width=step - _GAP,
-            height=tall,
-            class_="area",
-        )
-        parts.append(element("g", box, class_=column.colour) if column.count else "")
+        if column.count:
+            x, wide = left + _GAP / 2, step - _GAP
+            area = element("rect", x=x, y=floor - tall, width=wide, height=tall, class_="area")
+            parts.append(element("g", area, class_=column.colour))
         parts.append(label(f"{column.count:,}", middle, floor - tall - 6, "strong mid"))
         parts.append(label(column.name, middle, floor + 15, "soft mid"))
-    parts.append(element("path", d=f"M{LEFT} {floor}H{WIDTH - LEFT}", class_="axis"))
+    parts.append(across(LEFT, WIDTH - LEFT, floor, "axis"))
     parts.append(label(x_label, WIDTH / 2, HEIGHT - 6, "mid"))
     wide = max((len(column.name) for column in columns), default=0)
     bars = [

@@ -7,23 +7,10 @@ from collections.abc import Sequence
 from dataclasses import field
 from os import PathLike, fspath
 
+from passhat.drawing.colours import DARK, LIGHT, variables
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import quoted, short_repr
-
-# Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre
-# between; each has 4.5 : 1 on its ground. Colour is never alone: series differ in dash, outcomes in
-# shape. `band` is the interval of this suite, outlined in the colour of its series.
-LIGHT = (
-    "--ink:#14181f;--soft:#535c69;--rule:#d9dee4;"
-    "--a:#0b5cad;--b:#ad3a06;--c:#007a5a;--d:#8f4a7d;--e:#7d5600;--band:#9cc3ea;"
-    "--l0:#eef1f4;--l1:#c3d9ef;--l2:#8db8e3;--l3:#4585c8;--l4:#0a4a8f"
-)
-DARK = (
-    "--ink:#e9ecf0;--soft:#a4aebb;--rule:#2d343e;"
-    "--a:#72b5ff;--b:#ff9560;--c:#2fc79a;--d:#d99ac5;--e:#e4b84e;--band:#2c5f95;"
-    "--l0:#1b2027;--l1:#26476a;--l2:#30659f;--l3:#5596da;--l4:#abd5ff"
-)
+from passhat.messages import quoted, safe_text, short_repr
 
 RULES = """\
 svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -47,7 +34,10 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 
-STYLE = f".ph{{{LIGHT}}}\n@media (prefers-color-scheme:dark){{.ph{{{DARK}}}}}\n{RULES}"
+STYLE = (
+    f".ph{{{variables(LIGHT)}}}\n"
+    f"@media (prefers-color-scheme:dark){{.ph{{{variables(DARK)}}}}}\n{RULES}"
+)
 
 WIDTH = 480
 """Most pictures are drawn this wide: shrunk to a telephone's width, their letters are legible."""
@@ -63,9 +53,6 @@ _NAME_SEAMS = " _/.:-"
 
 Datum = str | float | None
 """A cell of the table behind a picture."""
-
-# Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
-_JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +80,8 @@ class Figure:
 
             return plain_svg(
                 self.body,
-                title=visible(self.title),
-                finding=visible(self.finding),
+                title=safe_text(self.title),
+                finding=safe_text(self.finding),
                 width=self.width,
                 height=self.height,
             )
@@ -214,6 +201,20 @@ def element(tag: str, content: str = "", **attributes: str | float | None) -> st
     return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
 
 
+def across(left: float, right: float, y: float, kind: str) -> str:
+    """A level line.
+
+    >>> across(1, 5, 2.5, "rule")
+    '<path d="M1 2.5H5" class="rule"/>'
+    """
+    return element("path", d=f"M{number(left)} {number(y)}H{number(right)}", class_=kind)
+
+
+def down(x: float, top: float, bottom: float, kind: str) -> str:
+    """An upright line."""
+    return element("path", d=f"M{number(x)} {number(top)}V{number(bottom)}", class_=kind)
+
+
 def label(text: str, x: float, y: float, kind: str = "", *, most: int = 0) -> str:
     """A line of text; cut to `most` characters, whole in its tooltip."""
     shown = shorten(text, most) if most else text
@@ -233,20 +234,9 @@ def shorten(text: str, most: int) -> str:
     return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
 
 
-def visible(text: str) -> str:
-    r"""Text in which characters that steer or reorder what is shown are written out.
-
-    >>> visible("invoice\u202efdp.exe")
-    'invoice\\u202efdp.exe'
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else _written(text, i) for i, one in enumerate(text))
-
-
 def escape(text: str) -> str:
     """Text as XML 1.0 can hold it, safe as content and inside double quotes."""
-    clean = visible(text)
+    clean = safe_text(text)
     for raw, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         clean = clean.replace(raw, safe)
     return clean.replace("'", "&#39;")
@@ -268,15 +258,6 @@ def number(value: float) -> str:
     ('12.3', '7')
     """
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _written(text: str, place: int) -> str:
-    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
-    if text[place] in _JOINERS and len(around) == 2 and not any(map(str.isascii, around)):
-        return text[place]
-    if text[place].isspace() and text[place] not in "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029":
-        return " "
-    return text[place].encode("unicode_escape").decode("ascii")
 
 
 def _attribute_name(name: str) -> str:

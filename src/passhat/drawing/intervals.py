@@ -11,6 +11,8 @@ from passhat.drawing.figure import (
     Datum,
     Figure,
     Names,
+    across,
+    down,
     element,
     escape,
     label,
@@ -24,7 +26,7 @@ from passhat.fast_dataclass import dataclass
 TOP, ROW, TALL_ROW = 42, 22, 30
 TEXT_WIDTH = 30
 _TIE = 10  # the distance between the lines of two tie groups
-_NOTE_LETTERS, _NOTE_LETTER, _FEWEST_NOTE = 15, 7.5, 6
+_NOTE_LETTERS, _NOTE_LETTER, _CAPITAL, _FEWEST_NOTE = 15, 7.5, 10, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +92,9 @@ def interval_rows(
 
 def _note_room(rows: Sequence[IntervalRow]) -> float:
     """What the longest note beside a row takes, with a margin on both sides."""
-    letters = max((len(row.note) for row in rows), default=0)
-    return 20 + _NOTE_LETTER * max(_FEWEST_NOTE, min(letters, _NOTE_LETTERS))
+    notes = [row.note[:_NOTE_LETTERS] for row in rows]
+    widths = [sum(_CAPITAL if c.isupper() else _NOTE_LETTER for c in note) for note in notes]
+    return 20 + max([_NOTE_LETTER * _FEWEST_NOTE, *widths])
 
 
 def _data(rows: Sequence[IntervalRow]) -> tuple[tuple[Datum, ...], ...]:
@@ -114,25 +117,22 @@ def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     bottom = height - 24
     parts = [label(x_label, 8, 14)]
     for tick in x.ticks(7 if x.kind == "whole" else 5):
-        at = number(x(tick))
-        parts.append(element("path", d=f"M{at} {TOP - 6}V{bottom}", class_="rule"))
+        parts.append(down(x(tick), TOP - 6, bottom, "rule"))
         parts.append(label(x.show(tick), x(tick), TOP - 10, "soft mid"))
     if zero is not None:
-        parts.append(element("path", d=f"M{number(x(zero))} {TOP - 6}V{bottom}", class_="axis"))
+        parts.append(down(x(zero), TOP - 6, bottom, "axis"))
     return "".join(parts)
 
 
 def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     parts = [element("title", escape(f"{row.name}: {row.note}"))] if row.note else []
     if row.low is not None and row.high is not None:
-        line = f"M{number(x(row.low))} {number(y)}H{number(x(row.high))}"
-        parts.append(element("path", d=line, class_="thin"))
+        parts.append(across(x(row.low), x(row.high), y, "thin"))
     if row.inner is not None:
-        line = f"M{number(x(row.inner[0]))} {number(y)}H{number(x(row.inner[1]))}"
-        parts += [element("path", d=line, class_=kind) for kind in ("thick", "inner")]
+        left, right = map(x, row.inner)
+        parts += [across(left, right, y, kind) for kind in ("thick", "inner")]
     if row.other is not None:
-        line = f"M{number(x(row.other))} {number(y)}H{number(x(row.value))}"
-        parts.append(element("path", d=line, class_="thin dot"))
+        parts.append(across(x(row.other), x(row.value), y, "thin dot"))
         parts.append(element("circle", cx=x(row.other), cy=y, r=3.5, class_="open"))
     if row.bar is not None:
         parts.append(element("path", d=f"M{number(x(row.bar))} {number(y - 6)}v12", class_="axis"))
@@ -147,9 +147,7 @@ def _tie(group: Sequence[int], x: float, tall: int, middles: Sequence[float]) ->
     rows = sorted(group)
     parts = []
     for upper, lower in pairwise(middles[row] for row in rows):
-        kind = "axis" if lower <= upper + tall else "axis dash"
-        line = f"M{number(x)} {number(upper)}V{number(lower)}"
-        parts.append(element("path", d=line, class_=kind))
+        parts.append(down(x, upper, lower, "axis" if lower <= upper + tall else "axis dash"))
     dots = (element("circle", cx=x, cy=middles[i], r=3, class_="fill") for i in rows)
     return element("g", "".join([*parts, *dots]), class_="n")
 

@@ -6,7 +6,17 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from passhat.drawing.figure import WIDTH, Datum, Figure, element, label, number, rounded
+from passhat.drawing.figure import (
+    WIDTH,
+    Datum,
+    Figure,
+    across,
+    down,
+    element,
+    label,
+    number,
+    rounded,
+)
 from passhat.drawing.scale import Kind, Scale, spread
 from passhat.fast_dataclass import dataclass
 
@@ -154,23 +164,23 @@ def _frame(
     x_names: Sequence[str] | None,
     x_notes: Sequence[str] | None,
 ) -> str:
-    parts = []
-    for tick in y.ticks():
-        at = y(tick)
-        parts.append(
-            element("path", d=f"M{number(x.start)} {number(at)}H{number(x.stop)}", class_="rule")
-        )
-        parts.append(label(y.show(tick), x.start - 6, at + 4, "soft end"))
+    parts = [y_axis(x, y, y_label)]
     for tick, name in _x_ticks(x, x_names):
         parts.append(label(name, x(tick), y.start + 16, "soft mid", most=12))
         if x_notes:
             parts.append(label(x_notes[int(tick)], x(tick), y.start + 30, "soft mid", most=12))
-    parts.append(
-        element("path", d=f"M{number(x.start)} {number(y.start)}H{number(x.stop)}", class_="axis")
-    )
+    parts.append(across(x.start, x.stop, y.start, "axis"))
     below = BOTTOM - 8 + (_NAME_HEIGHT if x_notes else 0)
     parts.append(label(x_label, (x.start + x.stop) / 2, y.start + below, "mid"))
-    parts.append(label(y_label, 8, 14))
+    return "".join(parts)
+
+
+def y_axis(x: Scale, y: Scale, y_label: str) -> str:
+    """The levels of a y axis, each with its number, and what they are."""
+    parts = [label(y_label, 8, 14)]
+    for tick in y.ticks():
+        parts.append(across(x.start, x.stop, y(tick), "rule"))
+        parts.append(label(y.show(tick), x.start - 6, y(tick) + 4, "soft end"))
     return "".join(parts)
 
 
@@ -184,17 +194,14 @@ def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
 
 
 def _guide(guide: Guide, x: Scale, y: Scale) -> str:
-    at = y(guide.y)
-    return element(
-        "path", d=f"M{number(x.start)} {number(at)}H{number(x.stop)}", class_="n line dash"
-    ) + label(guide.name, x.start + 6, at - 4, "soft")
+    line = across(x.start, x.stop, y(guide.y), "n line dash")
+    return line + label(guide.name, x.start + 6, y(guide.y) - 4, "soft")
 
 
 def _level(level: Level, x: Scale, y: Scale) -> str:
-    at = y(level.y)
-    line = f"M{number(x(level.start))} {number(at)}H{number(x(level.stop))}"
-    middle = (x(level.start) + x(level.stop)) / 2
-    return element("path", d=line, class_="level") + label(level.name, middle, at - 6, "strong mid")
+    left, right, at = x(level.start), x(level.stop), y(level.y)
+    line = across(left, right, at, "level")
+    return line + label(level.name, (left + right) / 2, at - 6, "strong mid")
 
 
 def _marker(marker: Marker, index: int, series: Sequence[Series], x: Scale, y: Scale) -> str:
@@ -208,16 +215,20 @@ def _marker(marker: Marker, index: int, series: Sequence[Series], x: Scale, y: S
         for row in rows
         if all(low > row + 4 or high < row - 13 for low, high in taken)
     )
-    line = element("path", d=f"M{number(at)} {TOP}V{number(y.start)}", class_="n thin dot")
+    line = down(at, TOP, y.start, "n thin dot")
     return line + label(marker.name, at + 7, next(clear, rows[0]), "soft halo")
+
+
+def _beside(marker: Marker, x: Scale) -> tuple[float, float]:
+    """From where to where, to the right, the name of a marker reaches."""
+    return x(marker.x), x(marker.x) + 7 + _LETTER * len(marker.name)
 
 
 def _bands_beside(
     marker: Marker, series: Sequence[Series], x: Scale, y: Scale
 ) -> list[tuple[float, float]]:
     """From where to where, downwards, bands pass beside a marker."""
-    first = x(marker.x)
-    last = first + 7 + _LETTER * len(marker.name)
+    first, last = _beside(marker, x)
     return [
         (y(high), y(low))
         for one in series
@@ -230,8 +241,7 @@ def _lines_beside(
     marker: Marker, series: Sequence[Series], x: Scale, y: Scale
 ) -> list[tuple[float, float]]:
     """From where to where, downwards, lines and their names pass beside a marker."""
-    first = x(marker.x)
-    last = first + 7 + _LETTER * len(marker.name)
+    first, last = _beside(marker, x)
     found = []
     for one in series:
         points = [(x(a), y(b)) for a, b in zip(one.x, one.y, strict=True)]
@@ -347,8 +357,7 @@ def sparkline(values: Sequence[float], *, title: str, finding: str) -> Figure:
     )
     y = Scale(low=0, high=1, start=_SPARK_HEIGHT - _SPARK_EDGE, stop=_SPARK_EDGE)
     places = [f"{number(x(i))} {number(y(value))}" for i, value in enumerate(values)]
-    rule = f"M{number(x.start)} {number(y.start)}H{number(x.stop)}"
-    floor = element("path", d=rule, class_="rule")
+    floor = across(x.start, x.stop, y.start, "rule")
     line = element("path", d="M" + "L".join(places), class_="line") if len(places) > 1 else ""
     ends = zip(values[-1:], (len(values) - 1,), strict=False)
     dot = "".join(element("circle", cx=x(i), cy=y(v), r=3, class_="fill") for v, i in ends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from textwrap import wrap
 
 from passhat.drawing.figure import (
@@ -127,13 +127,9 @@ def _by_group(
 
 
 def _group_means(row: Sequence[float | None], groups: Sequence[ColumnGroup]) -> list[float | None]:
-    found: list[float | None] = []
-    first = 0
-    for group in groups:
-        known = [share for share in row[first : first + group.columns] if share is not None]
-        found.append(sum(known) / len(known) if known else None)
-        first += group.columns
-    return found
+    shares = iter(row)
+    every = ([one for one in islice(shares, group.columns) if one is not None] for group in groups)
+    return [sum(known) / len(known) if known else None for known in every]
 
 
 def _places(

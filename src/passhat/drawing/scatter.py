@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.drawing.figure import WIDTH, Figure, element, escape, label, number, rounded
+from passhat.drawing.figure import (
+    WIDTH,
+    Figure,
+    across,
+    down,
+    element,
+    escape,
+    label,
+    number,
+    rounded,
+)
+from passhat.drawing.lines import y_axis
 from passhat.drawing.scale import Kind, Scale, spread
 from passhat.fast_dataclass import dataclass
 
@@ -128,14 +139,9 @@ def _overlap(
 
 
 def _frame(x: Scale, y: Scale, x_label: str, y_label: str) -> str:
-    parts = []
-    for tick in y.ticks():
-        line = f"M{number(x.start)} {number(y(tick))}H{number(x.stop)}"
-        parts.append(element("path", d=line, class_="rule"))
-        parts.append(label(y.show(tick), x.start - 6, y(tick) + 4, "soft end"))
+    parts = [y_axis(x, y, y_label)]
     parts += [label(x.show(tick), x(tick), y.start + 16, "soft mid") for tick in x.ticks()]
     parts.append(label(x_label, (x.start + x.stop) / 2, HEIGHT - 8, "mid"))
-    parts.append(label(y_label, 8, 14))
     return "".join(parts)
 
 
@@ -145,11 +151,9 @@ def _point(
     at_x, at_y = x(point.x), y(point.y)
     parts = [element("title", escape(point.name))]
     if point.x_interval:
-        line = f"M{number(x(point.x_interval[0]))} {number(at_y)}H{number(x(point.x_interval[1]))}"
-        parts.append(element("path", d=line, class_="thin"))
+        parts.append(across(x(point.x_interval[0]), x(point.x_interval[1]), at_y, "thin"))
     if point.y_interval:
-        line = f"M{number(at_x)} {number(y(point.y_interval[0]))}V{number(y(point.y_interval[1]))}"
-        parts.append(element("path", d=line, class_="thin"))
+        parts.append(down(at_x, y(point.y_interval[0]), y(point.y_interval[1]), "thin"))
     kind = "ring" if colour == "a" else "hollow"
     parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_=kind))
     if place is not None:

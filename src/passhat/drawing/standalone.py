@@ -11,18 +11,24 @@ import textwrap
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from passhat.drawing.colours import LIGHT
 from passhat.errors import MissingExtra
 
 SVG = "http://www.w3.org/2000/svg"
 FONT = "Helvetica, Arial, sans-serif"
-INK, SOFT, RULE, BAND = "#14181f", "#535c69", "#d9dee4", "#9cc3ea"
-SERIES = {
-    "a": "#0b5cad", "b": "#ad3a06", "c": "#007a5a", "d": "#8f4a7d", "e": "#7d5600", "n": SOFT,
-}  # fmt: skip
-"""The colours of `figure.LIGHT`, which have 4.5 : 1 on white."""
-
-LEVELS = {"l0": "#eef1f4", "l1": "#c3d9ef", "l2": "#8db8e3", "l3": "#4585c8", "l4": "#0a4a8f"}
-"""One hue, ever darker: the cells of a matrix."""
+INK, SOFT = LIGHT["ink"], LIGHT["soft"]
+SERIES = {**{name: LIGHT[name] for name in "abcde"}, "n": SOFT}
+STROKES = {
+    "rule": (LIGHT["rule"], "1"),
+    "axis": (SOFT, "1"),
+    "line": (None, "2"),
+    "level": (INK, "2"),
+    "thick": (None, "10"),
+    "inner": (LIGHT["band"], "8"),
+    "thin": (None, "1.5"),
+    "open": (None, "1.5"),
+}
+"""The colour and width of each class of lines; None is the colour of the series."""
 
 PNG_SCALE = 3.0
 """Pixels for each point of the drawing: sharp on a slide and at 300 dots an inch in print."""
@@ -117,22 +123,11 @@ def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
         found |= {"text-anchor": "end"} if "end" in classes else {}
         found |= {"text-anchor": "middle"} if "mid" in classes else {}
         return found
-    for name in classes:
-        if name in LEVELS:
-            found["fill"] = LEVELS[name]
-    strokes = {
-        "rule": (RULE, "1"),
-        "axis": (SOFT, "1"),
-        "line": (series, "2"),
-        "level": (INK, "2"),
-        "thick": (series, "10"),
-        "inner": (BAND, "8"),
-        "thin": (series, "1.5"),
-        "open": (series, "1.5"),
-    }
-    for name, (colour, width) in strokes.items():
+    for name in set(classes) & {"l0", "l1", "l2", "l3", "l4"}:
+        found["fill"] = LIGHT[name]
+    for name, (colour, width) in STROKES.items():
         if name in classes:
-            found |= {"fill": "none", "stroke": colour, "stroke-width": width}
+            found |= {"fill": "none", "stroke": colour or series, "stroke-width": width}
     if "ring" in classes:
         found |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
     if "hollow" in classes:

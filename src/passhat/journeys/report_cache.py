@@ -1,4 +1,4 @@
-"""What pages ask of stored runs, computed once while a run does not change."""
+"""Reports and other answers on stored runs, computed once as long as a run does not change."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class ReportCache:
         self._groupings: _Kept[Mapping[str, Sequence[RunGroups]]] = _Kept(MOST_TALLIES)
 
     def open(self, *, moving: bool = False) -> History:
-        """A connection of the caller's own that can only read.
+        """A new connection that can only read.
 
-        All it reads is of one moment, whatever a run writes meanwhile; unless it is `moving`.
+        Everything is read as it is now, even if a run writes meanwhile, unless it is `moving`.
         """
         history = History.open(self.path, read_only=True)
         if not moving:
@@ -113,7 +113,7 @@ class ReportCache:
 
 
 class _Kept(Generic[Answer]):
-    """The latest answers; two requests never compute the same one at once."""
+    """The latest answers; two requests never compute the same one at the same time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -136,7 +136,7 @@ def _mark(run: Run) -> Hashable:
 
 
 def judge_run(history: History, run: Run) -> Verdicts | None:
-    """The verdicts on a stored run by its own gates; None where it has none, or needs more."""
+    """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
     require = gates_of(run)
     if not require or run.status != "finished":
         return None

@@ -1,4 +1,4 @@
-"""How reliability moved over the runs of a history store."""
+"""How reliability changed over the stored runs of a suite, and which tasks are flaky."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_SUITES = 20
 """Suites that a message names."""
 
 LAST, FLAKY_LAST = 50, 20
-"""Runs that a trend and the flaky tasks look at, where nothing else is said."""
+"""How many stored runs a trend and `flaky` look at by default."""
 
 
 def trend_of_runs(
@@ -35,7 +35,7 @@ def trend_of_runs(
     k: int | None = None,
     confidence: float = CONFIDENCE,
 ) -> tuple[SystemTrend, ...]:
-    """How did the reliability of each agent move over the newest `last` runs of a suite?"""
+    """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
     with open_store(store) as history:
@@ -70,12 +70,12 @@ def read_moments(
     moments = [_moment(history, run, only) for run in reversed(runs)]
     if not any(moment.tallies for moment in moments):
         asked = ", ".join(filter(None, [suite, branch, *only]))
-        raise HistoryError(f"{history.name}: no run with trials of {asked}; {_offered(history)}")
+        raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
     return moments
 
 
 def only_suite(history: History, command: str) -> str:
-    """The suite of a store that has one; of several, `command` must name one."""
+    """The suite of a store that has just one; an error lists several as calls of `command`."""
     suites = _suites(history)
     if not suites:
         raise HistoryError(f"{history.name}: {_offered(history)}")
@@ -91,7 +91,7 @@ def _offered(history: History) -> str:
     """The suites that a trend can be of, or the way to have one."""
     suites = _suites(history)
     if not suites:
-        return "it holds no run yet: `passhat run` and `passhat history add` keep some"
+        return "it has no run yet: `passhat run` and `passhat history add` store one"
     return f"its suites: {listed(suites, MOST_SUITES)}"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.fast_dataclass import dataclass
 from passhat.reporters.blocks import Chip
-from passhat.reporters.numbers import percent
-from passhat.stats.estimate import THIS_SUITE, Unavailable
+from passhat.reporters.numbers import interval_of, percent, signed_points
+from passhat.stats.estimate import THIS_SUITE
 
-_CHIPS = {"better": Chip("Better", "good"), "worse": Chip("Worse", "bad")}
+ANSWER_CHIPS = {"better": Chip("Better", "good"), "worse": Chip("Worse", "bad")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,19 +33,14 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
     if lead.value is None or lead.first is None or lead.second is None:
         return ChangeTile(title=title, text="The two share too few runs to compare.", link=link)
     name = "mean score" if lead.name == "mean_score" else lead.name
-    number = lead.this_suite
-    bounds = None if isinstance(number, Unavailable) else number.interval
-    between = (
-        ""
-        if bounds is None
-        else (
-            f", between {100 * bounds.low:+.0f} and {100 * bounds.high:+.0f} points on this suite"
-        )
-    )
+    between = ""
+    if (bounds := interval_of(lead.this_suite)) is not None:
+        low, high = signed_points(bounds.low), signed_points(bounds.high)
+        between = f", between {low} and {high} points on this suite"
     return ChangeTile(
         title=title,
-        size=f"{100 * lead.value:+.1f} points",
-        chip=_CHIPS.get(lead.answer(THIS_SUITE) or "", Chip("Within noise", "none")),
+        size=f"{signed_points(lead.value, digits=1)} points",
+        chip=ANSWER_CHIPS.get(lead.answer(THIS_SUITE) or "", Chip("Within noise", "none")),
         text=f"{name} went from {percent(lead.second)} to {percent(lead.first)}{between}.",
         link=link,
     )

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from passhat.fast_dataclass import dataclass
+from passhat.reporters.numbers import both_intervals
+from passhat.reporters.text_bars import run_marks
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.differences import Difference
+    from passhat.analysis.reports.parts import Metric
     from passhat.drawing.figure import Figure
     from passhat.stats.estimate import Interval
 
@@ -21,6 +25,9 @@ class Headline:
 
 Tone = Literal["good", "bad", "open", "none"]
 """What a verdict means for the reader: good news, bad news, undecided, or nothing of these."""
+
+WORD_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
+"""What the word of a verdict means for the reader."""
 
 _SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": "?"}
 
@@ -78,12 +85,21 @@ class Bar:
     inner: Interval | None = None
     outer: Interval | None = None
 
+    @classmethod
+    def of(cls, found: Metric | Difference | None) -> Bar:
+        """A number with its intervals in both scopes: this suite inside tasks like these."""
+        inner, outer = both_intervals(found)
+        return cls(value=None if found is None else found.value, inner=inner, outer=outer)
+
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The runs of a task in order, as P, F and E."""
+    """The runs of a task in order, as P, F and E; as text, a mark each."""
 
     sequence: str
+
+    def __str__(self) -> str:
+        return run_marks(self.sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +111,25 @@ class HeadingRow:
 
 Cell = str | Bar | Marks
 
+SHORTEST_HEADING = 9
+"""What a name above a column keeps where it is cut."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows under a header; the first column is text and to the left, the others to the right.
 
     `scale` is the range of the column of bars, if there is one, with its two ends as text. Where a
-    name would have to be cut on a terminal, bars give way, then the columns in `spare`, in order;
-    then a first column of sentences, `wrapped`, continues on further lines.
+    name would have to be cut on a terminal, bars are left out, then the columns in `spare`, in
+    order; then a first column of sentences, `wrapped`, continues on further lines. `cut` has the
+    columns whose headings or texts may be shortened, each with the width that it keeps.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...] | HeadingRow, ...]
     left: tuple[int, ...] = (0,)
     spare: tuple[int, ...] = ()
+    cut: tuple[tuple[int, int], ...] = ()
     scale: tuple[float, float] = (0.0, 1.0)
     ends: tuple[str, str] = ("0", "100")
     wrapped: bool = False

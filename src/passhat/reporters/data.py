@@ -177,22 +177,13 @@ def metric_object(metric: Metric) -> MetricObject:
 def provenance_object(provenance: Provenance) -> ProvenanceObject:
     """Input, versions, options."""
     options = provenance.options
-    bars = options.bars
-    return {
-        "input_sha256": provenance.input_sha256,
-        "sources": [
-            shaped(source, SourceObject, read_as=dict(source.read_as))
-            for source in provenance.sources
-        ],
-        "versions": dict(provenance.versions),
-        "options": {
-            "k": None if options.ks is None else list(options.ks),
-            "confidence": options.confidence,
-            "errors": options.errors,
-            "bars": dict(bars) if isinstance(bars, Mapping) else bars,
-            "seed": options.seed,
-        },
-    }
+    sources = [shaped(one, SourceObject, read_as=dict(one.read_as)) for one in provenance.sources]
+    return shaped(
+        provenance,
+        ProvenanceObject,
+        sources=sources,
+        options=shaped(options, OptionsObject, k=plain(options.ks)),
+    )
 
 
 def _scoped(number: Number) -> IntervalObject | None:

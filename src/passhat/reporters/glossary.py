@@ -42,7 +42,9 @@ GLOSSARY: Mapping[str, str] = {
     "seed": "the number that a re-run of the suite hands to every agent that takes one",
     "extrapolated": "what a fitted model expects beyond the runs there are; not a measurement",
     "bar": "the pass^k that a task should reach",
-    "correlation with passing": "whether, within a task, longer or dearer runs pass more often",
+    "correlation with passing": (
+        "from -1 to 1: above 0 where, within a task, longer or dearer runs pass more often"
+    ),
     "gate": "a demand such as pass^3 >= 0.9, decided with known error rates",
     "verdict": "PASS, FAIL or UNDECIDED: what the evidence says about a gate",
     "baseline": "the run that a new one is compared with",

@@ -7,7 +7,7 @@ from typing import TypedDict
 from passhat.analysis.reports.parts import VarianceSplit
 from passhat.messages import plural
 from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
-from passhat.reporters.numbers import interval_of, percent, percent_range
+from passhat.reporters.numbers import decimals, interval_of, percent, percent_range
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.width_sources import NoiseSources, Purchase, Unit
 
@@ -108,8 +108,7 @@ def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
     icc = variance.icc if isinstance(variance, VarianceSplit) else None
     if not isinstance(icc, Estimate) or icc.interval is None:
         return luck(variance)
-    bounds = icc.interval
-    return f"{luck(variance)} ICC {icc.value:.2f} [{bounds.low:.2f}, {bounds.high:.2f}]."
+    return f"{luck(variance)} ICC {icc.value:.2f}{decimals(icc.interval)}."
 
 
 def family_split(variance: VarianceSplit | Unavailable) -> str | None:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
 from passhat.fast_dataclass import dataclass
-from passhat.reporters.blocks import (
-    Bar,
-    Block,
-    Judged,
-    Marks,
-    Picture,
-    Section,
-    Shares,
-    Steps,
-    Table,
-)
+from passhat.reporters.blocks import Block, Judged, Picture, Section, Shares, Steps, Table
+from passhat.reporters.safe_text import safe_text
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
+
+_FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
+_HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
 
 WIDEST = 76
 """Characters of a table up to which it fits into seven of the page's twelve columns."""
@@ -77,10 +72,25 @@ def _place(block: Block, part: PagePart) -> None:
 
 def _width(table: Table) -> int:
     """How many characters a line of a table takes; bars are left to the pictures."""
-    drawn = table.columns_of(Bar)
-    kept = [i for i in range(len(table.header)) if i not in drawn]
-    return sum(2 + max(_cell_width(row[i]) for row in [table.header, *table.cells]) for i in kept)
+    rows = [table.header, *table.cells]
+    return sum(2 + max(len(str(row[i])) for row in rows) for i in table.written_columns)
 
 
-def _cell_width(cell: object) -> int:
-    return len(cell.sequence if isinstance(cell, Marks) else str(cell))
+def headline_parts(sentence: str) -> list[tuple[str, str]]:
+    """A headline in pieces, each with its class: its first clause, and what that rests on.
+
+    >>> headline_parts("You can depend on o3: it succeeds.")
+    [('', 'You can depend on o3'), ('colon', ': '), ('lead', 'it succeeds.')]
+    """
+    shown = whole_units(safe_text(sentence))
+    end = _FIRST_CLAUSE.search(shown)
+    first, rest = (shown, "") if end is None else (shown[: end.start()], shown[end.end() :])
+    # A short name with hyphens is kept on one line: a heading has few words in each.
+    pieces = enumerate(_HYPHENED.split(first))
+    parts = [("whole-name" if i % 2 else "", piece) for i, piece in pieces if piece]
+    return [*parts, ("colon", end[0]), ("lead", rest)] if end and rest else [*parts]
+
+
+def whole_units(text: str) -> str:
+    """Text in which no line ends between a number and its per cent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from zlib import crc32
+
+from passhat.messages import JOINERS
+from passhat.messages import safe_text as safe_text
 
 ELLIPSIS = "…"
 LONGEST_NAME = 60
@@ -14,26 +16,8 @@ LONGEST_NAME = 60
 # Latin letters and the marks that passhat draws with are one column wide: no table is needed.
 _FIRST_COMBINING = 0x300
 _OWN_MARKS = frozenset("●○━─█▒░…")
-# Joiners belong to real names (emoji, Indic scripts), but only between two such characters.
-_JOINERS = "\u200c\u200d"
 # Digits of a mark on names that are cut alike: four nearly always suffice.
 _MARKS = (4, 6, 8)
-
-
-def safe_text(text: str) -> str:
-    r"""`text` on one line, with every character that could steer a terminal written out.
-
-    >>> safe_text("agent\x1b]0;owned\x07")
-    'agent\\x1b]0;owned\\x07'
-    >>> safe_text("invoice\u202efdp.exe")
-    'invoice\\u202efdp.exe'
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        character if character in _JOINERS and _joins(text, i) else _safe_character(character)
-        for i, character in enumerate(text)
-    )
 
 
 def safe_lines(text: str) -> str:
@@ -67,7 +51,7 @@ def shorten(text: str, width: int) -> str:
     shown = safe_text(text)
     if display_width(shown) <= width:
         return shown
-    return _fitting(shown, width - 1).rstrip(_JOINERS) + ELLIPSIS
+    return _fitting(shown, width - 1).rstrip(JOINERS) + ELLIPSIS
 
 
 def short(name: str) -> str:
@@ -155,7 +139,7 @@ def _cut_inside(shown: str, head: int, width: int) -> str:
         return shown
     start = _fitting(shown, head)
     end = _fitting(shown[::-1], width - 1 - display_width(start))[::-1]
-    return start.rstrip(_JOINERS) + ELLIPSIS + end.lstrip(_JOINERS)
+    return start.rstrip(JOINERS) + ELLIPSIS + end.lstrip(JOINERS)
 
 
 def _fitting(shown: str, width: int) -> str:
@@ -165,16 +149,3 @@ def _fitting(shown: str, width: int) -> str:
         if used > width:
             return shown[:i]
     return shown
-
-
-def _joins(text: str, place: int) -> bool:
-    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
-    shown = [c for c in around if not c.isascii() and unicodedata.category(c)[0] in "LMS"]
-    return len(shown) == 2
-
-
-def _safe_character(character: str) -> str:
-    category = unicodedata.category(character)
-    if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"):
-        return character.encode("unicode_escape").decode("ascii")
-    return " " if category == "Zs" else character

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from typing import Literal
+from dataclasses import field, fields, replace
+from typing import Any, Literal
 
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
@@ -15,7 +15,8 @@ from passhat.analysis.reports.tasks import TaskRow
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials
-from passhat.stats.estimate import Estimate
+from passhat.reporters.numbers import end_cells, interval_of, value_of
+from passhat.stats.estimate import Estimate, Interval
 
 SUITE_FILE = "passhat.yml"
 """What a person would open to change a demand: where code hosts show what failed."""
@@ -66,37 +67,21 @@ def encodable_suites(suites: Sequence[TestSuite]) -> list[TestSuite]:
     >>> encodable_suites([suite])[0].cases[0].name
     'x?'
     """
-    return [
-        replace(
-            suite,
-            name=_encodable(suite.name),
-            cases=[_encodable_case(case) for case in suite.cases],
-        )
-        for suite in suites
-    ]
+    return [_encodable(suite) for suite in suites]
 
 
-def _encodable_case(case: ReportedCase) -> ReportedCase:
-    values = {
-        name: _encodable(value) if isinstance(value, str) else value
-        for name, value in case.values.items()
-    }
-    mark = case.mark
-    if mark is not None:
-        mark = replace(mark, message=_encodable(mark.message), detail=_encodable(mark.detail))
-    return replace(
-        case,
-        name=_encodable(case.name),
-        classname=_encodable(case.classname),
-        said=_encodable(case.said),
-        file=_encodable(case.file),
-        values=values,
-        mark=mark,
-    )
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _encodable(value: Any) -> Any:
+    """The same value, every text in it encodable."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {name: _encodable(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_encodable(part) for part in value]
+    if isinstance(value, TestSuite | ReportedCase | Mark):
+        names = [one.name for one in fields(value)]
+        return replace(value, **{name: _encodable(getattr(value, name)) for name in names})
+    return value
 
 
 def task_suites(
@@ -146,20 +131,19 @@ def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
     """A case a run, named as `--task` takes it: `refund #3`."""
     cases: dict[str, list[ReportedCase]] = {system.name: [] for system in answer.report.systems}
     for trial in trials:
-        values = {
-            name: value
-            for name in ("score", "seed", "tokens_in", "tokens_out", "cost", "seconds", "turns")
-            if (value := getattr(trial, name)) is not None
-        }
-        cases.setdefault(trial.system, []).append(
-            ReportedCase(
-                name=f"{trial.task} #{trial.trial + 1}",
-                classname=f"passhat.{trial.system}",
-                values=values,
-                mark=_run_mark(answer, trial),
-            )
-        )
+        cases.setdefault(trial.system, []).append(_run_case(answer, trial))
     return [TestSuite(name=name, cases=found) for name, found in cases.items() if found]
+
+
+def _run_case(answer: RunAnswer, trial: Trial) -> ReportedCase:
+    names = ("score", "seed", "tokens_in", "tokens_out", "cost", "seconds", "turns")
+    values = {name: getattr(trial, name) for name in names}
+    return ReportedCase(
+        name=f"{trial.task} #{trial.trial + 1}",
+        classname=f"passhat.{trial.system}",
+        values={name: value for name, value in values.items() if value is not None},
+        mark=_run_mark(answer, trial),
+    )
 
 
 def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
@@ -184,21 +168,18 @@ def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:
     for k in system.ks:
         number = system.pass_hat(k).this_suite
         if isinstance(number, Estimate):
-            yield f"pass^{k}", f"{number.value:.6g}"
+            yield f"pass^{k}", _short(number.value)
             if number.interval is not None:
-                yield f"pass^{k}_low", f"{number.interval.low:.6g}"
-                yield f"pass^{k}_high", f"{number.interval.high:.6g}"
+                yield from _ends(f"pass^{k}", number.interval).items()
 
 
 def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> ReportedCase:
-    interval = row.rate.interval
     values = {
         "runs": row.runs,
         "passed": row.passed,
         "errored": row.errored,
-        "rate": f"{row.rate.value:.6g}",
-        "rate_low": "" if interval is None else f"{interval.low:.6g}",
-        "rate_high": "" if interval is None else f"{interval.high:.6g}",
+        "rate": _short(row.rate.value),
+        **_ends("rate", row.rate.interval),
         "confidence": f"{row.rate.confidence:g}",
         "label": row.label,
     }
@@ -206,16 +187,13 @@ def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Reporte
 
 
 def _gate_case(verdict: Verdict, unjudged: str | None) -> ReportedCase:
-    estimate = verdict.estimate
-    value, interval = getattr(estimate, "value", None), getattr(estimate, "interval", None)
     values = {
         "verdict": verdict.word,
-        "value": "" if value is None else f"{value:.6g}",
-        "low": "" if interval is None else f"{interval.low:.6g}",
-        "high": "" if interval is None else f"{interval.high:.6g}",
+        "value": _short(value_of(verdict.estimate)),
+        **_ends("", interval_of(verdict.estimate)),
         "evidence": verdict.evidence,
-        "alpha": "" if verdict.alpha is None else f"{verdict.alpha:g}",
-        "beta": "" if verdict.beta is None else f"{verdict.beta:g}",
+        "alpha": _short(verdict.alpha),
+        "beta": _short(verdict.beta),
         "runs": verdict.runs,
     }
     return ReportedCase(
@@ -225,6 +203,15 @@ def _gate_case(verdict: Verdict, unjudged: str | None) -> ReportedCase:
         said=verdict.sentence,
         mark=_gate_mark(verdict, unjudged),
     )
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, str]:
+    return {key: _short(end) for key, end in end_cells(name, interval).items()}
+
+
+def _short(value: float | None) -> str:
+    """A number in six digits, which is how test reports and Python's `:g` write it."""
+    return "" if value is None else f"{value:g}"
 
 
 def _gate_mark(verdict: Verdict, unjudged: str | None) -> Mark | None:

@@ -24,7 +24,7 @@ class Pen:
 
 UNICODE = Pen(
     point="●", inner="━", outer="─", ground="·", blocks=("█", "▒", "░", "·"),
-    passed="●", failed="○", errored="!",
+    passed="●", failed="○", errored="×",
 )  # fmt: skip
 ASCII = Pen(
     point="o", inner="=", outer="-", ground=".", blocks=("#", "+", "-", "."),
@@ -87,7 +87,6 @@ def run_marks(sequence: str, *, pen: Pen = UNICODE) -> str:
     """Runs in order, a mark each.
 
     >>> run_marks("PPFE")
-    '●●○!'
+    '●●○×'
     """
-    marks = {"P": pen.passed, "F": pen.failed, "E": pen.errored}
-    return "".join(marks[letter] for letter in sequence)
+    return sequence.translate(str.maketrans("PFE", pen.passed + pen.failed + pen.errored))

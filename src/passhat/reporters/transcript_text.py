@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields
 
-from passhat.reporters.safe_text import safe_text
+from passhat.messages import safe_text
+from passhat.records.transcript import Check, Transcript, Turn
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
-# What the runner keeps of a trial; anything else is shown as it is.
-_KNOWN = {"stop_reason", "messages", "answer", "stderr", "exit_code", "checks", "faults", "error"}
+_PARTS = frozenset(part.name for part in fields(Transcript))
+"""What is kept of a trial; a text with other parts is shown as it is."""
 
 
 def readable(kept: str) -> str:
@@ -25,15 +26,18 @@ def readable(kept: str) -> str:
       Hi
     stopped: done
     """
-    parts = _parsed(kept)
-    if parts is None:
+    if not is_in_turns(kept):
         return safe_passage(kept)
-    return safe_passage("\n".join(line for part in _parts(parts) for line in part))
+    return safe_passage("\n".join(_lines(Transcript.from_json(kept))))
 
 
 def is_in_turns(kept: str) -> bool:
     """Whether the parts of a transcript are known, so that it can be shown as cards."""
-    return _parsed(kept) is not None
+    try:
+        parts = json.loads(kept)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parts, dict) and bool(parts) and set(parts) <= _PARTS
 
 
 def safe_passage(text: str) -> str:
@@ -45,15 +49,6 @@ def safe_passage(text: str) -> str:
     return "\n".join(map(_safe_line, text.split("\n")))
 
 
-def _parsed(kept: str) -> dict[str, Any] | None:
-    try:
-        parts = json.loads(kept)
-    except (ValueError, RecursionError):
-        return None
-    known = isinstance(parts, dict) and bool(parts) and set(parts) <= _KNOWN
-    return parts if known else None
-
-
 def _safe_line(line: str) -> str:
     """A line without colours of a terminal; characters that steer or reorder are written out."""
     if line.isprintable():
@@ -61,55 +56,43 @@ def _safe_line(line: str) -> str:
     return "\t".join(safe_text(part) for part in _COLOURS.sub("", line).rstrip("\r").split("\t"))
 
 
-def _parts(parts: Mapping[str, Any]) -> Iterator[list[str]]:
-    for message in _dicts(parts.get("messages")):
-        yield _message(message)
+def _lines(said: Transcript) -> Iterator[str]:
+    for turn in said.messages:
+        yield from _turn_lines(turn)
     for name in ("answer", "stderr", "error"):
-        if parts.get(name):
-            yield [name, *_indented(parts[name])]
-    ends = [("stopped", "stop_reason"), ("exit code", "exit_code"), ("faults", "faults")]
-    for title, name in ends:
-        if parts.get(name) not in (None, []):
-            yield [f"{title}: {_beside(parts[name])}"]
-    checks = [_check(check) for check in _dicts(parts.get("checks"))]
-    if checks:
-        yield ["checks", *checks]
+        if text := getattr(said, name):
+            yield from (name, _indented(text))
+    if said.stop_reason:
+        yield f"stopped: {_beside(said.stop_reason)}"
+    if said.exit_code is not None:
+        yield f"exit code: {said.exit_code}"
+    if said.faults:
+        yield f"faults: {_beside(', '.join(said.faults))}"
+    if said.checks:
+        yield from ("checks", *map(_check_line, said.checks))
 
 
-def _message(message: Mapping[str, Any]) -> list[str]:
-    failed = " (error)" if message.get("is_error") else ""
-    name = f" {_beside(message['name'])}" if message.get("name") else ""
-    role, calls = _beside(message.get("role") or "somebody"), _dicts(message.get("calls"))
-    lines = [f"{role}{name}{failed}"] if message.get("text") or not calls else []
-    if message.get("text"):
-        lines += _indented(message["text"])
-    return lines + [
-        f"{role} calls {_beside(call.get('name'))} {_beside(call.get('arguments'))}"
-        for call in calls
-    ]
+def _turn_lines(turn: Turn) -> Iterator[str]:
+    role, name = _beside(turn.role), f" {_beside(turn.name)}" if turn.name else ""
+    if turn.text or not turn.calls:
+        yield f"{role}{name}{' (error)' if turn.is_error else ''}"
+    if turn.text:
+        yield _indented(turn.text)
+    for call in turn.calls:
+        yield f"{role} calls {_beside(call.name)} {_beside(call.arguments)}"
 
 
-def _check(check: Mapping[str, Any]) -> str:
-    score = check.get("score")
-    word = "held" if score == 1 else "broke" if score == 0 else f"scored {score}"
-    word = word if isinstance(score, int | float) else "said"
-    what = " ".join(_beside(check[name]) for name in ("target", "matcher") if check.get(name))
-    texts = _beside(check.get("message") or "")
-    return f"  {word}: {what}" + (f": {texts}" if texts else "")
+def _check_line(check: Check) -> str:
+    words = {None: "said", 1.0: "held", 0.0: "broke"}
+    what = " ".join(_beside(part) for part in (check.target, check.matcher) if part)
+    message = check.message and f": {_beside(check.message)}"
+    return f"  {words.get(check.score, f'scored {check.score}')}: {what}{message}"
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+def _indented(text: str) -> str:
+    return "  " + text.replace("\n", "\n  ")
 
 
-def _indented(value: Any) -> list[str]:
-    return ["  " + line for line in _inline(value).split("\n")]
-
-
-def _beside(value: Any) -> str:
+def _beside(text: str) -> str:
     """A value behind a word of ours; a line of its own in it must not pass for one of ours."""
-    return _inline(value).replace("\n", "\n    ")
-
-
-def _inline(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.replace("\n", "\n    ")

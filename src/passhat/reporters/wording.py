@@ -20,8 +20,6 @@ from passhat.reporters.numbers import amount, percent, percent_range, span, valu
 from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
-CORRELATION = "correlation with passing (within task)"
-
 
 def metric_name(metric: Metric) -> str:
     """The name in a table, with a star where `partial_note` has something to say of it."""

@@ -22,11 +22,11 @@ ABOVE, BELOW, UNDETERMINED = "above", "below", "undetermined"
 
 @short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BarsCleared:
-    """Tasks certified above their bar, certified below it, and those whose runs cannot tell.
+    """Tasks certified above their bar, certified below it, and those with too few runs to tell.
 
-    `verdicts` has one word per task. `model_share` is the share of tasks that the fitted beta
-    model puts above. `plug_in_share`, the share of estimates above, is biased: it is here only to
-    reproduce others.
+    `verdicts` has one word per task. `model_share` is the share of tasks above by the fitted beta
+    model. `plug_in_share`, the share of estimates above, is biased, and only there to reproduce
+    other tools.
     """
 
     k: int

@@ -16,28 +16,30 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, count_cells, remembered
 
-# The climb ends after so many steps, or with one this short (logits, or logs of precision).
+# Newton's steps end after so many, or with one this short (in logits, or logs of precision).
 _STEPS = 200
 _TOLERANCE = 1e-7
 _LONGEST_STEP = 3.0
-# Precisions a + b beyond this many times the longest task look the same as identical tasks.
+# Precisions a + b beyond this many times the longest task cannot be told from identical tasks.
 _LARGEST_PRECISION_PER_RUN = 1e4
 # Below this precision runs of a task correlate by 0.9999: every task is all or nothing.
 _LEAST_LOG = float(np.log(1e-4))
+# Damping that no step has overcome: the point is a maximum to rounding.
 _STUCK = 1e12
 # A mean within 1e-13 of 0 or 1, where 1 - mean begins to lose its digits.
 _LARGEST_LOGIT = 30.0
+# Logarithms in memory at once: 8 MB.
 _BLOCK = 1 << 20
 # The asymptotic series of trigamma is used from x = 8 on; smaller x are shifted up to it.
 _SHIFTS = 8
 # The interpolation's error is at most e^-34, about the rounding of a float.
 _DIGITS = 34.0
-# Runs of a task up to which logarithms are summed; so many take as long as one ln Gamma.
+# Runs of a task up to which logarithms are summed, and how many cost as much as one ln Gamma.
 _MOST_LOGS = 256
 _LOGS_PER_GAMMA = 16
-# So many logarithms take Python as long as a few calls of numpy do.
+# Up to so many logarithms plain Python is faster than a few calls of numpy.
 _FEW_LOGS = 32
-# Values of ln Gamma saved, below which interpolating saves no time.
+# Interpolating saves time where it saves at least so many values of ln Gamma.
 _WORTH_INTERPOLATING = 20_000
 
 
@@ -71,7 +73,7 @@ class BetaPrior:
 
 
 def chance_above(a: Floats | float, b: Floats | float, p: Floats | float) -> Floats:
-    """P(more than p) under Beta(a, b): by symmetry, as scipy's own complement is 50 times slower.
+    """P(more than p) under Beta(a, b), by symmetry: scipy's betaincc is 50 times slower.
 
     >>> float(chance_above(1.0, 1.0, 0.75))
     0.25
@@ -109,14 +111,14 @@ def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
 
 
 def refit(likelihood: Likelihood, a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """The (a, b) of one suite that are known to lie close to these."""
+    """The fitted (a, b) of one suite, searched for from these, which are close."""
     start = float(np.log(a / b)), float(np.log(a + b))
     first, second = _shapes(*_climb_one(likelihood, *start))
     return np.asarray(first), np.asarray(second)
 
 
 def _climb(likelihood: Likelihood, start: Floats) -> Floats:
-    """The likeliest (logit mean, log precision) of every suite, one a column."""
+    """The likeliest (logit mean, log precision) of every suite, a column each."""
     point = np.stack(likelihood.clipped(*start))
     active = np.ones(point.shape[1], dtype=bool)
     damping = np.full(point.shape[1], 1e-3)
@@ -175,7 +177,7 @@ class Likelihood:
         self.log_most = float(np.log(_LARGEST_PRECISION_PER_RUN * longest))
 
     def reweighted(self, tasks: Floats) -> Likelihood:
-        """The same for counts that so many tasks each have."""
+        """The same counts with other numbers of tasks."""
         other = copy(self)
         sums = self.passes, self.failures, self.runs
         other.passes, other.failures, other.runs = (one.reweighted(tasks) for one in sums)
@@ -253,7 +255,7 @@ class _GammaSums:
         return value, slope, bend
 
     def at_one(self, x: float) -> tuple[float, float, float]:
-        """That of the first suite, in plain numbers where it has few logarithms."""
+        """The same for the first suite, in plain numbers where it has few logarithms."""
         if not self._logs or self._counts.size > _FEW_LOGS:
             value, slope, bend = self.at(x, 0)
             return float(value), float(slope), float(bend)
@@ -268,8 +270,8 @@ class _GammaSums:
     def values(self, x: Floats) -> Floats:
         """The sums of the first suite at many x.
 
-        Of many counts the sum is a smooth function of ln x, whose nearest singularities lie at a
-        distance pi from the real line: some Chebyshev points pin it down to rounding.
+        For many counts the sum is a smooth function of ln x, whose nearest singularities lie at a
+        distance pi from the real line: a few Chebyshev points give it to rounding.
         """
         logs = np.log(x)
         middle, half = (logs.max() + logs.min()) / 2, max((logs.max() - logs.min()) / 2, 1e-9)
@@ -360,7 +362,7 @@ def _turned(
 def _penalised(
     a: Any, b: Any, value: Any, found: tuple[Any, ...], *, log: Any = np.log
 ) -> tuple[Any, ...]:
-    """Add ln sqrt(mean (1 - mean)) + ln(1 - correlation): worth half a task, gone as T grows."""
+    """Add ln sqrt(mean (1 - mean)) + ln(1 - correlation), which weighs as much as half a task."""
     by_mean, by_size, mean_mean, mean_size, size_size = found
     s = a + b
     mean, loose = a / s, s / (1 + s)
@@ -377,7 +379,7 @@ def _penalised(
 def _step(
     damping: Any, bends: Sequence[Any], *, hypot: Any = np.hypot, largest: Any = np.maximum
 ) -> tuple[Any, Any]:
-    """Newton's step on a curvature made negative definite, cut to a sane length."""
+    """Newton's step on a curvature made negative definite, at most `_LONGEST_STEP` long."""
     by_mean, by_size, mean_mean, mean_size, size_size = bends
     trace = -mean_mean - size_size
     gap = hypot(mean_mean - size_size, 2 * mean_size)

@@ -27,7 +27,7 @@ def task_means(
 
     The tally of the drawn cells is Multinomial(T, share of each cell), whatever T is.
     """
-    # Expected tallies of resampled runs add up to T only up to rounding.
+    # Expected tallies of resampled runs add up to T but for rounding.
     count = round(tasks.sum())
     share = tasks / tasks.sum()
     block = max(1, _BLOCK // values.size)
@@ -102,7 +102,7 @@ def exact_task_interval(
     law = np.fft.irfft(spectrum**count, n=_power_of_two(size))[:size]
     reached = np.cumsum(np.maximum(law, 0.0))
     tail = (1 - confidence) / 2
-    # Half a billionth keeps the rounding of the transform from moving an end by a step.
+    # Without this half of a billionth, the rounding of the transform could move an end by a step.
     low, high = np.searchsorted(reached / reached[-1], [tail + 5e-10, 1 - tail - 5e-10])
     return Interval(float(low / (size - 1)), float(high / (size - 1)))
 

@@ -1,4 +1,4 @@
-"""How hard the tasks of a suite are: the beta priors it leaves possible, and tasks at 0 or 1."""
+"""How hard the tasks of a suite are: possible beta priors, and shares of tasks at 0 or 1."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _NEGLIGIBLE = 1e-6
 # The widest grid: means from 1e-6 to 1 - 1e-6, and correlations of runs up to 0.999.
 _WIDEST_LOGIT = 14.0
 _LOOSEST_LOG_PRECISION = -7.0
-# The first grid reaches so far from the fitted prior on either axis; from so many tasks on, where
-# the likelihood is close to normal, only so many of its standard errors.
+# The first grid reaches so far from the fitted prior on either axis; from so many tasks on the
+# likelihood is close to normal, and so many of its standard errors are enough.
 _FIRST_REACH = 3.0
 _MANY_TASKS = 200.0
 _STANDARD_ERRORS = 6.0
 
 Range = tuple[float, float]
-# Twice the log-likelihood that a share must gain: chi-squared with 2 degrees, 5 %, for the better
-# of the two ends, and with 1 degree for the other beside it.
+# Twice the log-likelihood that a share must gain, at 5 %: chi-squared with 2 degrees of freedom for
+# the better of the two ends, and with 1 degree for adding the other.
 _ASKED_FOR = 5.99, 3.84
 # Steps of expectation and maximisation: the shares move by less than 1e-3 after these.
 _STEPS = 12
@@ -84,13 +84,12 @@ class DifficultyModel:
 
 @remembered
 def prior_weights(cells: Cells) -> PriorWeights:
-    """The posterior over priors: mean uniform, correlation of runs leaning to small.
+    """The posterior over priors: a uniform mean, and a correlation of runs that favours small ones.
 
-    A uniform correlation would take a few tasks that all pass for certain: 5 of 5 runs, three
-    times, would be called solid.
+    With a uniform correlation, three tasks that pass 5 of 5 runs would be called solid.
 
     The grid starts around the fitted prior and zooms in until the weight fills it: a suite of two
-    tasks and one of a million both get about as many points where it matters.
+    tasks and one of a million have about as many points where the weight is.
     """
     likelihood = Likelihood(cells)
     limits = (-_WIDEST_LOGIT, _WIDEST_LOGIT), (_LOOSEST_LOG_PRECISION, likelihood.log_most)
@@ -118,8 +117,8 @@ def prior_weights(cells: Cells) -> PriorWeights:
 def fit_with_atoms(cells: Cells) -> DifficultyModel:
     """The beta fitted to one suite, and the shares of tasks at its ends that it cannot explain.
 
-    One end is asked for alone first: a beta close to 1 explains tasks that always passed, and a
-    share of them would only take its place.
+    One end is tried alone first: a beta close to 1 explains tasks that always passed, and a share
+    of such tasks would only replace it.
     """
     a, b = fit_cells(cells)
     best, fit = DifficultyModel(a=a, b=b, rest=cells), _fit(cells, a, b, np.zeros(2))
@@ -148,7 +147,7 @@ def log_chance(n: Floats, c: Floats, a: Floats, b: Floats) -> Floats:
 
 
 def _first_reach(cells: Cells, likelihood: Likelihood, fitted: Floats) -> Floats:
-    """How far to look first: many tasks pin their prior down, few hardly do."""
+    """How far the first grid reaches: many tasks leave little doubt about their prior."""
     if cells.task_count < _MANY_TASKS:
         return np.full(2, _FIRST_REACH)
     down, off, right = (-bend for bend in likelihood.at(0, *fitted.tolist())[3:])
@@ -159,7 +158,7 @@ def _first_reach(cells: Cells, likelihood: Likelihood, fitted: Floats) -> Floats
 def _around(fitted: Floats, limits: tuple[Range, Range], reach: Floats) -> tuple[Range, Range]:
     """Some way to either side of the fitted prior, in logit of the mean and log precision."""
     if fitted[1] > limits[1][1] - reach[1]:
-        return limits  # tasks that may be all alike leave every precision open
+        return limits  # where tasks may be all alike, any large precision is possible
     low, high = np.transpose(limits)
     inside = np.clip(fitted, low, high)
     lows, highs = np.maximum(inside - reach, low), np.minimum(inside + reach, high)
@@ -167,7 +166,7 @@ def _around(fitted: Floats, limits: tuple[Range, Range], reach: Floats) -> tuple
 
 
 def _spills(weight: Floats, ranges: tuple[Range, Range], limits: tuple[Range, Range]) -> bool:
-    """Whether weight lies at an edge of the grid beyond which there is more."""
+    """Whether the grid ends, inside its limits, at a place that still has weight."""
     sides = (weight[0], weight[-1]), (weight[:, 0], weight[:, -1])
     return any(
         end != limit and side.sum() > _NEGLIGIBLE
@@ -192,7 +191,7 @@ def _shapes(logits: Floats, logs: Floats) -> tuple[Floats, Floats]:
 
 
 def _busy(axis: Floats, weight: Floats) -> Range:
-    """The stretch of the axis that carries weight, and two steps more on either side."""
+    """The stretch of the axis that has weight, and two steps more on either side."""
     where = np.flatnonzero(weight > _NEGLIGIBLE)
     first, last = max(int(where[0]) - 2, 0), min(int(where[-1]) + 2, axis.size - 1)
     return float(axis[first]), float(axis[last])

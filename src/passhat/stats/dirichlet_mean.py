@@ -24,21 +24,21 @@ from passhat.stats.roots import crossing_within
 UNSEEN = 0.75
 """The share of a task (or family) that was not seen and is taken at its worst.
 
-By simulation: a whole one covers more than is promised and is 5 % wider, 0.6 falls to 0.92; and
-exactly, on tasks that are all or nothing, 3/4 covers at least 0.936 for every T from 3 to 500
-(bench/calibrate/coverage.py)."""
+By simulation: a whole one covers more than is promised and is 5 % wider; with 0.6 coverage falls to
+0.92. Computed exactly for tasks that are all or nothing, 3/4 covers at least 0.936 for every T from
+3 to 500 (bench/calibrate/coverage.py)."""
 
-# Of ln nu (for families of -ln t): below, the quantile is the smallest value, and above the mean,
-# to nine digits.
+# The range of ln nu (for families of -ln t): below it the quantile is the smallest value, above it
+# the mean, to nine digits.
 _NU_RANGE = (-40.0, 16.0)
 # Its usual range: a closer bracket saves a third of the steps.
 _USUAL_NU = (-4.0, 5.0)
-# Keeps logarithms and quotients finite; no variance that counts is as small.
+# Keeps logarithms and quotients finite; no variance that matters is as small.
 _TINY = 1e-300
-# With many distinct values the search begins on this many: it only needs the neighbourhood.
+# With many distinct values the search begins on this many, which is enough for a first guess.
 _FEW_POINTS = 32
 # Newton's method for families: the first step stays clear of the pole; a dozen steps reach the last
-# digits from anywhere, four from the last solution.
+# digits from anywhere, and four from the previous solution.
 _NEAR_POLE, _MOST_NEWTON, _CLOSE = 0.999, 40, 1e-13
 
 
@@ -60,10 +60,7 @@ def lower_quantile(
     >>> float(lower_quantile([0.0, 1.0], [1, 19], 0.025).round(2))  # 19 of 20 tasks
     0.77
     """
-    law = _Law(values, tasks, unseen, share)
-    target = float(special.ndtri(1 - tail))
-    nu = law.solve(lambda law, nu: law.signed_root(nu) - target)
-    return np.asarray(law.least + law.reach * law.mean(nu))
+    return _quantile(_Law(values, tasks, unseen, share), tail)
 
 
 def lower_ratio_quantile(
@@ -84,20 +81,14 @@ def lower_ratio_quantile(
     >>> bool(np.isclose(one_by_one, lower_quantile([0.0, 0.5, 1.0], [1, 1, 1], 0.025)))
     True
     """
-    law = _Ratio(sums, sizes, unseen, share)
-    target = float(special.ndtri(1 - tail))
-    t = law.solve(lambda t: law.signed_root(t) - target)
-    return np.asarray(law.least + law.reach * law.mean(t))
+    return _quantile(_Ratio(sums, sizes, unseen, share), tail)
 
 
 def lower_ratio_tail(
     sums: ArrayLike, sizes: ArrayLike, at: float, *, unseen: ArrayLike = 0.0, share: float = UNSEEN
 ) -> Floats:
-    """The chance that the ratio is at most `at`, as `lower_tail` gives it for tasks."""
-    law = _Ratio(sums, sizes, unseen, share)
-    wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
-    t = law.solve(lambda t: wanted - law.mean(t))
-    return _tail(law, wanted, law.signed_root(t))
+    """`lower_tail` for families: the chance that the ratio is at most `at`."""
+    return _chance_below(_Ratio(sums, sizes, unseen, share), at)
 
 
 def lower_tail(
@@ -110,16 +101,13 @@ def lower_tail(
 ) -> Floats:
     """The chance that the Dirichlet mean is at most `at`: the tail whose quantile that is.
 
-    Above the centre of the law it is given as 1/2, for no bound is asked for there.
+    Above the centre of the law it is given as 1/2: no bound lies there.
 
     >>> bound = float(lower_quantile([0.0, 1.0], [1, 19], 0.025))
     >>> float(lower_tail([0.0, 1.0], [1, 19], bound).round(6))
     0.025
     """
-    law = _Law(values, tasks, unseen, share)
-    wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
-    nu = law.solve(lambda law, nu: wanted - law.mean(nu))
-    return _tail(law, wanted, law.signed_root(nu))
+    return _chance_below(_Law(values, tasks, unseen, share), at)
 
 
 class _Law:
@@ -133,7 +121,7 @@ class _Law:
         )
         last = np.broadcast_to(np.asarray(unseen, np.float64), points.shape[:-1])[..., None]
         points = np.concatenate((points, last), axis=-1)
-        # A value that no task has must not take part, nor set the scale.
+        # A value that no task has must neither count nor set the scale.
         held = np.concatenate((counts > 0, np.ones_like(last, dtype=bool)), axis=-1)
         points = np.where(held, points, last)
         self.least = points.min(axis=-1)
@@ -199,10 +187,10 @@ class _Ratio:
             axis=-1
         )
 
-    def solve(self, rising: Callable[[Floats], Floats]) -> Floats:
-        """The t at which a function of it rises through 0."""
+    def solve(self, rising: Callable[[_Ratio, Floats], Floats]) -> Floats:
+        """The t at which a function of the law and it rises through 0."""
         found = crossing_within(
-            lambda log: rising(np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
+            lambda log: rising(self, np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
         )
         return np.exp(-found)
 
@@ -218,8 +206,8 @@ class _Ratio:
     def _shift(self, t: Floats) -> Floats:
         """The eta at which the weights of q = 1 + t S - eta N average to 1: sum H/q = sum H.
 
-        By Newton's method on 1 / sum H/q, which is concave in eta and nearly straight right up to
-        the pole: from the first step on it comes down from above. Begun at the mean found last.
+        By Newton's method on 1 / sum H/q, which is concave in eta and nearly straight up to the
+        pole: from the first step on it converges from above. It starts at the last mean found.
         """
         grown = 1 + t[..., None] * self._sums
         pole = (grown / self._sizes).min(axis=-1)
@@ -251,8 +239,15 @@ def _signed_root(weights: Floats, apart: Floats) -> Floats:
     return np.asarray(root + np.log(np.maximum(spread, _TINY) / root) / root)
 
 
-def _tail(law: _Law | _Ratio, wanted: Floats, root: Floats) -> Floats:
-    """The chance below `wanted`, which has this signed root; at most 1/2."""
+def _quantile(law: _Law | _Ratio, tail: float) -> Floats:
+    target = float(special.ndtri(1 - tail))
+    found = law.solve(lambda law, x: law.signed_root(x) - target)
+    return np.asarray(law.least + law.reach * law.mean(found))
+
+
+def _chance_below(law: _Law | _Ratio, at: float) -> Floats:
+    wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
+    root = law.signed_root(law.solve(lambda law, x: wanted - law.mean(x)))
     chance = np.where(wanted >= law.centre, 0.5, special.ndtr(-root))
     nothing = (wanted < 0) | ((wanted == 0) & (law.reach > 0))
     return np.asarray(np.where(nothing, 0.0, np.minimum(chance, 0.5)))

@@ -1,4 +1,4 @@
-"""What a statistic returns: a number that says how sure it is, or the reason there is none."""
+"""What a statistic returns: a number with its interval, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Interval:
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A number with its interval, how both were made, and from how much.
+    """A number with its interval, the method behind both, and the tasks and runs they come from.
 
-    `interval` is None where a point is known and no interval can be: `notes` says why. Where
-    tasks come in too few families to speak for others, `interval` is for tasks of these families
-    and `family_interval` for families like these.
+    `interval` is None where only the number is known: `notes` says why. Where tasks come in too few
+    families to speak for others, `interval` is for tasks of these families and `family_interval`
+    for families like these.
     """
 
     value: float
@@ -64,7 +64,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """What cannot be known, and why. False in a condition, so `if estimate:` reads well."""
+    """The reason why a number is not known. False in a condition, so `if estimate:` reads well."""
 
     reason: str
 
@@ -73,4 +73,4 @@ class Unavailable:
 
 
 Number = Estimate | Unavailable
-"""A number with how sure it is, or the reason there is none."""
+"""A number with its interval, or the reason why there is none."""

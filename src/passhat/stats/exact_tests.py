@@ -16,13 +16,13 @@ from passhat.stats.special import bdtr, xlog1py, xlogy
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-# Above this many runs of a task the maximisation costs more than it gains: Fisher's p is taken,
-# which is never smaller.
+# Above this many runs of a task the maximisation costs more than it gains: Fisher's p, which is
+# never smaller, is used.
 LARGEST_TABLE = 2_000
 # The common pass rate is sin^2(t / 2): on t, every binomial is about equally wide.
 _GRID = np.linspace(0, np.pi, 513)
 _RATES = np.sin(_GRID / 2) ** 2
-# A peak between grid points is read off the quartic through five of them.
+# The height of a peak between grid points comes from the quartic through five of them.
 _NEIGHBOURS = np.arange(-2, 3)
 _OFFSETS = np.linspace(-1, 1, 65)
 _QUARTIC = np.linalg.solve(
@@ -30,7 +30,7 @@ _QUARTIC = np.linalg.solve(
 )
 # Peaks this much below the highest on the grid may still be the highest between its points.
 _CONTENDERS = 0.99
-# P-values of equal tables differ by rounding: so close, they are ties.
+# P-values of equal tables differ by rounding: those this close are ties.
 _TIES = 1 + 1e-9
 _SMALLEST = np.finfo(float).tiny
 Stratum = tuple[int, int, int]
@@ -140,7 +140,7 @@ def _highest(chances: Floats) -> Floats:
     return np.minimum(best, 1.0)
 
 
-# Features of one log share few divisions of their runs: most laws are asked for many times.
+# The features of one log divide its runs in few ways: most laws are needed many times.
 @lru_cache(maxsize=4096)
 def _chances(strata: tuple[Stratum, ...]) -> tuple[Floats, Floats]:
     chance = np.ones(1)

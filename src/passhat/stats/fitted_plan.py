@@ -1,9 +1,12 @@
-"""A plan that meets the intervals of a report: at the runs there are, both give the same width."""
+"""A plan that agrees with a report: at the runs there are, both give the same width."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import expm1, log, log1p, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +26,7 @@ GUESSED_ICC = 0.5
 
 UNKNOWN = Interval(0.0, 1.0)
 """The interval of an ICC of which nothing is known."""
-# Of scores in [0, 1]; scores that did not vary at all were seen too seldom.
+# Of scores in [0, 1]; scores that did not vary at all were too few to show their variance.
 _LEAST_VARIANCE, _LARGEST_VARIANCE = 1e-4, 0.25
 # Typical tasks of a beta with that mean and spread: 64 of its quantiles.
 _LEVELS = (np.arange(64) + 0.5) / 64
@@ -43,7 +46,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A design that was run, its spread, and half the width of what a report prints of it."""
+    """A design that was run, its spread, and half the widths that a report prints for it."""
 
     tasks: int
     runs: int
@@ -60,11 +63,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Widths:
-    """Half-widths at any number of runs (or tasks), through what was seen at `count` of them.
+    """Half-widths at any number of runs (or tasks), equal to the one seen at `count` of them.
 
     An interval is wider than the normal approximation, as it allows for not knowing the spread;
-    of few runs of one task it may be narrower. What it has beyond (or lacks) falls with the count
-    itself, the rest with its square root: Student's quantile, for one, exceeds the normal one by a
+    with few runs of one task it may be narrower. The difference falls with the count itself, the
+    rest with its square root: Student's quantile, for one, exceeds the normal one by about one
     part in the degrees of freedom.
     """
 
@@ -74,7 +77,7 @@ class _Widths:
 
     @classmethod
     def through(cls, seen: float | None, *, now: float, normal: float, count: int) -> _Widths:
-        """Another spread than the one seen changes both parts by the same factor."""
+        """Widths through the one seen; another spread changes both parts by the same factor."""
         if seen is None:
             return cls(normal=normal, seen=normal, count=count)
         return cls(normal=normal, seen=normal * seen / now if now else seen, count=count)
@@ -119,7 +122,7 @@ class Expected:
 def seen_spread(
     *, variance: float, icc: float, icc_interval: Interval | None, tasks: int, runs: int
 ) -> Spread:
-    """The spread of so many runs; where few tasks ran twice, how much of it is luck is a guess."""
+    """The spread of so many runs; where few tasks ran twice, the share of luck is a guess."""
     spread = Spread(variance=bounded_variance(variance), icc=icc, icc_interval=icc_interval)
     if icc_interval is not None:
         return spread
@@ -144,37 +147,14 @@ def plan_from(
     confidence: float,
 ) -> SuitePlan:
     """`plan_suite` of a spread, with widths that go through those that were seen."""
-
-    def rough(count: int, times: int, of: Spread, target: float = half_width) -> SuitePlan:
-        return plan_suite(
-            tasks=count,
-            runs=times,
-            variance=of.variance,
-            icc=of.icc,
-            half_width=target,
-            cost_ratio=cost_ratio,
-            confidence=confidence,
-        )
-
-    now = rough(seen.tasks, seen.runs, seen.spread)
+    rough = partial(
+        _rough_plan, half_width=half_width, cost_ratio=cost_ratio, confidence=confidence
+    )
     plan = rough(tasks, runs, spread)
-    # Where the share of luck is not known, all of the spread counts as luck.
-    guessed = seen.spread.icc_interval is None
-    luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
-    count = seen.tasks * seen.runs
-    here: _Widths | _ExactWidths
-    if seen.constant and seen.spread == spread:
-        here = _ExactWidths(tail=(1 - confidence) / 2)
-    else:
-        here = _Widths.through(
-            seen.this_suite,
-            now=rough(seen.tasks, seen.runs, seen_luck).this_suite,
-            normal=rough(seen.tasks, seen.runs, luck).this_suite,
-            count=count,
-        )
+    here = _suite_widths(seen, spread, rough, confidence)
     there = _Widths.through(
         seen.tasks_like_these,
-        now=now.tasks_like_these,
+        now=rough(seen.tasks, seen.runs, seen.spread).tasks_like_these,
         normal=rough(seen.tasks, runs, spread).tasks_like_these,
         count=seen.tasks,
     )
@@ -188,8 +168,9 @@ def plan_from(
         max(least, min(WIDEST, widest) * sqrt(icc / (icc + (1 - icc) / seen.runs)))
         for icc in (known.low, known.high)
     ]
-    needed = rough(tasks, runs, spread, min(half_width / factor, 0.499)).runs_tasks_like_these
-    # The wider question is never answered sooner than the narrower one inside it.
+    target = min(half_width / factor, 0.499)
+    needed = rough(tasks, runs, spread, half_width=target).runs_tasks_like_these
+    # Tasks like these never take fewer runs than this suite does.
     own = here.needed(half_width)
     own_runs = max(1, round_up(own / tasks))
     if isinstance(needed, int):
@@ -209,7 +190,7 @@ def plan_from(
 def expected_half_widths(
     expected: Expected, *, tasks: int, runs: int, confidence: float
 ) -> tuple[float, float]:
-    """Half the width that a report will print for this suite and for tasks like these, about.
+    """About half the width that a report will print for this suite and for tasks like these.
 
     Near 0 and 1 that is more than the normal approximation says: few failures are expected, and
     an interval must allow for those that were not seen.
@@ -233,10 +214,31 @@ def expected_half_widths(
     return here, max(here, there)
 
 
-def _least_width(rate: float, tasks: int, confidence: float) -> float:
-    """Half the interval for tasks like these after runs without end of tasks that are all alike.
+def _rough_plan(tasks: int, runs: int, spread: Spread, **options: Any) -> SuitePlan:
+    """The normal approximation for a spread."""
+    return plan_suite(tasks=tasks, runs=runs, variance=spread.variance, icc=spread.icc, **options)
 
-    Part of a task was not seen, and it may be the one that never passes.
+
+def _suite_widths(
+    seen: Seen, spread: Spread, rough: Callable[..., SuitePlan], confidence: float
+) -> _Widths | _ExactWidths:
+    """The half-widths for this suite; where the share of luck is a guess, all spread is luck."""
+    if seen.constant and seen.spread == spread:
+        return _ExactWidths(tail=(1 - confidence) / 2)
+    guessed = seen.spread.icc_interval is None
+    luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
+    return _Widths.through(
+        seen.this_suite,
+        now=rough(seen.tasks, seen.runs, seen_luck).this_suite,
+        normal=rough(seen.tasks, seen.runs, luck).this_suite,
+        count=seen.tasks * seen.runs,
+    )
+
+
+def _least_width(rate: float, tasks: int, confidence: float) -> float:
+    """Half the interval for tasks like these after endless runs of tasks that are all alike.
+
+    Part of a task was not seen, and that part may never pass.
     """
     low, high = population_bounds(np.array([rate]), np.array([float(tasks)]), confidence)
     return float(high - low) / 2
@@ -249,7 +251,7 @@ def _promised(
     tasks: int,
     icc: Interval,
 ) -> int | Unavailable:
-    """Runs are promised only where the floor is below the target for all that is known of it."""
+    """The runs needed, or why none can be promised: the floor may lie above the target."""
     low, high = floors
     these = "this task" if tasks == 1 else f"these {tasks:,} tasks"
     if high < half_width and isinstance(needed, int):
@@ -258,7 +260,7 @@ def _promised(
         # Rounded down: a width that is reached already must not be called out of reach.
         reach = f"below ±{int(100 * low)} points for tasks like these"
         return Unavailable(f"no number of runs on {these} gets {reach}")
-    if round(100 * low) == 0:  # a range from nothing up says nothing
+    if round(100 * low) == 0:  # a range that starts at 0 would say nothing
         return Unavailable(
             f"whether more runs of {these} are enough for tasks like these is not known"
         )

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import ArrayLike
 
-    from passhat.stats.arguments import Floats
     from passhat.stats.null_laws import NullLaws
 
 # Statistics that should be equal differ by rounding, and a tie counts as at least as extreme.
 _TIE = 1e-9
-# Of the range of normal values (scipy.stats.studentized_range, which takes a second to load, with
-# endless degrees of freedom): beyond eight standard deviations there is nothing to sum, and steps
-# of a tenth are exact to the last digit (the trapezoid rule on a smooth bell).
+# For the range of normal values (scipy.stats.studentized_range has it, but takes a second to load):
+# beyond eight standard deviations there is nothing to sum, and steps of a tenth are exact to the
+# last digit (the trapezoid rule on a smooth bell).
 _NODE_STEP = 0.1
 _NODES = np.arange(-8, 8.05, _NODE_STEP)
 _LEAST_P, _FAR_OUT = 1e-300, 1e-9
@@ -62,9 +61,9 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
 def tukey(p: ArrayLike, systems: int) -> Floats:
     """P-values of all pairs among so many systems, adjusted so that all hold at once.
 
-    The chance that the widest of all pairs is as clear: the range of independent normal values
-    (Tukey 1953), of which no pair's own variance makes it larger (Hayter 1984). Each adjusted
-    p-value depends on its own pair alone, unlike one that is stepped down.
+    The chance that the widest of all pairs is as extreme: the range of independent normal values
+    (Tukey 1953), which unequal variances do not make larger (Hayter 1984). Each adjusted p-value
+    depends on its own pair alone, unlike one that is stepped down.
 
     >>> tukey([0.02], 2).round(6).tolist(), tukey([0.02], 3).round(3).tolist()
     ([0.02], [0.052])
@@ -119,9 +118,9 @@ def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
 def discrete_benjamini_hochberg(p: ArrayLike, laws: NullLaws) -> Floats:
     """Like `benjamini_hochberg`, where it is known which p-values each test can take.
 
-    Heyse (2011) puts the sum of the tests' laws in the place of their number. Doehler, Durand and
+    Heyse (2011) uses the sum of the tests' laws in place of their number. Doehler, Durand and
     Roquain (2018) prove the bound for laws divided by 1 - F, which at small p is nearly the same
-    and finds less; what the plain sum gives here is simulated (at most 0.04 at 0.05).
+    and finds less; for the plain sum the false share is simulated (at most 0.04 at 0.05).
 
     >>> import numpy as np
     >>> from passhat.stats.null_laws import NullLaws
@@ -163,8 +162,8 @@ def shuffled_in_strata(
 def standardised(statistics: Floats) -> Floats:
     """Statistics in units of their spread over all rows, the observed row among them.
 
-    With the observed row left out, extreme values would be measured by a spread that does not hold
-    them, and false positives exceed their level. A statistic that never varies becomes 0.
+    Without the observed row, an extreme value would be measured by a spread that does not include
+    it, and false positives would exceed their level. A statistic that never varies becomes 0.
     """
     centred = statistics - statistics.mean(axis=0)
     spread = np.sqrt(np.mean(centred**2, axis=0))
@@ -176,8 +175,8 @@ def step_down_p(statistics: Floats) -> Floats:
 
     Rows are the observed statistics and those of shuffled outcomes, columns are hypotheses, and
     larger is more extreme: Westfall and Young (1993), algorithms 2.8 and 4.1 (free step-down
-    maxT; hand in the negative of p-values for minP). The shuffles keep how the tests depend on one
-    another, which is what makes it stronger than Holm.
+    maxT; pass negative p-values for minP). The shuffles keep how the tests depend on one another,
+    which makes it more powerful than Holm.
 
     >>> step_down_p(np.array([[3.0, 0.5], [1.0, 0.7], [0.2, 0.1], [0.3, 0.4]])).tolist()
     [0.25, 0.5]

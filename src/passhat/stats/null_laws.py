@@ -1,8 +1,8 @@
 """Exact tests of one task at a time, each with the p-values it can take if nothing changed.
 
-Given the results of a task's runs, which of them belong to which system is chance alone if the
-systems do not differ on it: that gives each test its p-value, and the law of that p-value. Passes
-have few values (Fisher's exact test); scores are permuted.
+If the systems do not differ on a task, chance alone decides which of its results belong to which
+system: that gives each test its p-value, and the law of that p-value. Passes have few values
+(Fisher's exact test); scores are permuted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Alternative = Literal["two-sided", "less", "greater"]
 
 # Differences closer than this are the same: sums of the same scores in another order.
 _TIE = 1e-9
-# All divisions of the runs are looked at up to so many (8 runs against 8); beyond, some are drawn.
+# Up to so many divisions of the runs (8 against 8) all are enumerated; beyond, some are drawn.
 _MOST_DIVISIONS = 20_000
 # Draws for every task, and for those whose p is small after them: a correction for many tasks needs
 # p-values far below 1 / 1,000.
@@ -37,7 +37,8 @@ class NullLaws:
     """The law of each test's p-value if nothing changed.
 
     `kind[i]` says which of the `attainable` lists test i has: the p-values that it can take,
-    ascending, each as likely to be reached as its own value says. None is a law without gaps.
+    ascending. A p-value of at most x has the chance x, for every x in the list. None is a law
+    without gaps.
 
     >>> laws = NullLaws(kind=np.array([0, 1]), attainable=(np.array([0.1, 1.0]), None))
     >>> laws.chance(0, np.array([0.05, 0.3])).tolist(), laws.chance(1, np.array([0.3])).tolist()

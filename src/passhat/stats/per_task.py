@@ -78,9 +78,9 @@ def task_tests(
     """An exact test of a against b on every task, aligned by position.
 
     Fisher's conditional test, its p-values corrected with the laws they have if nothing changed: a
-    task that always passes, or always fails, costs the others nothing. A single task has Boschloo's
-    test, which is sharper alone. Holm for gates (no false alarm on any task), Benjamini-Hochberg
-    for screening. "less" asks only where a is worse than b.
+    task that always passes, or always fails, costs the others nothing. A single task gets
+    Boschloo's test, which alone is more powerful. Holm for gates (no false alarm on any task),
+    Benjamini-Hochberg for screening. "less" tests only whether a is worse than b.
 
     >>> found = task_tests([8, 8, 2], [8, 5, 2], [8, 8, 2], [1, 5, 0])
     >>> found.answers
@@ -111,8 +111,8 @@ def score_task_tests(
 ) -> TaskTests:
     """A permutation test of the scores of every task, all runs of a against all of b.
 
-    Exact where all divisions of the runs can be looked at (8 against 8), drawn beyond.
-    `test="wilcoxon"` compares ranks (the Wilcoxon-Mann-Whitney test) in the place of means.
+    Exact where all divisions of the runs can be enumerated (up to 8 against 8), drawn beyond.
+    `test="wilcoxon"` compares ranks (the Wilcoxon-Mann-Whitney test) in place of means.
 
     >>> found = score_task_tests([[0.9] * 6, [0.5] * 6], [[0.2] * 6, [0.5] * 6])
     >>> found.answers
@@ -156,7 +156,7 @@ def minimum_runs(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """In which direction, corrected how, how sure."""
+    """The direction of the tests, their correction and the confidence."""
 
     alternative: Alternative
     correction: Correction
@@ -275,12 +275,6 @@ def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative, *, alone: bo
 def _answers(
     value: Floats, adjusted: Floats, evaluable: Mask, alpha: float
 ) -> tuple[TaskAnswer, ...]:
-    words: list[TaskAnswer] = []
-    for difference, p, able in zip(value, adjusted, evaluable, strict=True):
-        if not able:
-            words.append("unevaluable")
-        elif p > alpha:
-            words.append("no difference shown")
-        else:
-            words.append("better" if difference > 0 else "worse")
-    return tuple(words)
+    direction = np.where(value > 0, "better", "worse")
+    found = np.where(adjusted > alpha, "no difference shown", direction)
+    return tuple(np.where(evaluable, found, "unevaluable").tolist())

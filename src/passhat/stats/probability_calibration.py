@@ -45,8 +45,8 @@ class CalibrationBin:
 class Calibration:
     """How far stated probabilities lie from what happened.
 
-    `ece_if_calibrated` is the error that a perfectly calibrated forecaster would be charged by
-    chance alone with these forecasts: an `ece` near it is no evidence of miscalibration.
+    `ece_if_calibrated` is the error that a perfectly calibrated forecaster would show by chance
+    alone with these forecasts: an `ece` near it is no evidence of miscalibration.
     """
 
     brier: Estimate
@@ -66,10 +66,10 @@ def calibration(
 ) -> Calibration | Unavailable:
     """Score stated probabilities of passing against what happened, one entry per run.
 
-    The Brier score's interval is Wilson's, with the runs its variance is worth. The ECE (of the
-    bins: equal widths, empty ones left out) is biased upward, since noise never cancels inside an
-    absolute value; its interval allows for that: downward by the quantile of the noise's own
-    sum of absolute values, upward by that of its signed sum.
+    The Brier score's interval is Wilson's, with as many runs as give its variance. The ECE (over
+    bins of equal width, without empty ones) is biased upward, since noise never cancels inside an
+    absolute value. Its interval allows for that: downward by the quantile of the summed absolute
+    noise, upward by that of its signed sum.
 
     >>> answer = calibration([0.9, 0.9, 0.9, 0.9, 0.2, 0.2], [1, 1, 1, 0, 0, 0])
     >>> round(answer.brier.value, 4), round(answer.ece.value, 4)
@@ -141,7 +141,7 @@ def _brier(stated: Floats, happened: Floats, bins: int, *, confidence: float) ->
     losses = (stated - happened) ** 2
     value = float(losses.mean())
     level, spread = _expected_losses(stated, happened, bins)
-    # Where failures are still to come, the losses seen vary too little: the model knows better.
+    # Where no failure was seen yet the losses vary too little: the smoothed rates say by how much.
     most, spread = max(value * (1 - value), level * (1 - level)), max(losses.var(ddof=1), spread)
     runs = np.asarray(losses.size * (most / spread if spread > 0 else 1.0))
     quantile = float(special.stdtrit(losses.size - 1, (1 + confidence) / 2))

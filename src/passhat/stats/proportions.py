@@ -1,4 +1,4 @@
-"""Intervals for one proportion: what c passes in n runs say about p."""
+"""Intervals for one proportion: the pass rate p after c passes in n runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Bounds = tuple[Floats, Floats]
 def proportion_interval(
     c: int, n: int, *, method: str = "wilson", confidence: float = CONFIDENCE
 ) -> Interval:
-    """The interval for p after c passes in n runs; no runs say [0, 1].
+    """The interval for p after c passes in n runs; [0, 1] without a run.
 
     Methods: wilson, clopper-pearson, jeffreys, mid-p, agresti-coull, wald.
 
@@ -90,7 +90,7 @@ def wilson_bounds(share: Floats, n: Floats, quantile: Floats | float) -> Bounds:
     square = np.asarray(quantile) ** 2
     middle = (share + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(square / n * (share * (1 - share) + square / (4 * n))) / (1 + square / n)
-    # At the ends the algebra is exact and the rounding is not.
+    # At 0 and 1 the formula gives exactly 0 and 1, but for rounding.
     low = np.where(share <= 0, 0.0, np.maximum(middle - spread, 0.0))
     high = np.where(share >= 1, 1.0, np.minimum(middle + spread, 1.0))
     return low, high

@@ -1,4 +1,4 @@
-"""What trials took: ratios of totals over tasks, differences of them, association inside tasks."""
+"""What trials took: ratios of totals, their differences, and correlation with passing in tasks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level
+from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 
-# A correlation within tasks needs this many tasks that went both ways.
+# A correlation within tasks needs this many tasks that both passed and failed.
 FEWEST_TASKS = 3
 # An interval that reaches a million times further than its value says nothing.
 _WIDEST = float(np.log(1e6))
@@ -108,9 +108,9 @@ class OutcomeSums:
 def association_with_passing(
     sums: OutcomeSums, *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
-    """The correlation of a feature with passing inside tasks: does the same task take more?
+    """The correlation of a feature with passing inside tasks: do passes of a task take more?
 
-    Task means are removed from both sides, so hard tasks being long ones does not count. The
+    Task means are removed from both sides, so it does not matter that hard tasks take longer. The
     interval is a jackknife over tasks of Fisher's z.
     """
     level = confidence_level(confidence)
@@ -137,16 +137,17 @@ def association_with_passing(
 
 
 def _columns(numerator: ArrayLike, denominator: ArrayLike) -> tuple[Floats, Floats]:
-    top = np.asarray(numerator, dtype=np.float64).ravel()
-    bottom = np.asarray(denominator, dtype=np.float64).ravel()
+    top = float_array("numerator", numerator).ravel()
+    bottom = float_array("denominator", denominator).ravel()
     if top.size != bottom.size or top.size == 0:
         raise ArgumentError(
             "numerator and denominator", "must have one entry per task", (top.size, bottom.size)
         )
-    if not (np.isfinite(top).all() and np.isfinite(bottom).all() and (bottom >= 0).all()):
-        raise ArgumentError(
-            "numerator and denominator", "must be finite, the latter >= 0", "others"
-        )
+    bad = ~(np.isfinite(top) & np.isfinite(bottom) & (bottom >= 0))
+    if bad.any():
+        came = float(top[bad][0]), float(bottom[bad][0])
+        rule = "must be finite, and the denominator >= 0"
+        raise ArgumentError("numerator and denominator", rule, came)
     return top, bottom
 
 
@@ -155,7 +156,7 @@ def _root_of_squares(residuals: Floats) -> float:
     tasks, largest = residuals.size, float(np.abs(residuals).max())
     if largest == 0:
         return 0.0
-    squares = float(((residuals / largest) ** 2).sum())  # of 1e200 alone they would be infinite
+    squares = float(((residuals / largest) ** 2).sum())  # unscaled, 1e200 would overflow
     return largest * math.sqrt(squares * tasks / max(1, tasks - 1))
 
 
@@ -204,6 +205,6 @@ def _jackknife_z(parts: Floats, value: float, confidence: float) -> Interval | N
         return None
     z = np.arctanh(left_out)
     error = np.sqrt((tasks - 1) / tasks * ((z - z.mean()) ** 2).sum())
-    margin = special.stdtrit(tasks - 1, (1 + confidence) / 2) * error
+    margin = _student(tasks, confidence) * error
     centre = np.arctanh(value)
     return Interval(float(np.tanh(centre - margin)), float(np.tanh(centre + margin)))

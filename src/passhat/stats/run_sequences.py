@@ -1,4 +1,4 @@
-"""What the order of a task's runs looks like: descriptions that mcptest's documentation gives."""
+"""Descriptions of the order of a task's runs, as defined in mcptest's documentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceDecay:
-    """What mcptest's documentation says of one task's runs, in the order they were made.
+    """The measures of mcptest's documentation for one task's runs, in the order they were made.
 
     Whole percentages. `curve` is (passes so far / runs so far)^(runs so far), rounded down;
     `graceful_degradation` the share of passes where run i weighs i, rounded;
@@ -27,9 +27,8 @@ class SequenceDecay:
     1/2, rounded: 0 where all runs end alike, 100 where half of them pass; `flips` the share of
     neighbours that differ, rounded down.
 
-    All but amplification depend on the order of the runs. Where runs are exchangeable, so that
-    nothing but chance tells the third from the seventh, the order says nothing and `DecayCurve`
-    is what to read.
+    All but amplification depend on the order of the runs. Where runs are exchangeable, the third
+    and the seventh differ by chance alone and the order means nothing: read `DecayCurve` instead.
     """
 
     curve: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""What moves a whole suite from seed to seed: variance between seeds, batches or days."""
+"""How much a whole suite moves from seed to seed: variance between seeds, batches or days."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.proportions import wilson_bounds
 
-# A variance between fewer seeds has an interval that says nothing.
+# The variance between fewer seeds has an interval too wide to be useful.
 FEWEST_SEEDS = 5
 
 # A design whose equations are worse conditioned than this cannot tell seeds from tasks.
@@ -29,7 +29,7 @@ _WORST_CONDITION = 1e10
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedVariance:
-    """What moves the whole suite from seed to seed, beside what moves one run."""
+    """The variance that moves the whole suite from seed to seed, and that of a single run."""
 
     between: Estimate
     within: float

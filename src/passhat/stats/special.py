@@ -1,9 +1,9 @@
 """The special functions of scipy, without the package around them.
 
-`import scipy.special` loads a hundred modules to serve other array libraries: a fifth of what a
-whole report takes. The functions are in a few compiled parts of it, and those alone are loaded
-here. Any other name is looked up in scipy.special when it is asked for, and so are all of them
-where scipy is built otherwise.
+`import scipy.special` loads a hundred modules to serve other array libraries, which takes a fifth
+of the time of a whole report. The functions are in a few compiled parts of it, and only those are
+loaded here. Any other name is looked up in scipy.special when first used, and so are all names
+where scipy is built differently.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ else:
 
 
 _PACKAGE = "scipy.special"
-# Each needs those before it; a scipy that has no such part needs none.
+# Each needs those before it; parts that a version of scipy does not have are skipped.
 _PARTS = ("_special_ufuncs", "_gufuncs", "_ellip_harm_2", "_ufuncs_cxx", "_ufuncs")
 
 

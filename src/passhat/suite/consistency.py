@@ -5,7 +5,6 @@ These checks read the tree, not the models, so that they are reported together w
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -202,10 +201,8 @@ def _gates(tree: Tree) -> Iterator[Problem]:
     gates = as_written(tree.value.get("gates"))
     if not gates:
         return
-    try:
-        parse_gate = importlib.import_module("passhat.analysis.gates.demands").parse_gate
-    except ModuleNotFoundError:
-        return
+    from passhat.analysis.gates.demands import parse_gate
+
     for index, gate in enumerate(gates):
         try:
             if isinstance(gate, str) or (is_map(gate) and isinstance(gate.get("require"), str)):

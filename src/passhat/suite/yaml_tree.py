@@ -15,9 +15,11 @@ MAX_BYTES = 2**20
 MAX_DEPTH = 40
 MAX_NODES = 200_000
 # The core schema of YAML 1.2.2, section 10.3.2: `no`, `0777` and `12:30` stay texts.
-NULL = re.compile(r"null|Null|NULL|~|")
-TRUE = re.compile(r"true|True|TRUE")
-FALSE = re.compile(r"false|False|FALSE")
+WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 SPECIAL_FLOAT = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN")
@@ -63,8 +65,8 @@ class _Open:
     anchor: str | None
     nodes_before: int
     key: Any = None
-    has_key: bool = False
-    seen: dict[Any, int] = field(default_factory=dict)
+    """The key of a mapping whose value comes next."""
+    seen: dict[str, int] = field(default_factory=dict)
 
 
 class _Stop(Exception):
@@ -168,7 +170,7 @@ class _Builder:
             top.value.append(value)
         else:
             top.value.setdefault(top.key, value)
-            top.has_key = False
+            top.key = None
 
     def _take_key(self, key: Any, mark: Mark) -> None:
         top = self._stack[-1]
@@ -181,14 +183,11 @@ class _Builder:
             self._problem(mark, path, f'"{key}" is given twice, first on line {top.seen[key]}')
         top.seen.setdefault(key, mark[0])
         self.marks.setdefault(path, mark)
-        top.key, top.has_key = key, True
+        top.key = key
 
     def _at_key(self) -> bool:
-        return (
-            bool(self._stack)
-            and isinstance(self._stack[-1].value, dict)
-            and (not self._stack[-1].has_key)
-        )
+        top = self._stack[-1] if self._stack else None
+        return top is not None and isinstance(top.value, dict) and top.key is None
 
     def _next_path(self) -> Path:
         if not self._stack:
@@ -217,7 +216,9 @@ def read_tree(
     {'runs': 10}
     """
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return _failed(f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset")
+        message = f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset"
+        problem = Problem(line=1, column=1, path=(), message=message)
+        return Tree(value=None, marks={}, problems=(problem,))
     builder = _Builder(env, keeps_references)
     fault = _feed(text, builder)
     if fault is not None:  # what was read of a torn file would be blamed for what is missing
@@ -231,10 +232,8 @@ def resolve(text: str) -> Any:
     >>> [resolve(t) for t in ("10", "0.5", "no", "true", "~", "0x1F")]
     [10, 0.5, 'no', True, None, 31]
     """
-    if NULL.fullmatch(text):
-        return None
-    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
-        return bool(TRUE.fullmatch(text))
+    if text in WORDS:
+        return WORDS[text]
     if INTEGER.fullmatch(text):
         # Python refuses to read integers of more than 4300 digits: such a thing is a text.
         base = {"0o": 8, "0x": 16}.get(text[:2], 10)
@@ -295,11 +294,6 @@ def is_map(value: Any) -> TypeGuard[dict[Any, Any]]:
 def is_text(value: Any) -> TypeGuard[str]:
     """Whether it is a text."""
     return isinstance(value, str)
-
-
-def _failed(message: str) -> Tree:
-    problem = Problem(line=1, column=1, path=(), message=message)
-    return Tree(value=None, marks={}, problems=(problem,))
 
 
 def _feed(text: str, builder: _Builder) -> Problem | None:

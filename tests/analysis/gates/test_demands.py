@@ -73,7 +73,7 @@ def test_a_sentence_demands_of_a_baseline_or_of_every_task(sentence, demand):
         ("variance_amplificaton <= 40", 'did you mean "variance_amplification"'),
         ("pass^3 >= 80", "did you mean 80%"),
         ("pass^3 = 0.8", "no >= or <= in it"),
-        ("pass^3 >= high", "behind the sign is no number"),
+        ("pass^3 >= high", "what follows the sign is not a number"),
         ("pass^0 >= 0.5", "must name a number of the report"),
         ("every task: mean_score >= 0.5", "can ask a pass\\^k of every task"),
         ("no_worse_than main by 0.1 in icc", "can compare mean_score or a pass\\^k"),

@@ -135,7 +135,7 @@ def test_a_drift_along_the_runs_is_said_in_the_verdict():
     # Good enough for 150 runs, then most fail.
     drive(rule, lambda n: Outcome.PASSED if (n % 7 if n < 150 else n % 4 == 0) else Outcome.FAILED)
     (verdict,) = rule.verdicts()
-    assert "The pass rate moved along these runs, from" in verdict.sentence
+    assert "The pass rate changed during these runs, from" in verdict.sentence
     assert "not on the agent as it is now" in verdict.sentence
 
 
@@ -144,4 +144,4 @@ def test_steady_runs_are_said_to_be_nothing_else():
     rule = rule_for([GATE], runs=400)
     drive(rule, lambda _: Outcome.PASSED if rng.random() < 0.9 else Outcome.FAILED)
     (verdict,) = rule.verdicts()
-    assert "moved along" not in verdict.sentence
+    assert "changed during" not in verdict.sentence

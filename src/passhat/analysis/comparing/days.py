@@ -41,8 +41,8 @@ class Days:
         """What a comparison says about it."""
         if not self.known:
             return (
-                "how far the agent moves from day to day is not included: history keeps "
-                f"{self.runs} of the {FEWEST_RUNS} runs that would tell"
+                "the spread between days is not included: history has "
+                f"{self.runs} of the {FEWEST_RUNS} runs that this takes"
             )
         return (
             f"includes the spread between days ({self.spread.sigma:.2f} logit, from "
@@ -53,7 +53,7 @@ class Days:
 def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
     """From the counts of one system in runs of the same suite, oldest first.
 
-    Stretches between changes are measured apart, so that a real change does not count as spread.
+    Stretches between changes are measured separately: a real change is no spread.
     """
     names = list(dict.fromkeys(name for tally in moments for name in tally.tasks))
     place = {name: i for i, name in enumerate(names)}

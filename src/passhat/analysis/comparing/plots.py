@@ -31,7 +31,7 @@ _MARKED = 0.05
 
 
 def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure:
-    """A dumbbell a task, from the second system's pass rate (hollow) to the first's (filled).
+    """One dumbbell per task, from the second system's pass rate (hollow) to the first's (filled).
 
     The row of the mean carries the interval of the mean difference, laid from the second's mean as
     in a Gardner-Altman plot (Ho et al. 2019): where it crosses the line, noise explains the

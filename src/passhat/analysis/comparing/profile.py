@@ -97,7 +97,7 @@ def profile(
     own = one_tally("trials", trials, purpose="to profile")
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:
-        raise ArgumentError("reference", "must hold another system to stand among", own.system)
+        raise ArgumentError("reference", "must hold another system to compare with", own.system)
     field = {tally.system: gather(tally, options.errors) for tally in others}
     mine = gather(own, options.errors)
     return Profile(

@@ -32,7 +32,7 @@ TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
 EXIT = "exit code"
 
 LOGGED = frozenset({ERROR, STOP, CHECK, EXIT})
-"""What the log itself says of a run."""
+"""What the log itself says about a run."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)

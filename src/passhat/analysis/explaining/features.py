@@ -15,7 +15,7 @@ COUNTS = (2, 3, 4, 6)
 """A tool called at least this often."""
 
 LONGEST_VALUE = 40
-"""Characters of an argument's value up to which it is a property of its own."""
+"""Characters up to which the value of an argument is itself a property."""
 
 RARE = 0.2
 """A tool that at most this share of the runs of a task call is rare there."""
@@ -92,7 +92,7 @@ class _Mentions:
         self._first: dict[str, int] = {}
 
     def before(self, value: str, call: NormalCall) -> bool:
-        """Whether the value occurs before this call; short and composed values count as if."""
+        """Whether the value occurs before this call; a short or composed one always counts."""
         if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
             return True
         if value not in self._first:

@@ -13,7 +13,7 @@ from passhat.records.answered_calls import AnsweredCall, answered_calls
 from passhat.records.transcript import Transcript
 
 FREE_TEXT = "<text>"
-"""What stands for words that a model made up: no two runs say them alike."""
+"""Replaces words that a model made up: no two runs phrase them alike."""
 
 LONGEST_VALUE = 60
 """Characters from which a value counts as free text; so do four blanks or more."""

@@ -82,7 +82,7 @@ class SuiteReview:
 
 
 def review_suite(runs: Sequence[ExplainedRun], *, confidence: float) -> SuiteReview:
-    """What the runs say of the tasks and graders; errored runs are neither passes nor failures."""
+    """What the runs say about tasks and graders; errored runs are neither passes nor failures."""
     judged = [run for run in runs if run.outcome is not Outcome.ERRORED]
     tasks: dict[str, list[ExplainedRun]] = defaultdict(list)
     for run in judged:
@@ -192,7 +192,7 @@ def _grade_the_same(first: Grader, second: Grader) -> bool:
 
 
 def _verdicts(run: ExplainedRun) -> dict[Grader, bool]:
-    """What each grader says of a run; several checks of one name pass together or not at all.
+    """What each grader says about a run; several checks of one name pass together or not at all.
 
     A check that something is absent asks for something else than the others, so it is no grader
     that could agree with them.

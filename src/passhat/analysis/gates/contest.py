@@ -197,7 +197,7 @@ class Contest:
         count, margin = len(self.systems), f"{100 * self.margin:g} points"
         if word == "UNDECIDED":
             left = ", ".join(self.systems[j] for j in self.state.left)
-            end = f"up to {plural(max(self.max_runs - used, 0), 'run')} more may settle it"
+            end = f"up to {plural(max(self.max_runs - used, 0), 'more run')} may settle it"
             end = end if self.is_open else "the most allowed"
             return f"after {plural(used, 'run')}: still in are {left}; {end}."
         sure = f"wrong with a chance of at most {percentage(self.gate.alpha)}"

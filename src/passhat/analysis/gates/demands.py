@@ -171,7 +171,7 @@ def parse_demand(text: str) -> Demand:
 
 
 def unknown_term(owner: str, name: object, terms: Sequence[str]) -> ArgumentError:
-    """What to raise where something of `owner` is named that is none of its terms.
+    """The error for a name that is none of the terms of `owner`.
 
     >>> print(unknown_term("gate", "confidense", TERMS))
     gate has no such term (did you mean "confidence"?), got 'confidense'
@@ -189,7 +189,11 @@ def why_not_sequential(gate: Gate) -> str | None:
     if isinstance(demand, NoTaskWorseDemand):
         return 'must be "bound": a baseline is compared when all runs are there'
     if isinstance(demand, NoWorseDemand):
-        return None if demand.metric == "mean_score" else 'must be "bound" for a difference of it'
+        return (
+            None
+            if demand.metric == "mean_score"
+            else f'must be "bound" for a difference of {demand.metric}'
+        )
     if isinstance(demand, EveryTaskDemand | BestOfDemand):
         return None
     share = demand.threshold if demand.target.quantile is None else 0.5
@@ -277,7 +281,7 @@ def _value(match: re.Match[str], *, share: bool, what: str) -> float:
     if share and not 0 <= value <= 1:
         hint = f" (did you mean {match['number']}%?)" if 1 < value <= 100 else ""
         came = int(value) if value.is_integer() else value
-        raise ArgumentError("gate", f"must hold {what} against a share in [0, 1]{hint}", came)
+        raise ArgumentError("gate", f"must compare {what} with a share in [0, 1]{hint}", came)
     return value
 
 
@@ -286,7 +290,7 @@ def _what_is_wrong(sentence: str) -> str:
         return "there is no >= or <= in it"
     if "==" in sentence or "!=" in sentence:
         return "a rate that is only known within an interval is never equal to anything"
-    return "what stands behind the sign is no number"
+    return "what follows the sign is not a number"
 
 
 def _tidy(text: str) -> str:

@@ -73,11 +73,11 @@ def judge(
     """The verdict of every gate (one, or several) on every system of these trials.
 
     A gate whose evidence is sequential takes the runs of each task in order and stops where it is
-    settled. `baseline` is what no_worse_than speaks of (one table, or several by name); of one with
-    several systems, each system is held against the one of its own name. `planned`
-    says how many runs there should be: a verdict on fewer holds whatever the missing ones do, or is
-    UNDECIDED. Tasks in `quarantined` are not gated. `days` says, by baseline, how far runs of the
-    same system lie apart where the baseline is of another day.
+    settled. `baseline` is what no_worse_than speaks of (one table, or several by name); where it
+    holds several systems, each system is compared with its namesake. `planned` says how many runs
+    there should be: a verdict on fewer holds whatever the missing ones do, or is UNDECIDED. Tasks
+    in `quarantined` are not gated. `days` says, by baseline, how far runs of the same system
+    differ, where the baseline is of another day.
 
     >>> table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
     >>> verdicts = judge(table, ["pass^3 >= 0.8"])
@@ -86,10 +86,10 @@ def judge(
     """
     refuse_file("trials", trials, instead="passhat.gate_results")
     check_subject("trials", trials, counts=False)
+    named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline or {})
     around = _Circumstances(
         bars=bars,
-        baselines=_baselines(baseline)
-        | {name: trials.where(system=name) for name in trials.systems},
+        baselines=named | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
         quarantined=tuple(quarantined),
         errors=error_policy(errors),
@@ -183,16 +183,10 @@ def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
     return tuple(name for name in trials.systems if name != baseline)
 
 
-def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
-    if baseline is None:
-        return {}
-    return {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
-
-
 def _baseline(
     demand: NoWorseDemand | NoTaskWorseDemand, system: str, around: _Circumstances
 ) -> Trials:
-    """What the system is held against: the only system of the baseline, or its namesake there."""
+    """What the system is compared with: the only system of the baseline, or its namesake there."""
     name = demand.baseline
     found = around.baselines.get(name, around.baselines.get(""))
     if found is None:

@@ -19,7 +19,7 @@ _NAMED = 3
 class OutageWatch:
     """Sees the runs of every system in the order of their tickets, and decides which count.
 
-    `counted` says so of every draw that is decided, in order. A draw is set aside where any of its
+    `counted` says whether each decided draw counts, in order. A draw is set aside where any of its
     systems was in an outage.
     """
 
@@ -123,7 +123,7 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
         return ()
     halves = f"{100 * found.first_half:.0f} % in their first half to {100 * found.second_half:.0f}"
     words = (
-        f"The pass rate moved along these runs, from {halves} % in the second, by more than "
+        f"The pass rate changed during these runs, from {halves} % in the second, by more than "
         "chance: the verdict is on their mean, not on the agent as it is now."
     )
     return (words,)
@@ -137,8 +137,8 @@ def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> 
     aside = sum(one.runs for one in inside)
     return (
         f"{plural(aside, unit)} of {draws:,} ({named}) were set aside as an outage: failures one "
-        "after another, too many for chance, and the pass that ended them. The error rates are of "
-        "the runs outside it."
+        "after another, too many for chance, and the pass that ended them. The error rates hold "
+        "for the runs outside it."
     )
 
 

@@ -30,7 +30,7 @@ def judge_no_worse(
 
     With an indifference zone, FAIL when it is shown to lie below -margin + indifference.
     Paired on the shared tasks; the lower end is missed with chance alpha, the upper with beta.
-    `days` is how far runs of the same system lie apart, where the baseline is of another day.
+    `days` is how far runs of the same system differ, where the baseline is of another day.
     """
     demand = gate.demand
     assert isinstance(demand, NoWorseDemand)
@@ -48,7 +48,7 @@ def judge_no_worse(
 
 
 def _word(gate: Gate, demand: NoWorseDemand, interval: Interval) -> Word:
-    """What the interval of the difference says of the demand."""
+    """What the interval of the difference says about the demand."""
     if isinstance(demand, EquivalentDemand):
         if -demand.margin < interval.low and interval.high < demand.margin:
             return "PASS"
@@ -93,15 +93,24 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
 def _difference(
     gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials, days: Days | None
 ) -> Estimate | Unavailable:
-    ends = []
-    for error in (gate.alpha, gate.beta):
-        found = _compared(demand, subject, baseline, days, confidence=1 - 2 * error)
-        name = found.differences[demand.metric]
-        number = name.this_suite if gate.scope == THIS_SUITE else name.tasks_like_these
+    k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
+    ours = subject.tally if subject.trials is None else subject.trials
+    ends = {}
+    for error in {gate.alpha, gate.beta}:
+        found = compare(
+            ours,
+            baseline,
+            ks=(k,),
+            confidence=1 - 2 * error,
+            errors=subject.errors,
+            days=days,
+        )
+        difference = found.differences[demand.metric]
+        number = difference.this_suite if gate.scope == THIS_SUITE else difference.tasks_like_these
         if isinstance(number, Unavailable):
             return number
-        ends.append(number)
-    low, high = ends
+        ends[error] = number
+    low, high = ends[gate.alpha], ends[gate.beta]
     assert low.interval is not None
     assert high.interval is not None
     return Estimate(
@@ -119,19 +128,6 @@ def _difference(
             *_unshared(found),
         ),
     )
-
-
-def _compared(
-    demand: NoWorseDemand,
-    subject: Subject,
-    baseline: Trials,
-    days: Days | None,
-    *,
-    confidence: float,
-) -> Comparison:
-    k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
-    ours = subject.tally if subject.trials is None else subject.trials
-    return compare(ours, baseline, ks=(k,), confidence=confidence, errors=subject.errors, days=days)
 
 
 def _unshared(found: Comparison) -> tuple[str, ...]:
@@ -222,8 +218,8 @@ def _task_words(
         sure = percentage(1 - gate.beta)
         return f"Worse at {sure} confidence over all tasks: {named}."
     if word == "UNDECIDED":
-        needed = f"{tests.minimum_runs} runs of each task on both sides would"
-        return f"No task has enough runs for a drop to be told from luck; {needed}."
+        needed = f"that takes {tests.minimum_runs} runs of each task on both sides"
+        return f"No task has enough runs to tell a drop from luck; {needed}."
     unseen = f" ({blind} with too few runs to tell)" if blind else ""
     return (
         f"None of {plural(total, 'shared task')} is shown to be worse{unseen}; "

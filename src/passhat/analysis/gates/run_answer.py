@@ -97,7 +97,7 @@ class MoreRuns:
 class RunAnswer(Displayed):
     """Everything that a run says when it is over.
 
-    `run` is its key in `store`, `results` what the commands it advises read, as a shell has it.
+    `run` is its key in `store`, `results` how a shell command names its results.
     `undone` says what an early end left out, `signal` which signal ended it. `unread` counts failed
     trials whose reasons are not among `failures`: of a long run, the last. `reasons` has them by
     trial.

@@ -72,7 +72,7 @@ def settled_sentence(
     finished: bool,
     draws: int | None = None,
 ) -> str:
-    """What a gate says that stopped, or may go on, as evidence came in.
+    """What a gate that watched a run says: settled, at its limit, or still open.
 
     `draws` is given where a draw takes several runs: then draws are what is limited, and a draw
     that ends at its first failure leaves runs of the limit `most` unused.
@@ -86,7 +86,7 @@ def settled_sentence(
     elif finished:
         return f"{start}. {_limit(runs, most, draws)} did not settle it; {seen}."
     else:
-        left = f"up to {plural(max(most - runs, 0), 'run')} more may settle it"
+        left = f"up to {plural(max(most - runs, 0), 'more run')} may settle it"
         return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
     return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
 

@@ -181,7 +181,7 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
     demand = gate.demand
     if isinstance(demand, NoWorseDemand):
         return _paired_gate(gate, demand, tasks, seed)
-    assert isinstance(demand, NumberDemand), "a demand of every task has a gate of its own"
+    assert isinstance(demand, NumberDemand), "a demand of every task has another gate"
     power = block_of(demand)
     if tasks == 1 and not demand.target.is_mean_score:
         return DrawGate(
@@ -317,7 +317,7 @@ def _mirrored(demand: NumberDemand) -> bool:
 
 
 def _reader(demand: NumberDemand) -> Read:
-    """How good a run is to the demand: 1 where it is all that was asked, 0 where it is not."""
+    """How well a run meets the demand: 1 where it does entirely, 0 where it does not at all."""
     target = demand.target
 
     def read(trial: Trial) -> float | None:

@@ -30,8 +30,8 @@ def may_go_ahead(under_way: int, ended: int, waiting: int) -> bool:
     """Whether one more run may be started: at most half as many are open as are evidence.
 
     Runs under way when the verdict falls are paid for and wasted, so there are few of them in the
-    beginning and more as the evidence grows. Failures that wait to be told from an outage are open
-    too: while there are many, runs are started one by one.
+    beginning and more as the evidence grows. Failures that may yet turn out to be an outage
+    are open too: while there are many, runs are started one by one.
     """
     return not under_way or under_way + waiting < max(ALWAYS_AHEAD, (ended - waiting) // 2)
 

@@ -31,7 +31,7 @@ Bought = Literal["runs", "tasks", "families"]
 _MOST_RUNS, _MOST_TASKS = 5_000, 5_000
 
 _PARTIAL_CREDIT = Unavailable(
-    "drawn suites are of passes and failures; these scores have more values"
+    "suites are simulated from passes and failures, and these scores have partial credit"
 )
 ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
@@ -167,7 +167,7 @@ def assure(
     if evidence is not None and not evidence.all_or_nothing and k == 1:
         return _PARTIAL_CREDIT
     if tasks < 2:
-        return Unavailable("of a single task the runs of one task are planned")
+        return Unavailable("a width over tasks needs at least 2 tasks")
     suites = _suites(evidence, rate, icc, tasks, drawn=WIDTH_SUITES)
     often = max(runs, k)
 

@@ -102,7 +102,7 @@ def expected_cost(
 
     costs = trials.features.get("cost")
     if costs is None:
-        return Unavailable("no earlier trial tells its cost")
+        return Unavailable("no earlier trial recorded its cost")
     total, variance, seen = 0.0, 0.0, 0
     for (system, task), runs in planned.items():
         known = _known(trials, costs, system, task)

@@ -14,7 +14,7 @@ from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.decay import LONGEST_DEFAULT, DecayCurve, decay_curves
 from passhat.stats.estimate import THIS_SUITE, Number, Unavailable
-from passhat.stats.extrapolation import extrapolate_pass_hat_k
+from passhat.stats.extrapolation import extrapolate_pass_hat_ks
 from passhat.stats.run_sequences import (
     TOO_SHORT_TO_FLIP,
     SequenceColumns,
@@ -28,7 +28,7 @@ MOST_TRIALS = 200_000
 LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
 """How runs are written: the letter of each outcome by its number."""
 
-# Beyond the longest curve the model is asked at round numbers of attempts, three of them at most.
+# Beyond the longest curve the model is evaluated at up to three round numbers of attempts.
 _ROUND_KS = (8, 16, 32, 64, 100)
 _STEPS_BEYOND = 3
 
@@ -80,7 +80,7 @@ def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> R
     if sequences is None:
         return Unavailable("rounds need the trials themselves; only their counts were read")
     if len(sequences) < 2:
-        return Unavailable("rounds of a single task are its runs")
+        return Unavailable("rounds need at least two tasks")
     rounds = list(zip(*sequences, strict=False))
     if errors == "exclude":
         kept = (tuple(letter for letter in text if letter != "E") for text in rounds)
@@ -96,13 +96,13 @@ def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> R
 
 
 def _passed(texts: Sequence[str]) -> NDArray[np.bool_]:
-    """A row a task, a column a run."""
+    """One row per task, one column per run."""
     letters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8)
     return np.asarray(letters.reshape(len(texts), -1) == ord("P"))
 
 
 def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
-    """At each run, the mean over the tasks that have so many."""
+    """At each run, the mean over the tasks that have that many runs."""
     longest = max(group.curve.shape[1] for group in groups)
     total, count = np.zeros(longest), np.zeros(longest)
     for group in groups:
@@ -167,7 +167,5 @@ def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
         return ()
     most = int(evidence.runs.max())
     ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
-    return tuple(
-        CurvePoint(k=k, estimate=extrapolate_pass_hat_k(evidence.runs, evidence.passes, k))
-        for k in ks
-    )
+    found = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
+    return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, found, strict=True))

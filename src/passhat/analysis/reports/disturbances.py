@@ -86,7 +86,7 @@ def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance,
 def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
     """Passes (or scores) of one system: a row for each task, a column for each common round.
 
-    NaN stands for an errored run that is left out.
+    An errored run that is left out is NaN.
     """
     place = _rounds_of(trials)
     counts = np.bincount(trials.task.codes, minlength=len(trials.tasks))
@@ -209,8 +209,8 @@ def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[D
 def _is_sorted(table: Floats) -> bool:
     """Whether the results of every task are in order of size: a sorted file, or counts written out.
 
-    Then the order says nothing about time. (Nor, without start times, is an agent seen that passes
-    every task until it breaks, and none after it.)
+    Then the order says nothing about time. (Without start times this also hides an agent
+    that passes every task until it breaks, and none after that.)
     """
     steps = np.diff(np.nan_to_num(table), axis=1)
     return bool((steps <= 0).all() or (steps >= 0).all())

@@ -13,11 +13,11 @@ from passhat.messages import few, plural
 from passhat.stats.estimate import Estimate, Number, Unavailable
 
 CLOSE = 0.05
-"""How far pass@k and pass^k may lie apart where an agent is said to do what it can."""
+"""How far apart pass@k and pass^k may be for an agent to count as doing what it can."""
 
 
 def decay_title(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
-    """How far "it can" and "it always does" lie apart at the largest k that was measured."""
+    """How far apart "it can" and "it always does" are at the largest k that was measured."""
     always, can = dict(_known(hat)), dict(_known(at))
     k = max(always.keys() & can.keys(), default=None)
     if k is None:
@@ -141,7 +141,7 @@ def matrix_finding(found: TaskClusters) -> str:
     groups = plural(len(found.clusters), "group")
     return (
         "Every task is a column, every system a row; the darker, the more of its runs passed. "
-        f"Tasks and systems with like results stand side by side, tasks in {groups} ({METHOD})."
+        f"Tasks and systems with similar results are side by side, tasks in {groups} ({METHOD})."
     )
 
 

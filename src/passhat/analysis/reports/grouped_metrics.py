@@ -69,7 +69,7 @@ def _rounds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
 
 
 def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
-    """Seeds that can be told from tasks, and that move the suite beyond chance."""
+    """Seeds that can be distinguished from tasks and move the suite by more than chance."""
     runs = seeded_runs(trials, errors)
     spread = None if runs is None else runs.variance()
     if runs is None or not isinstance(spread, SeedVariance) or spread.between.value <= 0:
@@ -82,7 +82,7 @@ def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
 
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
-    """With k up to all runs, leaving out a group leaves too few: then as the k before it grew."""
+    """Where one group less leaves too few runs for k, the interval grows as for the k before."""
     grown: Arms = (1.0, 1.0)
     found = []
     for metric in sorted(metrics, key=_k):

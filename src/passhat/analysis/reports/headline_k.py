@@ -33,7 +33,7 @@ def headline_k(system: SystemReport) -> int:
 
 
 def common_k(systems: Iterable[SystemReport]) -> int:
-    """The largest headline k that most systems have runs for: one that has fewer is left blank."""
+    """The largest headline k that most systems have runs for; one with fewer is left blank."""
     found = list(systems)
     measured = [one for one in found if not all_errored(one)] or found
     leads = {headline_k(one) for one in measured}
@@ -43,7 +43,7 @@ def common_k(systems: Iterable[SystemReport]) -> int:
 
 
 def is_judged(system: SystemReport, k: int) -> bool:
-    """Whether pass^k is known, over as many of its tasks as its own headline is."""
+    """Whether pass^k is known over as many tasks as the system's own headline."""
     if all_errored(system) or f"pass^{k}" not in system.metrics:
         return False
     known = system.pass_hat(k).value is not None
@@ -51,12 +51,12 @@ def is_judged(system: SystemReport, k: int) -> bool:
 
 
 def all_errored(system: SystemReport) -> bool:
-    """Whether no trial came to an end: then nothing was seen of the agent, whatever is counted."""
+    """Whether every trial errored: then nothing was measured, however errors are counted."""
     return 0 < system.design.trials == system.design.errors
 
 
 def is_partial(metric: Metric) -> bool:
-    """Whether a number leaves out tasks for want of runs."""
+    """Whether a number leaves out tasks that have too few runs."""
     number = metric.this_suite
     return isinstance(number, Estimate) and number.excluded_tasks > 0
 

@@ -51,8 +51,8 @@ def measure(
 
     `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
     an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
-    number, or one a task. Tallies give all that needs no single trial. The columns of a data frame
-    are found as in files (`Trials.from_frame` names them).
+    number, or one for each task. Tallies give everything that does not need single trials. The
+    columns of a data frame are found as in files (`Trials.from_frame` names them).
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
     >>> measure(trials).system().pass_hat(2).value
@@ -140,7 +140,7 @@ def _measure_system(subject: Subject, options: ReportOptions, *, parts: bool) ->
 def _leaders(
     systems: Sequence[SystemReport], subjects: Sequence[Subject], options: ReportOptions
 ) -> Mapping[int, Leaders | Unavailable]:
-    """Who is ahead at each k, found when somebody asks."""
+    """Who is ahead at each k, computed on first use."""
     level, seed = options.confidence, options.seed
     return Parts(
         {
@@ -276,7 +276,7 @@ def _tag_sizes(trials: Trials) -> dict[str, int]:
 def _measure_part(
     trials: Trials, options: ReportOptions, kind: str, name: str, disturbed: bool
 ) -> SystemReport:
-    """Of trials that are disturbed as a whole, each part is."""
+    """Where all trials together are disturbed, so is each part."""
     table = trials.where(**{kind: name})
     subject = Subject(
         tally=table.tally(),

@@ -205,8 +205,8 @@ class Leaders:
 
     A single one is ahead of all others that were `compared`; several are tied with one another.
     `ties` are all groups of tied systems. `left_out` counts the tasks of which some system compared
-    has no pass^k. `here` is the one that on these very tasks is ahead of all others in `names`,
-    where their runs show that although the tasks do not show it of tasks like these.
+    has no pass^k. `here` is the system that is ahead of all others in `names` on these very
+    tasks, where the runs show that but the tasks do not show it for tasks like these.
     """
 
     k: int

@@ -199,7 +199,7 @@ class Plots:
         )
 
     def matrix(self) -> Figure | Unavailable:
-        """Which task passes with which system: a cell each, like tasks side by side."""
+        """Which task passes with which system: one cell each, similar tasks side by side."""
         rates = {s.name: _rates(s) for s in self.systems}
         if len(self.systems) < 2 or not any(rates.values()):
             return Unavailable("a matrix takes two systems")
@@ -225,7 +225,7 @@ class Plots:
         )
 
     def cost(self, *, feature: str = "cost", k: int | None = None) -> Figure | Unavailable:
-        """What a success costs against how reliable it is, a point a system."""
+        """What a success costs against how reliable it is, one point per system."""
         k = k or common_k(self.systems)
         points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
         if not points:

@@ -41,7 +41,7 @@ class ReportOptions:
         seed: int,
         bars: Mapping[str, float] | float | None = None,
     ) -> ReportOptions:
-        """The options of a caller, each refused by name where it makes no sense."""
+        """The options of a caller; an error names the one that makes no sense."""
         return cls(
             ks=None if ks is None else ascending("ks", ks),
             confidence=confidence_level(confidence),
@@ -91,7 +91,7 @@ def sources_of(trials: Trials | Sequence[Tally]) -> tuple[Source, ...]:
 
 
 def versions() -> dict[str, str]:
-    """What computed: passhat and the libraries its numbers depend on."""
+    """The versions of passhat and of the libraries that its numbers depend on."""
     python = ".".join(map(str, sys.version_info[:3]))
     return {
         "passhat": __version__,

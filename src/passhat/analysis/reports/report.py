@@ -1,4 +1,4 @@
-"""The answer: everything measured about some trials, one SystemReport a system."""
+"""The answer: everything measured about some trials, one SystemReport per system."""
 
 from __future__ import annotations
 

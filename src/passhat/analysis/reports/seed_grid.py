@@ -16,14 +16,14 @@ from passhat.stats.estimate import TASKS_LIKE_THESE, Scope, Unavailable
 from passhat.stats.seeds import SeedVariance, seed_variance
 
 MOST_CELLS = 200_000
-"""Beyond this many cells nothing is laid out: nobody would see it."""
+"""Beyond this many cells nothing is laid out: the picture would be unreadable."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedGrid:
     """The runs of each task as P, F and E, in columns that belong to a seed.
 
-    `columns` gives each seed's first column. A space stands where a task has no run.
+    `columns` gives each seed's first column. A space marks a run that is missing.
     """
 
     columns: Mapping[int, int]
@@ -89,7 +89,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
         return None
     task = trials.task.codes
     seeds, column = np.unique(trials.seed, return_inverse=True)
-    # A seed of its own for every run (the usual default) groups nothing.
+    # Where every run has another seed (the usual default), seeds group nothing.
     if not 2 <= len(seeds) <= np.bincount(task).max():
         return None
     place, widths = _places(task, column, trials.trial, len(seeds))

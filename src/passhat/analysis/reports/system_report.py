@@ -34,7 +34,7 @@ _LARGEST_SHOWN_K = 5
 class SystemReport:
     """Everything measured about one system.
 
-    What few people look at (`Later`, levels, tags) is measured when somebody does.
+    Parts that few people look at (`Later`, levels, tags) are measured on first use.
     """
 
     name: str

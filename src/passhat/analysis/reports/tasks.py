@@ -61,7 +61,7 @@ class LabelColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTable(Sequence[TaskRow]):
-    """The tasks of a system in columns; a row is made, and labels are, when they are asked for.
+    """The tasks of a system in columns; rows and labels are made on first use.
 
     `more_runs` is 0 where a task has its label, or where no number of runs would give it one.
     """
@@ -182,7 +182,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMatrix(Displayed):
-    """A row a task, a cell a system; None where a system did not run a task."""
+    """One row per task, one cell per system; None where a system did not run a task."""
 
     systems: tuple[str, ...]
     tasks: tuple[str, ...]

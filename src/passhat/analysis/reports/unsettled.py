@@ -23,10 +23,10 @@ MOST_RUNS = 10_000
 """Beyond this many more runs of a task, nothing is promised."""
 
 WORTH_RUNNING = 200
-"""Beyond this many more runs of a task, it is looked at with more profit than it is run."""
+"""Beyond this many more runs, reading a task's failures pays more than running it."""
 
 SENSIBLE_RUNS = 1_000
-"""Beyond this many more runs of a task, the number is not printed: few would pay for them."""
+"""Beyond this many more runs, the number is not printed: few would pay for them."""
 
 
 def list_unsettled(

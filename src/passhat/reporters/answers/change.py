@@ -14,12 +14,10 @@ from passhat.reporters.answers.comparison_data import differing_tasks
 from passhat.reporters.answers.explanation_blocks import verdict as cause_sentence
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
 from passhat.reporters.answers.verdicts import judged
-from passhat.reporters.blocks import Block, Headline, Paragraph, Section, Table
+from passhat.reporters.blocks import Block, Headline, Paragraph, Section, Table, paragraphs
 from passhat.reporters.headline import overview
-from passhat.reporters.numbers import percent, signed_span
+from passhat.reporters.numbers import both_intervals, percent, signed_points, signed_span
 from passhat.reporters.wording import cost
-from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.paired import PairedDifference
 
 if TYPE_CHECKING:
     from passhat.reporters.test_cases import TestSuite
@@ -30,27 +28,22 @@ MOST_TASKS = 10
 
 def change_blocks(review: ChangeReview, options: DisplayOptions) -> list[Block]:
     """What a reviewer reads, the most important first."""
-    blocks: list[Block] = [Headline(_headline(review))]
+    verdicts, outcome = review.verdicts, overview(review.report)
+    blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
     blocks += [judged(verdict) for verdict in review.judged]
     for name, comparison in review.comparisons.items():
         whose = f" of {name}" if len(review.report.systems) > 1 else ""
         blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
         blocks += _before_and_after(comparison)
     if not review.comparisons:
-        blocks.append(Paragraph("Report", overview(review.report)))
+        blocks.append(Paragraph("Report", outcome))
     blocks += _worst(review)
     if review.explanation is not None:
         blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
-    blocks += [Paragraph("Cost", text) for text in _costs(review)]
+    blocks += paragraphs("Cost", *map(cost, review.report.systems))
     if review.informational:
         blocks.append(Paragraph("Note", "For information only: it does not fail the change."))
     return blocks
-
-
-def _headline(review: ChangeReview) -> str:
-    if review.verdicts is None:
-        return overview(review.report)
-    return review.verdicts.sentence
 
 
 def _before_and_after(comparison: Comparison) -> list[Block]:
@@ -59,41 +52,25 @@ def _before_and_after(comparison: Comparison) -> list[Block]:
     )
     header = ("in %", "before", "after", "change", "this suite", "tasks like these")
     blocks: list[Block] = [Table(header=header, rows=rows)]
-    moved = differing_tasks(comparison)
-    if moved:
-        blocks.append(
-            Table(
-                header=("tasks that moved", "before", "after"),
-                rows=tuple(
-                    (task.name, _count(task.second), _count(task.first))
-                    for task in moved[:MOST_TASKS]
-                ),
-            )
+    if moved := differing_tasks(comparison):
+        counts = tuple(
+            (one.name, *(f"{passed}/{runs}" for passed, runs in (one.second, one.first)))
+            for one in moved[:MOST_TASKS]
         )
+        blocks.append(Table(header=("tasks that moved", "before", "after"), rows=counts))
     if len(moved) > MOST_TASKS:
         blocks.append(Paragraph("Tasks", f"{len(moved) - MOST_TASKS:,} more moved."))
     return blocks
 
 
 def _difference_row(one: Difference) -> tuple[str, ...]:
-    assert one.value is not None, "the caller looked"
     return (
         one.name,
-        "-" if one.second is None else percent(one.second, digits=1),
-        "-" if one.first is None else percent(one.first, digits=1),
-        f"{100 * one.value:+.1f}",
-        _points(one.this_suite),
-        _points(one.tasks_like_these),
+        percent(one.second, digits=1),
+        percent(one.first, digits=1),
+        signed_points(one.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(one)),
     )
-
-
-def _points(number: PairedDifference | Estimate | Unavailable) -> str:
-    return "-" if isinstance(number, Unavailable) else signed_span(number.interval)
-
-
-def _count(side: tuple[int, int]) -> str:
-    passed, runs = side
-    return f"{passed}/{runs}"
 
 
 def _worst(review: ChangeReview) -> Iterator[Block]:
@@ -102,12 +79,6 @@ def _worst(review: ChangeReview) -> Iterator[Block]:
         if failing and system.name not in review.comparisons:
             yield Section(f"Least reliable tasks of {system.name}")
             yield task_table(failing)
-
-
-def _costs(review: ChangeReview) -> Iterator[str]:
-    for system in review.report.systems:
-        if (text := cost(system)) is not None:
-            yield text
 
 
 def _rows(review: ChangeReview) -> Records:

@@ -19,7 +19,9 @@ from passhat.reporters.answers.comparison_data import (
     stated,
     verdict,
 )
+from passhat.reporters.baseline_words import ANSWER_CHIPS
 from passhat.reporters.blocks import (
+    SHORTEST_HEADING,
     Bar,
     Block,
     Chip,
@@ -31,16 +33,16 @@ from passhat.reporters.blocks import (
     paragraphs,
 )
 from passhat.reporters.noise_words import noise_sentence
-from passhat.reporters.numbers import points, signed_span
-from passhat.reporters.safe_text import LONGEST_NAME, display_width, safe_text, short, shorten
-from passhat.stats.estimate import (
-    TASKS_LIKE_THESE,
-    THIS_SUITE,
-    Estimate,
-    Interval,
-    Scope,
-    Unavailable,
+from passhat.reporters.numbers import (
+    both_intervals,
+    end_cells,
+    points,
+    scope_cells,
+    signed_points,
+    signed_span,
 )
+from passhat.reporters.safe_text import short
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference
 
 if TYPE_CHECKING:
@@ -51,14 +53,8 @@ SENSIBLE_RUNS = 1_000
 
 
 def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[Block]:
-    """The verdict, the differences in both scopes, the tasks that differ, what would settle it.
-
-    On a terminal the names of the two are cut above their columns.
-    """
-    width = None if options.ink is None else options.ink.width
-    room = LONGEST_NAME if width is None else _heading_width(comparison, width)
-    headings = _headings(comparison, room)
-    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison, headings)]
+    """The verdict, the differences in both scopes, the tasks that differ, what would settle it."""
+    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
     blocks += paragraphs("Starred", _partial_note(comparison))
     blocks += paragraphs("Shown", _shown(comparison))
     if isinstance(comparison.seeded, Estimate):
@@ -67,10 +63,7 @@ def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[B
         blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
     blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
     if rows := differing_tasks(comparison)[:MOST_TASKS]:
-        # On a terminal the names of tasks need the room.
-        blocks.append(
-            differing_table(rows, headings if width is None else _headings(comparison, 9))
-        )
+        blocks.append(differing_table(comparison, rows))
         blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
     alone = (comparison.only_first, comparison.only_second)
     for owner, names in zip(called(comparison), alone, strict=True):
@@ -82,48 +75,17 @@ def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[B
     return blocks
 
 
-def _difference_table(comparison: Comparison, headings: tuple[str, str]) -> Table:
+def _difference_table(comparison: Comparison) -> Table:
     found = _distinct(comparison)
     reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
     return Table(
-        header=("in %", *headings, "diff.", "this suite", "tasks like these", ""),
+        header=("in %", *called(comparison), "diff.", "this suite", "tasks like these", ""),
         rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
         left=(0, 4, 5),
+        cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
         scale=(-reach, reach),
-        ends=(f"-{100 * reach:.0f}", f"+{100 * reach:.0f}"),
+        ends=(signed_points(-reach), signed_points(reach)),
     )
-
-
-def _heading_width(comparison: Comparison, width: int) -> int:
-    """The columns of a name above its numbers.
-
-    The two make up for what a narrow terminal lacks, and share with the bars what a wide one has.
-    At 80 columns, twelve leave room for the widest intervals beside "pass^8", ten beside "mean
-    score", which would be cut otherwise.
-    """
-    usual = 10 if any(one.name == "mean_score" for one in _distinct(comparison)) else 12
-    return max(6, usual + (width - 80) // (4 if width > 80 else 2))
-
-
-def _headings(comparison: Comparison, width: int) -> tuple[str, str]:
-    """The two names, cut where they must be and never so that they look alike."""
-    names = comparison.first, comparison.second
-    # Names that differ behind the cut alone are told apart by their ends: "…(new)".
-    alike = names[0][: width // 2] == names[1][: width // 2]
-    for cut in (_ending, shorten) if alike else (shorten, _ending):
-        first, second = (cut(name, width) for name in names)
-        if first != second:
-            return first, second
-    return "first", "second"
-
-
-def _ending(name: str, width: int) -> str:
-    text = safe_text(name)
-    if display_width(text) <= width:
-        return text
-    while display_width(text) > width - 1:
-        text = text[1:]
-    return f"…{text}"
 
 
 def _is_partial(comparison: Comparison, one: Difference) -> bool:
@@ -149,15 +111,13 @@ def _partial_note(comparison: Comparison) -> str | None:
 
 
 def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
-    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
     return (
         one.name.replace("_", " ") + " *" * starred,
-        "-" if one.first is None else points(one.first, digits=1),
-        "-" if one.second is None else points(one.second, digits=1),
-        "-" if one.value is None else f"{100 * one.value:+.1f}",
-        signed_span(here) or "-",
-        signed_span(there) or "-",
-        Bar(value=one.value, inner=here, outer=there),
+        points(one.first, digits=1),
+        points(one.second, digits=1),
+        signed_points(one.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(one)),
+        Bar.of(one),
     )
 
 
@@ -200,13 +160,8 @@ def _distinct(comparison: Comparison) -> list[Difference]:
     return [one for one in found.values() if not (same and one.name == "mean_score")]
 
 
-def _interval(number: object) -> Interval | None:
-    return getattr(number, "interval", None)
-
-
 def _ends(one: Difference) -> list[float]:
-    bounds = [_interval(one.this_suite), _interval(one.tasks_like_these)]
-    return [end for interval in bounds if interval for end in (interval.low, interval.high)]
+    return [end for bounds in both_intervals(one) if bounds for end in (bounds.low, bounds.high)]
 
 
 def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
@@ -286,17 +241,13 @@ def comparison_rows(comparison: Comparison) -> Records:
 
 
 def _suite_record(one: Difference) -> dict[str, object]:
-    here, there = _interval(one.this_suite), _interval(one.tasks_like_these)
     return {
         "task": "",
         "number": one.name,
         "first": one.first,
         "second": one.second,
         "difference": one.value,
-        "this_suite_low": here and here.low,
-        "this_suite_high": here and here.high,
-        "tasks_like_these_low": there and there.low,
-        "tasks_like_these_high": there and there.high,
+        **scope_cells(one),
         "answer": one.answer(THIS_SUITE),
         "p_holm": None,
         "flip": "",
@@ -310,10 +261,8 @@ def _task_record(task: TaskDifference) -> dict[str, object]:
         "first": task.first[0] / task.first[1],
         "second": task.second[0] / task.second[1],
         "difference": task.difference,
-        "this_suite_low": task.interval.low,
-        "this_suite_high": task.interval.high,
-        "tasks_like_these_low": None,
-        "tasks_like_these_high": None,
+        **end_cells("this_suite", task.interval),
+        **end_cells("tasks_like_these", None),
         "answer": task.answer,
         "p_holm": task.p_holm,
         "flip": task.flip or "",
@@ -344,19 +293,16 @@ def _facts(comparison: Comparison) -> Facts:
     facts = []
     if lead.value is not None:
         name = "mean score" if lead.name == "mean_score" else lead.name
-        here = None if isinstance(lead.this_suite, Unavailable) else lead.this_suite.interval
-        bounds = "" if here is None else f", this suite {signed_span(here)}"
-        facts.append((f"{100 * lead.value:+.1f} points", f"difference in {name}{bounds}"))
-    facts.append((f"{flips.count('lost')}", "tasks flipped to mostly failing"))
-    facts.append((f"{flips.count('gained')}", "tasks flipped to mostly passing"))
+        here = signed_span(both_intervals(lead)[0])
+        bounds = here and f", this suite {here}"
+        size = f"{signed_points(lead.value, digits=1)} points"
+        facts.append((size, f"difference in {name}{bounds}"))
+    facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
+    facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
     return facts
 
 
-_CHIPS = {
-    "better": Chip("Better", "good"),
-    "worse": Chip("Worse", "bad"),
-    "equivalent": Chip("Equivalent", "good"),
-}
+_CHIPS = {**ANSWER_CHIPS, "equivalent": Chip("Equivalent", "good")}
 
 KIND = AnswerKind(
     name="comparison",

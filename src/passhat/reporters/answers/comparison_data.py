@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict, cast
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import Difference, TaskDifference
 from passhat.records.task_names import NaturalKey, natural_key
-from passhat.reporters.blocks import Table
+from passhat.reporters.blocks import SHORTEST_HEADING, Bar, Table
 from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
 from passhat.reporters.headline import not_for_others
 from passhat.reporters.noise_words import NoiseObject, noise_object
-from passhat.reporters.numbers import points, signed_span
+from passhat.reporters.numbers import end_cells, points, signed_points, signed_span
 from passhat.reporters.safe_text import LONGEST_NAME, shorten_apart
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.paired import Answer, Needed, PairedDifference
@@ -88,7 +88,7 @@ def verdict(comparison: Comparison) -> str:
         said = f"{first} and {second} cannot be compared{by}: {number.reason}"
         return f"{said}{_mean_beside(comparison)}."
     # As in the table, the first minus the second, whichever of the two is ahead.
-    size, bounds = f"{100 * number.value:+.1f} points", signed_span(number.interval)
+    size, bounds = f"{signed_points(number.value, digits=1)} points", signed_span(number.interval)
     bounds += _mean_beside(comparison)
     answer = here or there
     if answer == "undecided":
@@ -121,7 +121,7 @@ def _mean_beside(comparison: Comparison) -> str:
     same = comparison.headline.value == comparison.mean_score.value
     if isinstance(mean, Unavailable) or same:
         return ""
-    return f" (mean score {100 * mean.value:+.1f} {signed_span(mean.interval)})"
+    return f" (mean score {signed_points(mean.value, digits=1)} {signed_span(mean.interval)})"
 
 
 def called(comparison: Comparison) -> tuple[str, str]:
@@ -141,20 +141,12 @@ def _scoped(
     number = one.this_suite if scope == THIS_SUITE else one.tasks_like_these
     if isinstance(number, Unavailable):
         return {"value": None, "reason": number.reason}
-    found: ScopedDifference = {
-        "low": number.interval.low if number.interval else None,
-        "high": number.interval.high if number.interval else None,
-        "verdict": one.answer(scope, margin),
-        "method": number.method,
-        "confidence": number.confidence,
-        "tasks": number.tasks,
-    }
+    names = ["method", "confidence", "tasks"]
     if isinstance(number, PairedDifference):
-        found["p_value"] = number.p_value
-        found["standard_error"] = number.standard_error
-        found["needed"] = plain(number.needed)
-        found["notes"] = list(number.notes)
-    return found
+        names += ["p_value", "standard_error", "needed", "notes"]
+    ends, verdict = end_cells("", number.interval), one.answer(scope, margin)
+    found = {**ends, "verdict": verdict, **{name: plain(getattr(number, name)) for name in names}}
+    return cast(ScopedDifference, found)
 
 
 MOST_TASKS = 10
@@ -180,23 +172,27 @@ def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
     return sorted(found, key=_most_telling)
 
 
-def differing_table(rows: Sequence[TaskDifference], headings: tuple[str, str]) -> Table:
+def differing_table(comparison: Comparison, rows: Sequence[TaskDifference]) -> Table:
     """A row a task: both sides, their difference, and what the tests say."""
     return Table(
-        header=("task", *headings, "diff.", "", "p (Holm)", "p (BH)"),
+        header=("task", *called(comparison), "diff.", "", "", "p (Holm)", "p (BH)"),
         rows=tuple(
             (
                 task.name,
                 f"{task.first[0]}/{task.first[1]}",
                 f"{task.second[0]}/{task.second[1]}",
-                f"{100 * task.difference:+.0f}",
+                signed_points(task.difference),
                 signed_span(task.interval, digits=0),
+                Bar(value=task.difference, inner=task.interval),
                 *_p_values(task),
             )
             for task in rows
         ),
         left=(0, 4),
-        spare=(6,),
+        spare=(7,),
+        cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
+        scale=(-1, 1),
+        ends=("-100", "+100"),
     )
 
 

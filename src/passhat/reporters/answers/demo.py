@@ -9,14 +9,14 @@ from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report_blocks import report_figures
 from passhat.reporters.blocks import Bar, Block, Headline, NextStep, Steps, Table
-from passhat.reporters.numbers import interval_of, percent, points, signed_span, span
+from passhat.reporters.numbers import interval_of, percent, points, signed_points, signed_span, span
 from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Unavailable
 
 NEXT_COMMANDS = (
-    "passhat report YOUR_RESULTS",
-    "passhat compare NEW_RESULTS OLD_RESULTS",
-    "passhat plan --tasks 24 --half-width 0.05",
+    NextStep("Report on your own results", "passhat report YOUR_RESULTS"),
+    NextStep("Compare two agents", "passhat compare NEW_RESULTS OLD_RESULTS"),
+    NextStep("Plan how much to run", "passhat plan --tasks 24 --half-width 0.05"),
 )
 
 
@@ -32,7 +32,7 @@ def demo_blocks(found: Demonstration, options: DisplayOptions) -> list[Block]:
         ),
         _table(found),
         Steps("Three surprises", tuple(map(NextStep, surprises))),
-        Steps("Next", tuple(map(NextStep, NEXT_COMMANDS))),
+        Steps("Next", NEXT_COMMANDS),
     ]
 
 
@@ -47,13 +47,12 @@ def _table(found: Demonstration) -> Table:
 
 def _row(system: SystemReport, k: int) -> tuple[str | Bar, ...]:
     streak = system.pass_hat(k)
-    inner, outer = interval_of(streak.this_suite), interval_of(streak.tasks_like_these)
     numbers = (system.pass_hat(1), system.pass_at(k), streak)
     return (
         short(system.name),
-        *("-" if number.value is None else points(number.value, digits=1) for number in numbers),
-        span(inner),
-        Bar(value=streak.value, inner=inner, outer=outer),
+        *(points(number.value, digits=1) for number in numbers),
+        span(interval_of(streak.this_suite)),
+        Bar.of(streak),
     )
 
 
@@ -75,7 +74,7 @@ def _lead(found: Demonstration) -> str:
     if isinstance(number, Unavailable):
         return f"The two cannot be compared: {number.reason}."
     first, second = short(comparison.first), short(comparison.second)
-    size = f"{100 * number.value:+.1f} points {signed_span(number.interval)}"
+    size = f"{signed_points(number.value, digits=1)} points {signed_span(number.interval)}"
     if comparison.mean_score.answer("this suite") == "undecided":
         return f"{first} beats {second} by {size}, which is within noise: neither has won yet."
     return f"{first} differs from {second} by {size}: more than noise."

@@ -123,6 +123,7 @@ def _table(found: SideBySide) -> Table:
             for i, pair in enumerate(found.pairs, 1)
         ),
         left=(0, 1, 3, 4),
+        cut=((4, 12),),
     )
 
 

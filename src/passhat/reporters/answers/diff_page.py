@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,24 +52,28 @@ class RunView:
 
 def diff_values(found: SideBySide) -> dict[str, Any]:
     """What the template of two runs shows."""
-    views = run_views(found)
-    by_trial = {view.trial: view for view in views}
+    pair = pair_values(found)
+    views = pair["views"]
     return {
         "headline": verdict(found),
         "subject": "two runs",
-        "left": by_trial[found.left.trial],
-        "right": by_trial[found.right.trial],
-        "stretches": stretches(found),
-        "views": views,
-        "neighbours": list(neighbours(views)),
+        **pair,
+        "neighbours": list(zip(views, (None, *views), (*views[1:], None), strict=False)),
     }
+
+
+def pair_values(found: SideBySide) -> dict[str, Any]:
+    """Every run of the task, the two that are compared, and these in stretches."""
+    views = run_views(found)
+    by_trial = {view.trial: view for view in views}
+    left, right = by_trial[found.left.trial], by_trial[found.right.trial]
+    return {"views": views, "left": left, "right": right, "stretches": stretches(found)}
 
 
 def stretches(found: SideBySide) -> tuple[Stretch, ...]:
     """The two runs in stretches side by side, divided at calls that both made."""
     left = _marked(_cards(found.left), {p.left.place: p for p in found.pairs if p.left})
     right = _marked(_cards(found.right), {p.right.place: p for p in found.pairs if p.right})
-    ends = _Ends(left), _Ends(right)
     rows: list[Stretch] = []
     at = [0, 0]
     parted = False
@@ -77,7 +81,7 @@ def stretches(found: SideBySide) -> tuple[Stretch, ...]:
         here = not parted and found.parting is not None and i >= found.parting
         if pair.left is None or pair.right is None:
             continue
-        upto = ends[0].after(pair.left.place), ends[1].after(pair.right.place)
+        upto = _cards_up_to(left, pair.left.place), _cards_up_to(right, pair.right.place)
         rows.append(
             Stretch(
                 left=left[at[0] : upto[0]],
@@ -109,18 +113,10 @@ def run_views(found: SideBySide) -> tuple[RunView, ...]:
     )
 
 
-class _Ends:
-    """Where the cards of each call end, with its result if that has come."""
-
-    def __init__(self, cards: Sequence[Card]) -> None:
-        self._ends: dict[int, int] = {}
-        for i, card in enumerate(cards):
-            if card.place is not None:
-                self._ends[card.place] = i + 1
-
-    def after(self, place: int) -> int:
-        """The number of cards up to a call and its result, and all calls before it."""
-        return max(end for one, end in self._ends.items() if one <= place)
+def _cards_up_to(cards: Sequence[Card], call: int) -> int:
+    """How many cards there are up to a call and its result, and all calls before it."""
+    places = (-1 if card.place is None else card.place for card in cards)
+    return max(i for i, place in enumerate(places, 1) if 0 <= place <= call)
 
 
 def _cards(run: ExplainedRun) -> tuple[Card, ...]:
@@ -162,16 +158,6 @@ def _foot(pair: AlignedCalls) -> str:
 def _ending(run: ExplainedRun) -> str:
     ending = "" if run.transcript is None else ending_words(run.transcript)
     return ", ".join(part for part in (plural(len(run.calls), "call"), ending) if part)
-
-
-def neighbours(
-    views: Sequence[RunView],
-) -> Iterator[tuple[RunView, RunView | None, RunView | None]]:
-    """Each run with the runs before and after it on the page."""
-    for i, view in enumerate(views):
-        before = views[i - 1] if i else None
-        after = views[i + 1] if i + 1 < len(views) else None
-        yield view, before, after
 
 
 OUTCOMES = ("failed", "passed", "errored")

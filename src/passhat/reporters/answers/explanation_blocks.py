@@ -198,6 +198,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
             span(one.share.interval, digits=0),
             f"{len(one.tasks):,}",
             f"{task} {run_number(one.example[2], first_trial)}",
+            Bar(value=one.share.value, inner=one.share.interval),
         )
         for one, task in zip(shown, tasks_named, strict=True)
     ]
@@ -213,10 +214,11 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
                 "",
                 f"{tasks:,}",
                 "",
+                Bar(value=count / total),
             )
         )
     return Table(
-        header=(title, "runs", "%", "", "tasks", "example"),
+        header=(title, "runs", "%", "", "tasks", "example", ""),
         rows=tuple(rows),
         left=(0, 3, 5),
         spare=(3,),

@@ -9,15 +9,15 @@ from passhat.analysis.explaining.causes import Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.fast_dataclass import dataclass
+from passhat.messages import plural
 from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.answers.diff_page import (
     RunView,
     Stretch,
+    pair_values,
     parting_words,
-    run_views,
-    stretches,
 )
 from passhat.reporters.answers.explanation_blocks import (
     MOST_CATEGORIES,
@@ -102,11 +102,13 @@ def facts(explanation: Explanation) -> Facts:
     counts = explanation.counts
     said = "have transcripts of passing and failing runs"
     both = said if counts.without_transcript else "both pass and fail"
-    return [
+    found = [
         (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
         (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
-        (f"{counts.never_passed_tasks:,}", "tasks never pass: nothing to compare with"),
     ]
+    if never := counts.never_passed_tasks:
+        found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
+    return found
 
 
 def _keys(example: Example) -> tuple[TranscriptKey, TranscriptKey]:
@@ -124,16 +126,11 @@ def _pair_view(found: SideBySide | None, where: str) -> PairView | None:
     said = (found.left.transcript, found.right.transcript)
     if sum(one.size() for one in said if one is not None) > LONGEST_PAIR:
         return None
-    views = run_views(found)
-    by_trial = {view.trial: view for view in views}
     if not where and found.parting is not None:
         where = f": {parting_words(found.pairs[found.parting])}"
     numbers = (run_number(run.trial, found.first_trial) for run in (found.left, found.right))
     return PairView(
         title=f"Read {short(found.left.task)} {' beside '.join(numbers)}, which passed{where}",
         task=found.left.task,
-        views=views,
-        left=by_trial[found.left.trial],
-        right=by_trial[found.right.trial],
-        stretches=stretches(found),
+        **pair_values(found),
     )

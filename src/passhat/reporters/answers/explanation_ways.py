@@ -64,9 +64,9 @@ def _likeness(ways: Trajectories) -> Table:
         rows=tuple(
             (
                 words,
-                "-" if (value := value_of(number)) is None else points(value),
+                points(value_of(number)),
                 span(interval_of(number), digits=0),
-                Bar(value=value, inner=interval_of(number)),
+                Bar(value=value_of(number), inner=interval_of(number)),
             )
             for words, number in numbers.items()
         ),
@@ -76,7 +76,7 @@ def _likeness(ways: Trajectories) -> Table:
 
 def _behaviours(ways: Trajectories) -> Table:
     return Table(
-        header=("along the way", "runs", "%", "", "passed %", ""),
+        header=("along the way", "runs", "%", "", "passed %", "", ""),
         rows=tuple(
             (
                 one.words,
@@ -85,6 +85,7 @@ def _behaviours(ways: Trajectories) -> Table:
                 span(one.share.interval, digits=0),
                 points(one.pass_rate.value),
                 span(one.pass_rate.interval, digits=0),
+                Bar(value=one.pass_rate.value, inner=one.pass_rate.interval),
             )
             for one in ways.behaviours
         ),

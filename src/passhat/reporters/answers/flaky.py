@@ -7,9 +7,9 @@ from typing import Literal, TypedDict
 from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Paragraph, Table
+from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
 from passhat.reporters.data import plain, shaped
-from passhat.reporters.numbers import percent, span
+from passhat.reporters.numbers import end_cells, percent, span
 from passhat.reporters.safe_text import safe_text
 
 SCHEMA: Literal["passhat.flaky/1"] = "passhat.flaky/1"
@@ -41,6 +41,7 @@ def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
         "passed",
         "rate",
         "interval",
+        "",
         "runs",
     )
     rows = tuple(_cells(one, several=several) for one in found.tasks)
@@ -51,14 +52,14 @@ def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
             rows=rows,
             left=tuple(i for i, name in enumerate(header) if name in _LEFT),
         ),
-        Paragraph("Runs", "oldest first: P all passed, F all failed, ~ some of each, . not run."),
+        Paragraph("Runs", "Oldest first: P all passed, F all failed, ~ some of each, . not run."),
     ]
 
 
-_LEFT = ("task", "agent", "label", "runs")
+_LEFT = ("task", "agent", "label", "interval", "runs")
 
 
-def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
+def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
     agent = (safe_text(one.system),) if several else ()
     return (
         safe_text(one.task),
@@ -67,6 +68,7 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str, ...]:
         f"{one.passed:,}/{one.trials:,}",
         percent(one.rate),
         span(one.interval, digits=0),
+        Bar(value=one.rate, inner=one.interval),
         one.marks[-MOST_MARKS:],
     )
 
@@ -79,8 +81,7 @@ def _rows(found: FlakyTasks) -> Records:
     return [
         {
             **{name: value for name, value in plain(one).items() if name != "interval"},
-            "low": one.interval.low,
-            "high": one.interval.high,
+            **end_cells("", one.interval),
         }
         for one in found.tasks
     ]

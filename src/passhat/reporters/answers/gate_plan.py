@@ -12,7 +12,7 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Table
 from passhat.reporters.data import shaped
-from passhat.reporters.numbers import percent, points
+from passhat.reporters.numbers import percent, signed_points
 
 SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"
 
@@ -94,8 +94,8 @@ def _table(plan: GatePlan) -> Table:
 
 def _truth(plan: GatePlan, truth: float) -> str:
     if isinstance(plan.gate.demand, NoWorseDemand):
-        return f"{100 * truth:+.1f} points"
-    return f"{points(truth, digits=1)} %"
+        return f"{signed_points(truth, digits=1)} points"
+    return percent(truth, digits=1)
 
 
 def _errors(plan: GatePlan) -> str:
@@ -139,7 +139,7 @@ def _facts(plans: Sequence[GatePlan]) -> Facts:
     plan = plans[0]
     low = min(row.expected_runs for row in plan.rows)
     found = [
-        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, over all truths below"),
+        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, depending on the true rate"),
         (f"{plan.max_runs:,}", "runs at most"),
     ]
     if plan.fixed_runs is not None:

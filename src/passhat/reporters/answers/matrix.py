@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from passhat.analysis.reports.tasks import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Table
+from passhat.reporters.blocks import SHORTEST_HEADING, Block, Headline, Table
+from passhat.reporters.data import shaped
 
 SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
 
@@ -44,7 +46,11 @@ def matrix_blocks(matrix: TaskMatrix, options: DisplayOptions) -> list[Block]:
     )
     return [
         Headline(f"Passed runs of each task with each system: {size}."),
-        Table(header=("task", *matrix.systems), rows=rows),
+        Table(
+            header=("task", *matrix.systems),
+            rows=rows,
+            cut=tuple((i, SHORTEST_HEADING) for i, _ in enumerate(matrix.systems, 1)),
+        ),
     ]
 
 
@@ -54,17 +60,15 @@ def _cell(cell: MatrixCell | None) -> str:
 
 def _data(matrix: TaskMatrix) -> MatrixObject:
     tasks: list[MatrixTaskObject] = [
-        {
-            "task": task,
-            "cells": [
-                {"system": system, "passed": cell.passed, "runs": cell.runs}
-                for system, cell in zip(matrix.systems, cells, strict=True)
-                if cell is not None
-            ],
-        }
+        {"task": task, "cells": _cell_objects(matrix.systems, cells)}
         for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
     ]
     return {"schema": SCHEMA, "systems": list(matrix.systems), "tasks": tasks}
+
+
+def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) -> list[CellObject]:
+    pairs = zip(systems, cells, strict=True)
+    return [shaped(cell, CellObject, system=system) for system, cell in pairs if cell is not None]
 
 
 def _rows(matrix: TaskMatrix) -> Records:

@@ -11,9 +11,9 @@ from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Plan
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
-from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Table
+from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.data import plain
-from passhat.reporters.numbers import amount, percent
+from passhat.reporters.numbers import amount, decimals, percent
 from passhat.stats.estimate import Interval, Unavailable
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _assumed(plan: Plan) -> str:
     base = plan.assumptions
     bounds = base.icc_interval
     open_ = bounds is None or bounds.low == bounds.high or bounds == _ANY
-    known = "" if open_ or bounds is None else f" [{bounds.low:.2f}, {bounds.high:.2f}]"
+    known = "" if open_ else decimals(bounds)
     share = f"{percent(base.icc)} of the spread between tasks (ICC {base.icc:.2f}{known})"
     level = f"Intervals at {percent(plan.confidence)} confidence."
     return f"A mean of {percent(base.rate)}, with {share}: {_origin(base)}. {level}"
@@ -313,7 +313,7 @@ def _figures(plan: Plan) -> Mapping[str, Figure]:
 def _picture_title(plan: Plan) -> str:
     """Which of the two widths more runs make small."""
     floor = _points(plan.chosen.floor)
-    return f"More runs narrow this suite; for tasks like these they stop at {floor}"
+    return f"More runs narrow this suite; for tasks like these they stop at about {floor}"
 
 
 def _title(plan: Plan) -> str:
@@ -331,9 +331,9 @@ def _facts(plan: Plan) -> Facts:
         each = promise.runs_of_each
     facts = []
     if runs:
-        facts.append((f"{runs * chosen.tasks:,} runs", f"{runs:,} of each task: this suite"))
+        facts.append((f"{runs * chosen.tasks:,} runs", f"{runs:,} of each task, for this suite"))
     if tasks:
-        facts.append((f"{tasks:,} tasks", f"at {plural(each, 'run')} each: tasks like these"))
+        facts.append((f"{tasks:,} tasks", f"at {plural(each, 'run')} each, for tasks like these"))
     return facts
 
 
@@ -344,6 +344,5 @@ KIND = AnswerKind(
     rows=_rows,
     figures=_figures,
     title=_title,
-    chip=lambda _: Chip("Plan", "none"),
     facts=_facts,
 )

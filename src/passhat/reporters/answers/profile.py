@@ -10,7 +10,7 @@ from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table
 from passhat.reporters.data import ProvenanceObject, shaped
-from passhat.reporters.numbers import interval_of, percent, points, span, value_of
+from passhat.reporters.numbers import end_cells, interval_of, percent, points, span, value_of
 from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate, Interval, Number
 
@@ -48,8 +48,11 @@ def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  #
     blocks.append(
         Paragraph(
             "Read",
-            "The field: its median and its middle half, the line in the picture. Above: the "
-            "share of the field that the agent, the point, is above, with its interval.",
+            "The field is all reference agents: its median, and in brackets its middle half, the "
+            "line in the picture. The point is this agent; above is the share of the field that "
+            "it is above. The other brackets are intervals. A ratio such as pass^4/pass^1 says how "
+            "much of one attempt's rate is left after so many in a row; icc is the share of the "
+            "variation that comes from the task; flaky share is the share of tasks labelled flaky.",
         )
     )
     lacking: dict[tuple[str, ...], list[str]] = {}
@@ -77,7 +80,7 @@ def verdict(profile: Profile) -> str:
     if not known:
         return f"{name} cannot be placed among {field}."
     parts = [f"{_above(norm)} at {norm.name}" for norm in (known[0], known[-1])]
-    return f"{name} is above {' and '.join(dict.fromkeys(parts))} of {field}."
+    return f"Of {field}, {name} is above {' and '.join(dict.fromkeys(parts))}."
 
 
 def _above(norm: Norm) -> str:
@@ -106,30 +109,22 @@ def _row(norm: Norm) -> tuple[str | Bar, ...]:
 
 
 def _with_span(value: float | None, interval: Interval | None, digits: int) -> str:
-    if value is None:
-        return "-"
     return f"{points(value, digits=digits)} {span(interval, digits=digits)}".rstrip()
 
 
 def _rows(profile: Profile) -> Records:
-    return [_record(norm) for norm in profile.norms]
-
-
-def _record(norm: Norm) -> dict[str, object]:
-    bounds, place = interval_of(norm.value), interval_of(norm.percentile)
-    low, median, high = norm.quartiles or (None, None, None)
-    return {
-        "number": norm.name,
-        "value": value_of(norm.value),
-        "low": bounds and bounds.low,
-        "high": bounds and bounds.high,
-        "field_first_quartile": low,
-        "field_median": median,
-        "field_third_quartile": high,
-        "above": value_of(norm.percentile),
-        "above_low": place and place.low,
-        "above_high": place and place.high,
-    }
+    quartiles = ("field_first_quartile", "field_median", "field_third_quartile")
+    return [
+        {
+            "number": norm.name,
+            "value": value_of(norm.value),
+            **end_cells("", interval_of(norm.value)),
+            **dict(zip(quartiles, norm.quartiles or (None, None, None), strict=True)),
+            "above": value_of(norm.percentile),
+            **end_cells("above", interval_of(norm.percentile)),
+        }
+        for norm in profile.norms
+    ]
 
 
 def _figures(profile: Profile) -> Mapping[str, Figure]:

@@ -12,7 +12,7 @@ from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Step
 from passhat.reporters.data import ProvenanceObject, shaped
 from passhat.reporters.headline import held_for, not_for_others
 from passhat.reporters.next_steps import advise, at_confidence, only
-from passhat.reporters.numbers import interval_of, points, span
+from passhat.reporters.numbers import both_intervals, percent, points, scope_cells, span
 from passhat.reporters.safe_text import LONGEST_NAME, short, shorten_apart
 from passhat.stats.estimate import Scope
 
@@ -85,8 +85,8 @@ def verdict(report: RankReport) -> str:
     """Who is ahead, in one sentence."""
     best, called = report.systems[0], _called(report)
     name = report.metric.replace("_", " ")
-    first = [system for system in report.systems if system.ranks[0] == 1]
-    value = f"{points(best.value, digits=1)} %"
+    first = _may_be_first(report)
+    value = percent(best.value, digits=1)
     held = held_for(report.scope, len(report.systems))
     if len(first) == 1:
         return f"{called[best.name]} leads alone, with a {name} of {value} {held}."
@@ -96,6 +96,10 @@ def verdict(report: RankReport) -> str:
         ahead = f"{top} and is ahead of {rivals} on these tasks"
         return f"{ahead}, though {not_for_others(report.tasks)}."
     return f"{top}, but {rivals} may be as good {held}."
+
+
+def _may_be_first(report: RankReport) -> list[RankedSystem]:
+    return [system for system in report.systems if system.ranks[0] == 1]
 
 
 def _attempts(report: RankReport) -> int:
@@ -117,14 +121,9 @@ def _table(report: RankReport) -> Table:
             (
                 system.name,
                 points(system.value, digits=1),
-                span(interval_of(system.metric.this_suite)),
-                span(interval_of(system.metric.tasks_like_these)),
+                *map(span, both_intervals(system.metric)),
                 _ranks(system.ranks),
-                Bar(
-                    value=system.value,
-                    inner=interval_of(system.metric.this_suite),
-                    outer=interval_of(system.metric.tasks_like_these),
-                ),
+                Bar.of(system.metric),
             )
             for system in report.systems
         ),
@@ -153,25 +152,17 @@ def _listed(names: list[str]) -> str:
 
 
 def _rows(report: RankReport) -> Records:
-    return [_record(report, system) for system in report.systems]
-
-
-def _record(report: RankReport, system: RankedSystem) -> dict[str, object]:
-    inner, outer = (
-        interval_of(system.metric.this_suite),
-        interval_of(system.metric.tasks_like_these),
-    )
-    return {
-        "system": system.name,
-        "number": report.metric,
-        "value": system.value,
-        "this_suite_low": inner and inner.low,
-        "this_suite_high": inner and inner.high,
-        "tasks_like_these_low": outer and outer.low,
-        "tasks_like_these_high": outer and outer.high,
-        "best_rank": system.ranks[0],
-        "worst_rank": system.ranks[1],
-    }
+    return [
+        {
+            "system": system.name,
+            "number": report.metric,
+            "value": system.value,
+            **scope_cells(system.metric),
+            "best_rank": system.ranks[0],
+            "worst_rank": system.ranks[1],
+        }
+        for system in report.systems
+    ]
 
 
 def _figures(report: RankReport) -> Mapping[str, Figure]:
@@ -181,23 +172,22 @@ def _figures(report: RankReport) -> Mapping[str, Figure]:
 
 
 def _title(report: RankReport) -> str:
-    first = sum(system.ranks[0] == 1 for system in report.systems)
+    first = len(_may_be_first(report))
     best = _called(report)[report.systems[0].name]
     return f"{best} leads" if first == 1 else f"{first} tied at the top"
 
 
 def _chip(report: RankReport) -> Chip:
-    first = sum(system.ranks[0] == 1 for system in report.systems)
+    first = len(_may_be_first(report))
     return Chip("One leads", "good") if first == 1 else Chip(f"{first} tied at the top", "open")
 
 
 def _facts(report: RankReport) -> Facts:
     """The highest value, how many may be first, and what the ranking is from."""
-    first = sum(system.ranks[0] == 1 for system in report.systems)
     best, name = report.systems[0], report.metric.replace("_", " ")
     return [
-        (f"{points(best.value, digits=1)} %", f"the highest {name}, {best.name}"),
-        (f"{first} of {len(report.systems)}", "systems may be the best"),
+        (percent(best.value, digits=1), f"the highest {name}, {best.name}"),
+        (f"{len(_may_be_first(report))} of {len(report.systems)}", "systems may be the best"),
         (f"{report.tasks:,}", "tasks that all of them ran"),
     ]
 

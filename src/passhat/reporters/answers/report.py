@@ -12,7 +12,7 @@ from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
 from passhat.reporters.headline import verdict_title
-from passhat.reporters.numbers import interval_of, percent
+from passhat.reporters.numbers import end_cells, percent, scope_cells
 from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -42,53 +42,27 @@ def _page(report: Report, options: DisplayOptions) -> Mapping[str, Any]:
     return page_of(report, options)
 
 
-def _methods(report: Report) -> str:
-
-    return _report_methods(report)
-
-
-KIND = AnswerKind(
-    name="report",
-    blocks=report_blocks,
-    data=_data,
-    rows=report_rows,
-    figures=report_figures,
-    cases=_cases,
-    page=_page,
-    methods=_methods,
-    provenance=lambda report: report.provenance,
-    title=verdict_title,
-)
-
-
 def _system_rows(system: SystemReport) -> Iterator[dict[str, object]]:
     for name, metric in system.metrics.items():
-        inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
         yield {
             "system": system.name,
             "task": "",
             "number": name,
             "value": metric.value,
-            "this_suite_low": inner and inner.low,
-            "this_suite_high": inner and inner.high,
-            "tasks_like_these_low": outer and outer.low,
-            "tasks_like_these_high": outer and outer.high,
+            **scope_cells(metric),
             "tasks": system.design.tasks,
             "runs": system.design.trials,
             "passed": int(system.tasks.passed.sum()),
             "label": "",
         }
     for row in system.tasks:
-        bounds = row.rate.interval
         yield {
             "system": system.name,
             "task": row.name,
             "number": "pass^1",
             "value": row.rate.value,
-            "this_suite_low": bounds and bounds.low,
-            "this_suite_high": bounds and bounds.high,
-            "tasks_like_these_low": None,
-            "tasks_like_these_high": None,
+            **end_cells("this_suite", row.rate.interval),
+            **end_cells("tasks_like_these", None),
             "tasks": 1,
             "runs": row.runs,
             "passed": row.passed,
@@ -103,18 +77,12 @@ _METRICS = (
 )
 
 
-def _report_methods(report: Report) -> str:
+def _methods(report: Report) -> str:
     """How the numbers of a report were made, in sentences that a reviewer can check."""
     system = report.systems[0]
-    return " ".join(
-        [
-            _design(report),
-            _METRICS,
-            _intervals(system, report.provenance),
-            _errors(report.provenance),
-            _software(report.provenance),
-        ]
-    )
+    origin = report.provenance
+    parts = _design(report), _METRICS, _intervals(system, origin), _errors(origin)
+    return " ".join([*parts, _software(origin)])
 
 
 def _design(report: Report) -> str:
@@ -153,3 +121,17 @@ def _software(origin: Provenance) -> str:
         f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
         f"fingerprint of the trials {origin.input_sha256[:12]})."
     )
+
+
+KIND = AnswerKind(
+    name="report",
+    blocks=report_blocks,
+    data=_data,
+    rows=report_rows,
+    figures=report_figures,
+    cases=_cases,
+    page=_page,
+    methods=_methods,
+    provenance=lambda report: report.provenance,
+    title=verdict_title,
+)

@@ -31,7 +31,7 @@ from passhat.reporters.blocks import (
 from passhat.reporters.glossary import LABEL_RULE, meaning
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.noise_words import family_split, luck_and_icc, noise_sentence
-from passhat.reporters.numbers import amount, interval_of, points, span, value_of
+from passhat.reporters.numbers import amount, both_intervals, decimals, points, span, value_of
 from passhat.reporters.safe_text import safe_text, short
 from passhat.reporters.terminal_style import Ink
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
@@ -172,10 +172,8 @@ def _number_table(rows: Sequence[tuple[str | Bar, ...] | HeadingRow]) -> Table:
 def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
     if metric.value is None:
         return name, "-", metric.reason or "", "", Bar(value=None)
-    inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
-    value = points(metric.value, digits=1)
-    drawn = Bar(value=metric.value, inner=inner, outer=outer)
-    return name, value, span(inner) or "-", span(outer) or "-", drawn
+    spans = (span(interval) or "-" for interval in both_intervals(metric))
+    return name, points(metric.value, digits=1), *spans, Bar.of(metric)
 
 
 def _warnings(system: SystemReport) -> list[Block]:
@@ -235,18 +233,19 @@ def task_table(rows: Sequence[TaskRow]) -> Table:
     """A row a task: its label, how often it passed, and its runs in order."""
     marked = any(row.sequence for row in rows)
     return Table(
-        header=("task", "label", "passed", "rate in %", *(["runs"] if marked else [])),
+        header=("task", "label", "passed", "rate in %", "", *(["runs"] if marked else [])),
         rows=tuple(
             (
                 row.name,
                 row.label,
                 f"{row.passed}/{row.runs}",
                 span(row.rate.interval, digits=0),
+                Bar(value=row.rate.value, inner=row.rate.interval),
                 *([Marks(row.sequence or "")] if marked else []),
             )
             for row in rows
         ),
-        left=(0, 1, 2, 3, 4),
+        left=(0, 1, 2, 3, 5),
     )
 
 
@@ -261,31 +260,24 @@ def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
 def _effort_blocks(system: SystemReport) -> list[Block]:
     if not system.features:
         return []
-    header = ("per trial", "mean", "when passed", "when failed", wording.CORRELATION)
+    term = "correlation with passing"
+    header = ("per trial", "mean", "when passed", "when failed", term)
     rows = tuple(_effort_row(feature) for feature in system.features.values())
     return [
         Table(header=header, rows=rows, left=(0, 4)),
-        *paragraphs("Effort", wording.across_tasks(system)),
+        *paragraphs("Effort", meaning(term), wording.across_tasks(system)),
         *paragraphs("Cost", wording.cost(system)),
     ]
 
 
 def _effort_row(feature: ResourceUse) -> tuple[str, ...]:
-    means = (_amount(number) for number in (feature.mean, feature.passed, feature.failed))
-    return feature.name.replace("_", " "), *means, _correlation(feature.association)
+    means = (amount(value_of(one)) for one in (feature.mean, feature.passed, feature.failed))
+    return feature.name.replace("_", " "), *means, correlation(feature.association)
 
 
-def _amount(number: Number) -> str:
-    value = value_of(number)
-    return "-" if value is None else amount(value)
-
-
-def _correlation(link: Number) -> str:
-    if not isinstance(link, Estimate):
-        return "-"
-    bounds = link.interval
-    between = "" if bounds is None else f" [{bounds.low:.2f}, {bounds.high:.2f}]"
-    return f"{link.value:+.2f}{between}"
+def correlation(link: Number) -> str:
+    """A correlation with its interval."""
+    return f"{link.value:+.2f}{decimals(link.interval)}" if isinstance(link, Estimate) else "-"
 
 
 def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:

@@ -29,21 +29,22 @@ from passhat.reporters.answers.several_page import (
 from passhat.reporters.blocks import Block, Chip, Judged, Paragraph
 from passhat.reporters.glossary import meaning
 from passhat.reporters.next_steps import next_steps, results_of
-from passhat.reporters.numbers import interval_of, percent
+from passhat.reporters.numbers import both_intervals, percent, percent_range
+from passhat.reporters.page_layout import headline_parts
 from passhat.reporters.page_transcripts import (
     LETTERS,
     PageTranscripts,
     fit_transcripts,
     outcomes_of,
 )
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
 
 
 _RULES = ("Labels", "Verdict")
-_EXPLAINED = ("luck", "ICC")
+_EXPLAINED = ("luck", "ICC", "correlation with passing")
 
 
 def page_of(
@@ -94,7 +95,7 @@ def page_of(
 
 
 def hero_numbers(system: SystemReport) -> dict[str, Any] | None:
-    """The numbers that the slider of k moves: each k with its value, both intervals, and place.
+    """What the slider of k shows at each k: numbers and places for the gauge, and all words.
 
     Beyond the runs there are, the value is the model's, and no interval of this suite is shown.
     """
@@ -102,15 +103,15 @@ def hero_numbers(system: SystemReport) -> dict[str, Any] | None:
     known = [_at_k(system, k) for k in system.ks if system.pass_hat(k).value is not None]
     if not known:
         return None
-    most = known[-1]["k"]
     known += [
-        {"k": p.k, "value": p.estimate.value, "suite": None, "like": None, "model": True}
-        | _not_measured(p.k, p.estimate)
+        _not_measured(p.k, p.estimate)
         for p in system.decay.beyond
-        if p.k > most and isinstance(p.estimate, Estimate)
+        if p.k > known[-1]["k"] and isinstance(p.estimate, Estimate)
     ]
     for one in known:
-        one |= _place_on_curve(system, one["k"])
+        k = one["k"]
+        one["name"] = "one try (reliability@1)" if k == 1 else f"{k} in a row (reliability@{k})"
+        one |= _place_on_curve(system, k)
     start = next((i for i, one in enumerate(known) if one["k"] == chosen), 0)
     return {"ks": known, "start": start, "now": known[start]}
 
@@ -127,22 +128,35 @@ def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
 
 def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
     metric = system.pass_hat(k)
-    inner, outer = interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
+    both = both_intervals(metric)
+    scopes = (("suite", THIS_SUITE), ("like", TASKS_LIKE_THESE))
     return {
         "k": k,
         "value": metric.value,
-        "suite": None if inner is None else [inner.low, inner.high],
-        "like": None if outer is None else [outer.low, outer.high],
+        "shown": percent(metric.value, digits=1),
+        **{name: one and [one.low, one.high] for (name, _), one in zip(scopes, both, strict=True)},
+        "intervals": [
+            (name, f"{scope} {percent_range(one, digits=1)}")
+            for (name, scope), one in zip(scopes, both, strict=True)
+            if one is not None
+        ],
         "model": False,
-        "answer": headline.verdict(system, k=k),
+        "answer": headline_parts(headline.verdict(system, k=k)),
         "chip": _shown_chip(headline.chip(system, k=k)),
     }
 
 
 def _not_measured(k: int, estimate: Estimate) -> dict[str, Any]:
+    answer = f"{k} in a row was not measured: a model of these runs puts it at about "
     return {
-        "answer": f"{k} in a row was not measured: a model of these runs puts it at about "
-        f"{percent(estimate.value)}.",
+        "k": k,
+        "value": estimate.value,
+        "shown": f"≈ {percent(estimate.value, digits=1)}",
+        "suite": None,
+        "like": None,
+        "intervals": [("", "extrapolated by a model, not measured")],
+        "model": True,
+        "answer": headline_parts(f"{answer}{percent(estimate.value)}."),
         "chip": _shown_chip(Chip("Not measured", "none")),
     }
 
@@ -170,15 +184,16 @@ def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragra
     found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
     if not among:
         return found
-    return [_without_meanings(one) for one in found if one.label not in _RULES]
+    kept = [_without_meanings(one) for one in found if one.label not in _RULES]
+    return [one for one in kept if one.text]
 
 
 def _without_meanings(one: Paragraph) -> Paragraph:
     """A sentence without the meaning of its terms, which the page has in its list of words."""
     text = one.text
     for term in _EXPLAINED:
-        text = text.replace(f" {meaning(term)}", "")
-    return replace(one, text=text)
+        text = text.replace(meaning(term), "")
+    return replace(one, text=" ".join(text.split()))
 
 
 def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:

@@ -25,7 +25,15 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
-from passhat.reporters.numbers import amount, interval_of, percent_range, points, span, value_of
+from passhat.reporters.numbers import (
+    amount,
+    interval_of,
+    percent,
+    percent_range,
+    points,
+    span,
+    value_of,
+)
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
@@ -110,7 +118,8 @@ def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     rows = tuple(_run_row(answer, trial, several=several) for trial in trials[:MOST_ROWS])
     header = ("run", *(["system"] * several), "outcome", "tokens", "seconds", "why")
     left = tuple(i for i, name in enumerate(header) if name not in ("tokens", "seconds"))
-    blocks: list[Block] = [Table(header=header, rows=rows, left=left)]
+    cut = tuple((i, 12) for i, name in enumerate(header) if name in ("system", "why"))
+    blocks: list[Block] = [Table(header=header, rows=rows, left=left, cut=cut)]
     if len(trials) > MOST_ROWS:
         more = f"{len(trials) - MOST_ROWS:,} more runs: --rows runs -o runs.xml lists them all."
         blocks.append(Paragraph("", more))
@@ -127,7 +136,7 @@ def _run_row(answer: RunAnswer, trial: Trial, *, several: bool) -> tuple[str, ..
         *([trial.system] * several),
         trial.outcome.name.lower(),
         f"{tokens:,.0f}" if tokens else "-",
-        "-" if trial.seconds is None else amount(trial.seconds),
+        amount(trial.seconds),
         why[:LONGEST_REASON],
     )
 
@@ -203,20 +212,6 @@ def _title(answer: RunAnswer) -> str:
     return f"{word} {verdict_title(answer.report)}".strip()
 
 
-KIND = AnswerKind(
-    name="run",
-    blocks=run_blocks,
-    data=_data,
-    rows=lambda answer: report_rows(answer.report),
-    figures=lambda answer: report_figures(answer.report),
-    cases=_cases,
-    page=_page,
-    methods=lambda answer: report.KIND.methods and report.KIND.methods(answer.report),
-    provenance=lambda answer: answer.report.provenance,
-    title=_title,
-)
-
-
 _TOLD_K = 5
 """Successes in a row that the sentence speaks of: more are rarely known well enough."""
 
@@ -237,7 +232,7 @@ def _sentence(recovery: Recovery) -> str:
     struck = f"faults struck {recovery.struck:,} of {plural(recovery.trials, 'trial')}"
     if not isinstance(level.score, Estimate):
         return f"How {recovery.system} recovers is not known: {level.score.reason}; {struck}."
-    kept = f"{points(level.score.value)} % of its pass^{level.k}"
+    kept = f"{percent(level.score.value)} of its pass^{level.k}"
     bounds = f" ({percent_range(level.score.interval)})" if level.score.interval else ""
     return f"Under faults {recovery.system} keeps {kept}{bounds}; {struck}."
 
@@ -288,5 +283,18 @@ def _reactions(recovery: Recovery) -> Table:
 
 
 def _cells(number: Number) -> tuple[str, str]:
-    value = value_of(number)
-    return ("-" if value is None else points(value), span(interval_of(number), digits=0))
+    return points(value_of(number)), span(interval_of(number), digits=0)
+
+
+KIND = AnswerKind(
+    name="run",
+    blocks=run_blocks,
+    data=_data,
+    rows=lambda answer: report_rows(answer.report),
+    figures=lambda answer: report_figures(answer.report),
+    cases=_cases,
+    page=_page,
+    methods=lambda answer: report.KIND.methods and report.KIND.methods(answer.report),
+    provenance=lambda answer: answer.report.provenance,
+    title=_title,
+)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, NextStep, Steps, Table
-from passhat.reporters.numbers import points
-from passhat.reporters.safe_text import display_width, safe_text, shorten
+from passhat.reporters.numbers import percent
+from passhat.reporters.safe_text import safe_text
 
-HEADER: tuple[str, ...] = ("run", "started", "suite", "commit", "trials", "pass^1", "status")
-SUITE, STATUS = HEADER.index("suite"), HEADER.index("status")
+HEADER = ("run", "started", "suite", "commit", "branch", "trials", "pass^1", "status")
+LEFT = ("run", "started", "suite", "commit", "branch", "status")
+SUITE, BRANCH, STATUS = map(HEADER.index, ("suite", "branch", "status"))
+
+WIDE = 100
+"""Columns of a terminal from which on dates have their year."""
 
 MOST_SYSTEMS = 5
 """Systems that are listed below a run."""
@@ -67,43 +70,31 @@ def run_list_blocks(found: RunList, options: DisplayOptions) -> list[Block]:
     """One row a run, the newest first."""
     if not found.runs:
         return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
-    rows = [cells for row in found.runs for cells in (_cells(row), *_system_cells(row))]
-    if options.ink is not None:
-        rows = _fitted(rows, options.ink.width)
-    blocks: list[Block] = [Table(header=HEADER, rows=tuple(rows), left=(0, 1, 2, 3, 6))]
+    start = 0 if options.ink is None or options.ink.width >= WIDE else len("2026-")
+    rows = [cells for row in found.runs for cells in (_cells(row, start), *_system_cells(row))]
+    blocks: list[Block] = [
+        Table(
+            header=HEADER,
+            rows=tuple(rows),
+            left=tuple(map(HEADER.index, LEFT)),
+            spare=(BRANCH,),
+            cut=((SUITE, 8), (STATUS, len("finished, baseline"))),
+        )
+    ]
     if found.resume is not None:
         step = NextStep("Resume the newest unfinished run", found.resume)
         blocks.append(Steps("Next", (step,)))
     return blocks
 
 
-def _fitted(rows: Sequence[tuple[str, ...]], width: int) -> list[tuple[str, ...]]:
-    """The rows in so many columns: without the year, then with shorter suites and statuses."""
-    if _full_width(rows) > width:
-        # Of what people look for in a list of the newest runs, the year is the least.
-        rows = [(row[0], row[1].partition("-")[2], *row[2:]) for row in rows]
-    for column, least in ((SUITE, 8), (STATUS, 11)):
-        room = max(least, _width_of(rows, column) - max(0, _full_width(rows) - width))
-        rows = [(*r[:column], shorten(r[column], room), *r[column + 1 :]) for r in rows]
-    return list(rows)
-
-
-def _full_width(rows: Sequence[tuple[str, ...]]) -> int:
-    return 2 * len(HEADER) + sum(_width_of(rows, i) for i in range(len(HEADER)))
-
-
-def _width_of(rows: Sequence[tuple[str, ...]], column: int) -> int:
-    return max(map(display_width, (HEADER[column], *(row[column] for row in rows))))
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    rate = "-" if row["pass_rate"] is None else points(row["pass_rate"], digits=1) + " %"
-    if len(row["pass_rates"]) > 1:
-        rate = ""  # the rows of its systems follow
+def _cells(row: Row, start: int) -> tuple[str, ...]:
+    """The cells of a run; its date begins at `start`: the year is what readers need least."""
+    several = len(row["pass_rates"]) > 1  # their rows follow
+    rate = "" if several else percent(row["pass_rate"], digits=1)
     commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
-    started = str(row["started"])[:16].replace("T", " ")
-    found = (row["run"], started, row["suite"], commit, f"{row['trials']:,}", rate, status)
+    started, trials = row["started"][start:16].replace("T", " "), f"{row['trials']:,}"
+    found = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)
     return tuple(safe_text(cell) for cell in found)
 
 
@@ -113,11 +104,11 @@ def _system_cells(row: Row) -> list[tuple[str, ...]]:
     if len(rates) < 2:
         return []
     shown = [
-        ("", "", f"  {safe_text(name)}", "", "", f"{points(rate, digits=1)} %", "")
+        ("", "", f"  {safe_text(name)}", "", "", "", percent(rate, digits=1), "")
         for name, rate in rates[:MOST_SYSTEMS]
     ]
     more = len(rates) - len(shown)
-    return [*shown, *([("", "", f"  {more:,} more", "", "", "", "")] if more else [])]
+    return [*shown, *([("", "", f"  {more:,} more", *[""] * 5)] if more else [])]
 
 
 def _status(row: Row) -> str:

@@ -16,9 +16,9 @@ from passhat.records.task_names import natural_key
 from passhat.reporters import headline
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Table
-from passhat.reporters.numbers import amount, percent, points
+from passhat.reporters.numbers import amount, percent, points, value_of
 from passhat.reporters.page_transcripts import MOST_ROWS
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -45,7 +45,6 @@ RunLinks = Mapping[tuple[str, str], Sequence[RunLink]]
 
 _MOST_ROWS_AT_K = 24  # systems times k: a row of a picture and a table takes a kilobyte
 _MOST_TAGS = 8  # more columns do not fit beside a picture
-_MARKS = str.maketrans("PFE", "●○×")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +128,7 @@ def system_facts(report: Report) -> list[tuple[str, str]]:
     facts = []
     if judged:
         best = max(judged, key=lambda s: s.pass_hat(k).value or 0.0)
-        value = f"{points(best.pass_hat(k).value or 0.0, digits=1)} %"
+        value = percent(best.pass_hat(k).value, digits=1)
         facts.append((value, f"the most reliable, {best.name}, {k} in a row (pass^{k})"))
     rates = _rates(report)
     never = sum(not any(row.passed for row in rows.values()) for rows in rates.values())
@@ -224,8 +223,7 @@ def _tag_value(system: SystemReport, tag: str, k: int) -> float | None:
 
 
 def _mean_of(system: SystemReport, feature: str) -> str:
-    mean = system.features[feature].mean if feature in system.features else None
-    return amount(mean.value) if isinstance(mean, Estimate) else "-"
+    return amount(value_of(system.features[feature].mean)) if feature in system.features else "-"
 
 
 def _tag_cell(value: float | None, best: float) -> TagCell:
@@ -249,9 +247,9 @@ def _mean_rate(rows: Mapping[str, TaskRow]) -> float:
 
 
 def _runs(row: TaskRow | None) -> str:
-    """The marks of up to ten runs; the count of more, or where their order is not known."""
+    """Up to ten runs in order; the count of more, or where their order is not known."""
     if row is None:
         return "-"
     if row.sequence and len(row.sequence) <= 10:
-        return row.sequence.translate(_MARKS)
+        return row.sequence
     return f"{row.passed}/{row.runs}"

@@ -9,9 +9,9 @@ from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.records.task_names import NaturalKey, natural_key
 from passhat.reporters.blocks import Bar, Cell, Table
-from passhat.reporters.numbers import interval_of, percent, points, span
+from passhat.reporters.numbers import both_intervals, percent, points, span, value_of
 from passhat.reporters.wording import common_design
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
 
 
 def most_reliable_first(
@@ -67,19 +67,15 @@ def _row(
     name: str, system: SystemReport, ks: Sequence[int], *, differ: bool, errors: bool
 ) -> tuple[Cell, ...]:
     lead = _streak(system, ks[-1])
-    inner = interval_of(lead.this_suite) if lead else None
-    outer = interval_of(lead.tasks_like_these) if lead else None
     cells: list[Cell] = [name]
     if differ:
         cells += [f"{system.design.tasks:,}", _runs(system)]
     cells += [_once(system) if k == 1 else _points(_streak(system, k)) for k in ks]
-    cells += [span(inner), span(outer)]
+    cells += map(span, both_intervals(lead))
     if errors:
-        rate = system.errors.rate
-        share = percent(rate.value) if isinstance(rate, Estimate) else "-"
         other = system.errors.otherwise.get(f"pass^{ks[-1]}", lead)
-        cells += [share, _points(other if lead else None)]
-    return (*cells, Bar(value=lead.value if lead else None, inner=inner, outer=outer))
+        cells += [percent(value_of(system.errors.rate)), _points(other if lead else None)]
+    return (*cells, Bar.of(lead))
 
 
 def _streak(system: SystemReport, k: int) -> Metric | None:
@@ -101,4 +97,4 @@ def _once(system: SystemReport) -> str:
 
 
 def _points(metric: Metric | None) -> str:
-    return "-" if metric is None or metric.value is None else points(metric.value, digits=1)
+    return points(None if metric is None else metric.value, digits=1)

@@ -8,6 +8,7 @@ from passhat.messages import plural
 from passhat.records.transcript_search import TranscriptMatch, TranscriptMatches
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Line
+from passhat.reporters.data import plain, shaped
 from passhat.reporters.safe_text import safe_text
 
 SCHEMA: Literal["passhat.search/1"] = "passhat.search/1"
@@ -39,8 +40,10 @@ class SearchObject(TypedDict):
 
 
 def _blocks(found: TranscriptMatches, options: DisplayOptions) -> list[Block]:
-    del options
-    lines = [Line(_trial(match), detail=_words(match)) for match in found.matches]
+    lines = [
+        Line(_trial(match), detail=safe_text(f"{match.excerpt.where}: {match.excerpt.text}"))
+        for match in found.matches
+    ]
     return [Headline(_headline(found)), *lines]
 
 
@@ -55,13 +58,9 @@ def _headline(found: TranscriptMatches) -> str:
 
 
 def _trial(match: TranscriptMatch) -> str:
-    ended = f" {match.outcome.name.lower()}" if match.outcome is not None else ""
+    ended = f" {_outcome(match)}" if match.outcome is not None else ""
     which = f" / trial {match.trial}" if match.number is None else f" #{match.number}"
     return safe_text(f"{match.run} / {match.system} / {match.task}{which}{ended}")
-
-
-def _words(match: TranscriptMatch) -> str:
-    return safe_text(f"{match.excerpt.where}: {match.excerpt.text}")
 
 
 def _rows(found: TranscriptMatches) -> Records:
@@ -69,25 +68,22 @@ def _rows(found: TranscriptMatches) -> Records:
 
 
 def _data(found: TranscriptMatches) -> SearchObject:
-    rows: list[MatchRow] = [
-        {
-            "run": match.run,
-            "system": match.system,
-            "task": match.task,
-            "trial": match.trial,
-            "outcome": None if match.outcome is None else match.outcome.name.lower(),
-            "where": match.excerpt.where,
-            "text": match.excerpt.text,
-        }
+    rows = [
+        shaped(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
         for match in found.matches
     ]
-    return {
-        "schema": SCHEMA,
-        "text": found.wanted,
-        "transcripts_read": found.read,
-        "more": found.more,
-        "matches": rows,
-    }
+    return shaped(
+        found,
+        SearchObject,
+        schema=SCHEMA,
+        text=found.wanted,
+        transcripts_read=found.read,
+        matches=rows,
+    )
+
+
+def _outcome(match: TranscriptMatch) -> str | None:
+    return None if match.outcome is None else match.outcome.name.lower()
 
 
 KIND = AnswerKind(

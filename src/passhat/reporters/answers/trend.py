@@ -17,6 +17,7 @@ from passhat.reporters.answers.trend_page import (
 )
 from passhat.reporters.blocks import Block, Headline, Paragraph, Picture, Section
 from passhat.reporters.data import shaped
+from passhat.reporters.numbers import end_cells
 from passhat.reporters.safe_text import safe_text
 from passhat.stats.trend import Changes, Direction, DivergingTrend
 
@@ -126,20 +127,15 @@ def _system_object(trend: SystemTrend) -> SystemTrendObject:
 
 def _point_object(point: TrendPoint) -> PointObject:
     metrics = {
-        name: {
-            "value": e.value,
-            "low": e.interval.low if e.interval else None,
-            "high": e.interval.high if e.interval else None,
-        }
-        for name, e in point.metrics.items()
+        name: {"value": one.value, **end_cells("", one.interval)}
+        for name, one in point.metrics.items()
     }
     return shaped(point, PointObject, run=point.key, metrics=metrics)
 
 
 def _changes_object(changes: Changes) -> ChangesObject:
     points = [
-        shaped(point, ChangeObject, low=point.interval.low, high=point.interval.high)
-        for point in changes.points
+        shaped(point, ChangeObject, **end_cells("", point.interval)) for point in changes.points
     ]
     return shaped(changes, ChangesObject, points=points)
 
@@ -154,8 +150,7 @@ def _rows(trends: Sequence[SystemTrend]) -> Records:
             "runs": point.runs,
             "number": name,
             "value": estimate.value,
-            "this_suite_low": estimate.interval and estimate.interval.low,
-            "this_suite_high": estimate.interval and estimate.interval.high,
+            **end_cells("this_suite", estimate.interval),
         }
         for trend in trends
         for point in trend.points

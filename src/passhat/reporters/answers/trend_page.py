@@ -88,8 +88,8 @@ def facts(trends: Sequence[SystemTrend]) -> Facts:
         )
     ]
     if (change := trend.newest_change) is not None:
-        size = f"{100 * change.interval.low:+.0f} to {100 * change.interval.high:+.0f}"
-        found.append((f"{size} points", f"the change of {safe_text(trend.name)}"))
+        size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
+        found.append((f"{size} points", f"change of {name}, {safe_text(trend.name)}"))
         far = sum(abs(one.moved) >= _FAR for one in trend.moved)
         found.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
     return found

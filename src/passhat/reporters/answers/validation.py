@@ -8,6 +8,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Line
+from passhat.reporters.data import plain
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 
@@ -43,17 +44,7 @@ def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> 
 
 
 def _rows(checks: Sequence[SuiteCheck]) -> Records:
-    return [
-        {
-            "file": one.file,
-            "line": fault.line,
-            "column": fault.column,
-            "path": fault.path,
-            "message": fault.message,
-        }
-        for one in checks
-        for fault in one.faults
-    ]
+    return [{"file": one.file, **plain(fault)} for one in checks for fault in one.faults]
 
 
 def _cases(checks: Sequence[SuiteCheck]) -> list[TestSuite]:

@@ -10,9 +10,18 @@ from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Chip, Headline, Judged, Paragraph, Picture, Table, Tone
+from passhat.reporters.blocks import (
+    WORD_TONES,
+    Block,
+    Chip,
+    Headline,
+    Judged,
+    Paragraph,
+    Picture,
+    Table,
+)
 from passhat.reporters.data import NumberObject, shaped
-from passhat.reporters.numbers import interval_of, value_of
+from passhat.reporters.numbers import end_cells, interval_of, value_of
 
 if TYPE_CHECKING:
     from passhat.drawing import Figure
@@ -115,7 +124,7 @@ def _steps_table(verdict: Verdict) -> Table:
         gap = ("...", f"{left_out:,} more (--json has all)", "", "", "", "", "")
         rows = [*rows[:_FIRST], gap, *rows[-_LAST:]]
     header = ("draw", "task", "runs", "for PASS", "needs", "for FAIL", "needs")
-    return Table(header=header, rows=tuple(rows), left=(1, 2))
+    return Table(header=header, rows=tuple(rows), left=(1, 2), cut=((1, 12),))
 
 
 def _tasks_table(verdict: Verdict) -> Table:
@@ -131,27 +140,24 @@ def _tasks_table(verdict: Verdict) -> Table:
         for task in verdict.tasks
     ]
     header = ("task", "runs", "passed", "errored", "value", "")
-    return Table(header=header, rows=tuple(rows), left=(0, 5))
+    return Table(header=header, rows=tuple(rows), left=(0, 5), cut=((5, 12),))
 
 
 def _rows(verdicts: Verdicts) -> Records:
-    return [_record(verdict) for verdict in verdicts]
-
-
-def _record(verdict: Verdict) -> dict[str, object]:
-    bounds = interval_of(verdict.estimate)
-    return {
-        "gate": verdict.gate.require,
-        "system": verdict.system,
-        "verdict": verdict.word,
-        "value": value_of(verdict.estimate),
-        "low": bounds and bounds.low,
-        "high": bounds and bounds.high,
-        "wrong_pass_at_most": verdict.alpha,
-        "wrong_fail_at_most": verdict.beta,
-        "runs": verdict.runs,
-        "sentence": verdict.sentence,
-    }
+    return [
+        {
+            "gate": verdict.gate.require,
+            "system": verdict.system,
+            "verdict": verdict.word,
+            "value": value_of(verdict.estimate),
+            **end_cells("", interval_of(verdict.estimate)),
+            "wrong_pass_at_most": verdict.alpha,
+            "wrong_fail_at_most": verdict.beta,
+            "runs": verdict.runs,
+            "sentence": verdict.sentence,
+        }
+        for verdict in verdicts
+    ]
 
 
 def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
@@ -190,7 +196,7 @@ def headline(verdicts: Verdicts) -> str:
     words = [verdict.word for verdict in verdicts]
     count = words.count(verdicts.word)
     which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
-    return f"{which} gates are {_MANY[verdicts.word]}."
+    return f"{which} gates {'is' if count == 1 else 'are'} {_MANY[verdicts.word]}."
 
 
 def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
@@ -205,7 +211,6 @@ _ONE = {
     "UNDECIDED": "The gate is undecided",
 }
 _MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
-_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 
 
 _SCHEMA: Literal["passhat.verdicts/1"] = "passhat.verdicts/1"
@@ -314,5 +319,5 @@ KIND = AnswerKind(
     page=_page,
     template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
-    chip=lambda verdicts: Chip(verdicts.word, _TONES[verdicts.word]),
+    chip=lambda verdicts: Chip(verdicts.word, WORD_TONES[verdicts.word]),
 )

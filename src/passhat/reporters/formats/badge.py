@@ -6,11 +6,14 @@ import json
 from html import escape
 from typing import Any
 
+from passhat.drawing.colours import LIGHT
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.numbers import percent, span
 from passhat.reporters.safe_text import shorten
 from passhat.reporters.test_cases import TestSuite
+from passhat.stats.estimate import Interval
 
-_GOOD, _FAIR, _POOR = "#0b5cad", "#7d5600", "#ad3a06"
+_GOOD, _FAIR, _POOR = LIGHT["a"], LIGHT["e"], LIGHT["b"]
 _LETTER = 6.6  # pixels of an average letter of 11 px Verdana or DejaVu Sans
 _WIDEST = 40
 
@@ -56,10 +59,13 @@ def _reliability(suite: TestSuite) -> tuple[str, str, str] | None:
     if not ks:
         return None
     name = f"pass^{max(ks)}"
-    value, low, high = (
-        100 * float(str(suite.values.get(key, "nan")))
-        for key in (name, f"{name}_low", f"{name}_high")
-    )
-    colour = _GOOD if low >= 80 else _POOR if high < 50 else _FAIR
-    label = shorten(f"{suite.name} {name}", _WIDEST)
-    return label, f"{value:.0f} % [{low:.0f}, {high:.0f}]", colour
+    label, shown = shorten(f"{suite.name} {name}", _WIDEST), percent(_value(suite, name))
+    if f"{name}_low" not in suite.values:  # a single run of every task has no interval
+        return label, shown, _FAIR
+    bounds = Interval(_value(suite, f"{name}_low"), _value(suite, f"{name}_high"))
+    colour = _GOOD if bounds.low >= 0.8 else _POOR if bounds.high < 0.5 else _FAIR
+    return label, f"{shown} {span(bounds, digits=0)}", colour
+
+
+def _value(suite: TestSuite, name: str) -> float:
+    return float(str(suite.values[name]))

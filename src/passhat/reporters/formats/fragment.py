@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
+from passhat.drawing.colours import LIGHT
 from passhat.reporters import blocks as part
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
-from passhat.reporters.text_bars import run_marks
 
 MOST_ROWS = 60
 """Rows of a table that a cell shows; `to_frame()` and the page have them all."""
 
 _BOX = "max-width:72em;line-height:1.45"
 _SOFT = "opacity:.75"
-_COLOURS = {"PASS": "#007a5a", "FAIL": "#b34700", "UNDECIDED": "#8f4a7d"}
+_COLOURS = {"PASS": LIGHT["a"], "FAIL": LIGHT["b"], "UNDECIDED": LIGHT["e"]}
 """Contrast 4.5 : 1 on white; the word is printed too, so colour is never the only sign."""
 
 
@@ -87,8 +87,7 @@ def _row(
 
 
 def _cell(tag: str, cell: part.Cell, *, left: bool) -> str:
-    text = run_marks(cell.sequence) if isinstance(cell, part.Marks) else str(cell)
-    return f'<{tag} style="text-align:{"left" if left else "right"}">{_text(text)}</{tag}>'
+    return f'<{tag} style="text-align:{"left" if left else "right"}">{_text(str(cell))}</{tag}>'
 
 
 def _text(text: str) -> str:

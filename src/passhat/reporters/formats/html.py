@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -16,19 +16,21 @@ from urllib.parse import quote
 from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
-from passhat.drawing.figure import DARK, LIGHT, STYLE
+from passhat.drawing.colours import DARK, LIGHT, variables
+from passhat.drawing.figure import STYLE
 from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines
+from passhat.reporters.answers.report_blocks import correlation
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.blocks import Chip, Headline, Marks, Picture
+from passhat.reporters.blocks import WORD_TONES, Chip, Headline, Picture
 from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.numbers import amount, percent_range, points, span
-from passhat.reporters.page_layout import lay_out
+from passhat.reporters.numbers import amount, percent, points, span
+from passhat.reporters.page_layout import headline_parts, lay_out, whole_units
 from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
 from passhat.reporters.template_cache import template_cache
-from passhat.stats.estimate import Interval
+from passhat.reporters.text_bars import run_marks
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -36,14 +38,11 @@ if TYPE_CHECKING:
 
     from passhat.drawing.figure import Figure
 
-_MARKS = str.maketrans("PFE", "●○×")
-_TONES = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
-_MARK_TAGS = {"●": "b", "○": "i", "×": "u"}
+_MARK_TAGS = {"P": "b", "F": "i", "E": "u"}
 _MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
-_FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
-_HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
+_OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
@@ -98,19 +97,17 @@ def templates() -> Environment:
     environment.filters |= {
         "amount": amount,
         "anchor": _anchor,
-        "cell": _cell,
         "coloured_marks": coloured_marks,
         "design": wording.design,
         "errors_note": wording.errors_note,
         "compact": _compact,
+        "correlation": correlation,
         "figure_id": _figure_id,
         "headline_k": wording.headline_k,
         "icon": _icon,
-        "k_intervals": _k_intervals,
-        "k_name": _k_name,
         "lay_out": lay_out,
         "lead": _lead,
-        "marks": lambda sequence: (sequence or "").translate(_MARKS),
+        "marks": lambda sequence: run_marks(sequence or ""),
         "mark_class": lambda letter: _MARK_CLASSES[letter],
         "meaning": _meaning,
         "metric_name": wording.metric_name,
@@ -119,7 +116,9 @@ def templates() -> Environment:
         "name": breakable_name,
         "next_steps": next_steps,
         "partial_note": wording.partial_note,
+        "percent": percent,
         "points": lambda value: points(value, digits=1),
+        "prose": _prose,
         "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
@@ -130,9 +129,9 @@ def templates() -> Environment:
         ),
         "table_rows": page_rows,
         "shown_metrics": wording.shown_metrics,
-        "units": _units,
+        "units": whole_units,
         "verdict": headline.verdict,
-        "word_tone": lambda word: _TONES[word],
+        "word_tone": lambda word: WORD_TONES[word],
     }
     return environment
 
@@ -169,12 +168,12 @@ def coloured_marks(sequence: str | None) -> Markup:
     """
     from markupsafe import Markup, escape
 
-    marks = (sequence or "").translate(_MARKS)
-    if not set(marks) <= set(_MARK_TAGS):
-        return escape(marks)
+    runs = sequence or ""
+    if not set(runs) <= set(_MARK_TAGS):
+        return escape(runs)
     return Markup("").join(
-        Markup("<{0}>{1}</{0}>").format(_MARK_TAGS[mark], "".join(same))
-        for mark, same in groupby(marks)
+        Markup("<{0}>{1}</{0}>").format(_MARK_TAGS[letter], run_marks("".join(same)))
+        for letter, same in groupby(runs)
     )
 
 
@@ -182,37 +181,33 @@ def _lead(sentence: str) -> Markup:
     """A headline in two weights: its first clause, and what that rests on."""
     from markupsafe import Markup, escape
 
-    shown = _units(safe_text(sentence))
-    end = _FIRST_CLAUSE.search(shown)
-    first, stop, rest = (shown, "", "") if end is None else _around(end)
-    # A short name with hyphens is kept on one line: a heading has few words in each.
-    whole = Markup("").join(
+    return Markup("").join(
+        Markup('<span class="{}">{}</span>').format(kind, text) if kind else escape(text)
+        for kind, text in headline_parts(sentence)
+    )
+
+
+def _prose(text: str) -> Markup:
+    """A sentence, escaped, in which no line ends inside an option or before a per cent sign.
+
+    >>> str(_prose("--json lists <all>"))
+    '<span class="whole-name">--json</span> lists &lt;all&gt;'
+    """
+    from markupsafe import Markup, escape
+
+    return Markup("").join(
         Markup('<span class="whole-name">{}</span>').format(part) if i % 2 else escape(part)
-        for i, part in enumerate(_HYPHENED.split(first))
+        for i, part in enumerate(_OPTIONS.split(whole_units(safe_text(text))))
     )
-    if not rest:
-        return whole + stop
-    return whole + Markup('<span class="colon">{}</span><span class="lead">{}</span>').format(
-        stop, rest
-    )
-
-
-def _units(text: str) -> str:
-    """Text in which no line ends between a number and its per cent sign."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
-
-
-def _around(found: re.Match[str]) -> tuple[str, str, str]:
-    return found.string[: found.start()], found[0], found.string[found.end() :]
 
 
 def _icon(chip: Chip | None) -> str:
     """The verdict as the icon of a page: its sign in its colour, inside the page itself."""
-    colours = {"good": "#0b5cad", "bad": "#ad3a06", "open": "#7d5600", "none": "#535c69"}
+    colours = {"good": "a", "bad": "b", "open": "e", "none": "soft"}
     tone, sign = ("none", "^") if chip is None else (chip.tone, chip.sign)
     drawn = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
-        f'<rect width="32" height="32" rx="7" fill="{colours[tone]}"/><text x="16" y="23" '
+        f'<rect width="32" height="32" rx="7" fill="{LIGHT[colours[tone]]}"/><text x="16" y="23" '
         'font-family="sans-serif" font-size="20" font-weight="700" fill="#fff" '
         f'text-anchor="middle">{sign}</text></svg>'
     )
@@ -239,12 +234,12 @@ def _figure_id(figure: Figure) -> str:
 def page_style() -> str:
     """The style of every page: that of the pictures, then that of the text around them."""
     themes = "".join(
-        f":root[data-theme={name}] .ph{{{colours}}}"
+        f":root[data-theme={name}] .ph{{{variables(colours)}}}"
         for name, colours in (("light", LIGHT), ("dark", DARK))
     )
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--page:#fff;--ground:#fff;--raised:#f6f8fa"
-    printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{LIGHT}}}"
+    printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{variables(LIGHT)}}}"
     own = _asset("style.css") + _asset("cards.css")
     return STYLE + themes + own + f"@media print{{{printed}}}"
 
@@ -274,30 +269,11 @@ def source_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _cell(cell: str | Marks) -> str:
-    return cell.sequence.translate(_MARKS) if isinstance(cell, Marks) else safe_text(cell)
-
-
 def _anchor(names: tuple[str, str]) -> str:
     """The id of a task's row: its name, and enough of the system's that no two are alike."""
     system, task = names
     mark = hashlib.sha256(system.encode(errors="replace")).hexdigest()[:4]
     return "t-" + "_".join(f"{safe_text(task)}-{mark}".split())
-
-
-def _k_name(one: Mapping[str, Any]) -> str:
-    k = one["k"]
-    return "one try (reliability@1)" if k == 1 else f"{k} in a row (reliability@{k})"
-
-
-def _k_intervals(one: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The class and the words of each interval of a number."""
-    scopes = {"suite": "this suite", "like": "tasks like these"}
-    return [
-        (scope, f"{name} {percent_range(Interval(*one[scope]), digits=1)}")
-        for scope, name in scopes.items()
-        if one[scope]
-    ]
 
 
 def _section_links(systems: Sequence[SystemReport]) -> list[str]:

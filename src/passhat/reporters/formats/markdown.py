@@ -9,7 +9,6 @@ from typing import Any
 from passhat.reporters import blocks as part
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
-from passhat.reporters.text_bars import run_marks
 
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
@@ -85,12 +84,8 @@ def _table(table: part.Table) -> str:
 
     rows = []
     for row in table.rows:
-        cells = [row.text] if isinstance(row, part.HeadingRow) else [_cell(row[i]) for i in kept]
+        cells = [row.text] if isinstance(row, part.HeadingRow) else [str(row[i]) for i in kept]
         cells += [""] * (len(kept) - len(cells))
         rows.append(line([escape_markdown(cell) for cell in cells]))
     rule = line([":--" if i in table.left else "--:" for i in kept])
     return "\n".join([line([escape_markdown(table.header[i]) for i in kept]), rule, *rows])
-
-
-def _cell(cell: part.Cell) -> str:
-    return run_marks(cell.sequence) if isinstance(cell, part.Marks) else str(cell)

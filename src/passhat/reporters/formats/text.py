@@ -25,7 +25,7 @@ from passhat.reporters.blocks import (
 )
 from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
 from passhat.reporters.terminal_style import Ink
-from passhat.reporters.text_bars import interval_bar, run_marks, stacked_bar
+from passhat.reporters.text_bars import UNICODE, Pen, interval_bar, run_marks, stacked_bar
 
 LABEL_WIDTH = 10
 WIDEST_BAR, NARROWEST_BAR = 60, 11
@@ -42,8 +42,8 @@ _GAP = "  "
 _HANGING = "   "
 _VERDICT_WIDTH = 11
 _SHORTEST_NAME = 8
-_WANTED_NAME = 60
-"""Names have their room up to here before bars and columns that may go."""
+_WANTED_NAME, _WANTED_TEXT = 60, 12
+"""Names, and other texts that may be cut, have their room up to here before bars are drawn."""
 
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
@@ -156,8 +156,16 @@ def _share_lines(block: Shares, ink: Ink) -> list[str]:
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:
     table = _eased(table, ink.width)
+    first, rest = _parted(table, ink.width)
+    lines = _part_lines(first, ink)
+    return lines if rest is None else [*lines, "", *_table_lines(rest, ink)]
+
+
+def _part_lines(table: Table, ink: Ink) -> list[str]:
     widths = _column_widths(table, ink.width)
     heads = [_header_cell(table, i, widths[i], ink) for i in range(len(widths))]
+    for (i, _), head in zip(table.cut, _cut_headings(table, widths), strict=True):
+        heads[i] = head
     lines = [ink.style(_line(table, heads, widths).rstrip(), "dim")]
     texts = [safe_text(str(row[0])) for row in table.cells]
     wrapped = [wrap(text, widths[0]) for text in texts]
@@ -186,40 +194,60 @@ def _eased(table: Table, width: int) -> Table:
 
 
 def _is_crowded(table: Table, width: int) -> bool:
+    widths, wanted = _column_widths(table, width), _wanted_widths(table)
+    if _full_width(widths) > width or widths[0] < min(wanted[0], _WANTED_NAME):
+        return True
+    texts = {i: min(wanted[i], _WANTED_TEXT) for i, _ in table.cut}
+    texts |= {i: wanted[i] for i in table.columns_of(Marks)}
+    return bool(table.columns_of(Bar)) and any(widths[i] < least for i, least in texts.items())
+
+
+def _parted(table: Table, width: int) -> tuple[Table, Table | None]:
+    """A table that is too wide as two, the second with the columns that had no room.
+
+    The first column is in both.
+    """
     widths = _column_widths(table, width)
-    return _full_width(widths) > width or widths[0] < min(_name_width(table), _WANTED_NAME)
+    fit = next((i for i in range(len(widths), 2, -1) if _full_width(widths[:i]) <= width), 2)
+    if fit >= len(widths):
+        return table, None
+    return _without(table, range(fit, len(widths))), _without(table, range(1, fit))
 
 
 def _column_widths(table: Table, width: int) -> list[int]:
-    """Text columns as wide as their text, the first one shortened; bars get what is left."""
-    widths = []
-    for i, title in enumerate(table.header):
-        texts = [safe_text(row[i]) for row in table.cells if isinstance(row[i], str)]  # type: ignore[arg-type]  # filtered
-        widths.append(max(display_width(text) for text in (title, *texts)))
-    bars, marks = table.columns_of(Bar), table.columns_of(Marks)
-    for i in bars:
-        widths[i] = NARROWEST_BAR
-    longest = {i: _longest_marks(table, i) for i in marks}
-    for i in marks:
-        widths[i] = min(FEWEST_MARKS, longest[i])
-    others = _full_width(widths) - widths[0]
-    widths[0] = max(_SHORTEST_NAME, min(widths[0], width - others))
-    spare = max(0, width - others - widths[0])
-    for i in bars:
-        widths[i] = min(WIDEST_BAR, NARROWEST_BAR + spare // len(bars))
-    for i in marks:
-        widths[i] = min(longest[i], widths[i] + spare // len(marks))
+    """What each column needs; names, marks, texts that may be cut and bars share what is left."""
+    wanted, marks, bars = _wanted_widths(table), table.columns_of(Marks), table.columns_of(Bar)
+    widths = list(wanted)
+    for columns, least in ([0], _SHORTEST_NAME), (marks, FEWEST_MARKS), (bars, NARROWEST_BAR):
+        for i in columns:
+            widths[i] = min(wanted[i], least)
+    for i, least in table.cut:
+        widths[i] = min(wanted[i], least)
+    for columns in ([0], marks, [i for i, _ in table.cut], bars):
+        _widen(widths, columns, wanted, width - _full_width(widths))
     return widths
 
 
-def _longest_marks(table: Table, column: int) -> int:
-    cells = (row[column] for row in table.cells)
-    return max(len(cell.sequence) for cell in cells if isinstance(cell, Marks))
+def _widen(widths: list[int], columns: Sequence[int], wanted: Sequence[int], room: int) -> None:
+    """Share room between columns, the narrowest first, up to what each wants."""
+    for _ in range(room):
+        short = [i for i in columns if widths[i] < wanted[i]]
+        if not short:
+            return
+        widths[min(short, key=widths.__getitem__)] += 1
 
 
-def _name_width(table: Table) -> int:
-    names = (table.header[0], *(safe_text(str(row[0])) for row in table.cells))
-    return max(map(display_width, names))
+def _wanted_widths(table: Table) -> list[int]:
+    """The width of the longest text of each column; of bars, as much as is worth having."""
+    texts = [[title, *(safe_text(str(row[i])) for row in table.cells)]
+             for i, title in enumerate(table.header)]  # fmt: skip
+    wanted = [max(map(display_width, column)) for column in texts]
+    wanted[0] = max(wanted[0], _SHORTEST_NAME)
+    for i in table.columns_of(Bar):
+        wanted[i] = WIDEST_BAR
+    if table.columns_of(Marks) == [len(wanted) - 1]:
+        wanted[-1] = max(wanted[-1], len(_meaning_of_marks(UNICODE)))
+    return wanted
 
 
 def _full_width(widths: Sequence[int]) -> int:
@@ -236,8 +264,17 @@ def _without(table: Table, columns: Sequence[int]) -> Table:
             for row in table.rows
         ),
         left=tuple(kept.index(i) for i in table.left if i in kept),
+        cut=tuple((kept.index(i), least) for i, least in table.cut if i in kept),
         spare=tuple(kept.index(i) for i in table.spare if i in kept),
     )
+
+
+def _cut_headings(table: Table, widths: Sequence[int]) -> list[str]:
+    """The headings that may be shortened, never so that two of them look alike."""
+    names = [table.header[i] for i, _ in table.cut]
+    narrowest = min((widths[i] for i, _ in table.cut), default=0)
+    fits = all(display_width(table.header[i]) <= widths[i] for i, _ in table.cut)
+    return names if fits else shorten_apart(names, narrowest)
 
 
 def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:
@@ -245,17 +282,14 @@ def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:
         low, high = table.ends
         return low + high.rjust(width - len(low))
     if i in table.columns_of(Marks):
-        return _legend(table, i, width, ink)
+        meaning = _meaning_of_marks(ink.pen)
+        return meaning if len(meaning) <= width else table.header[i][:width]
     return table.header[i]
 
 
-def _legend(table: Table, column: int, width: int, ink: Ink) -> str:
-    """What the marks of runs mean, where the last column has room for it above them."""
-    pen = ink.pen
-    meaning = f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
-    room = ink.width - (_full_width(_column_widths(table, ink.width)) - width)
-    last = column == len(table.header) - 1
-    return meaning if last and len(meaning) <= room else table.header[column][:width]
+def _meaning_of_marks(pen: Pen) -> str:
+    """What the marks of runs mean, above them where there is room."""
+    return f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
 
 
 def _drawn(table: Table, cell: Cell, width: int, ink: Ink) -> str:

@@ -82,49 +82,26 @@ if (slider) {
   const several = [...document.querySelectorAll("[data-at-k]")];
   const ks = hero ? JSON.parse(hero.dataset.hero) : [...new Set(several.map((one) => +one.dataset.atK))].sort((a, b) => a - b).map((k) => ({ k }));
   const at = (name) => hero.querySelector(`[data-${name}]`);
-  const percent = (share) => (100 * share).toFixed(1).replace(/\.0$/, "");
-  const span = (ends) => `${percent(ends[0])} to ${percent(ends[1])} %`;
   const place = (box, ends) => {
     box.setAttribute("x", ends ? `${100 * ends[0]}%` : 0);
     box.setAttribute("width", ends ? `${100 * (ends[1] - ends[0])}%` : 0);
   };
   const answer = document.querySelector("[data-answer]");
   const chip = document.querySelector("[data-chip]");
-  const first = hero && [at("value").textContent, [...at("intervals").childNodes], [...answer.childNodes]];
-  const key = (scope, name, ends) => {
-    const shown = document.createElement("span");
-    shown.className = scope;
-    shown.textContent = `${name} ${span(ends)}`;
-    return shown;
-  };
-  const start = +slider.value;
+  // Pieces of text, each with its class, as the page has them at the k it opens with.
+  const spans = (pieces) => pieces.map(([kind, text]) => Object.assign(document.createElement("span"), { className: kind, textContent: text }));
   const curve = document.querySelector("[data-figure=decay] svg, [data-figure=curves] svg");
   const mark = curve && curve.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
   if (mark) mark.setAttribute("class", "axis");
-  // The verdict, and after its colon what it rests on, as the page writes headlines.
-  const headline = (text) => {
-    const [head, ...rest] = text.split(": ");
-    const lead = document.createElement("span");
-    lead.className = "lead";
-    lead.textContent = rest.join(": ");
-    const colon = document.createElement("span");
-    colon.className = "colon";
-    colon.textContent = ": ";
-    return rest.length ? [head, colon, lead] : [head];
-  };
-  const showOne = (one, atStart) => {
+  const showOne = (one) => {
     hero.classList.toggle("model", one.model);
-    at("name").textContent = one.k === 1 ? "one try (reliability@1)" : `${one.k} in a row (reliability@${one.k})`;
-    // What was written when the page was made is exact; what is shown on the way is rounded here.
-    at("value").textContent = atStart ? first[0] : `${one.model ? "\u2248 " : ""}${percent(one.value)} %`;
-    at("intervals").replaceChildren(...(atStart ? first[1] : one.model
-      ? ["extrapolated by a model, not measured"]
-      : [one.suite && key("suite", "this suite", one.suite), one.like && key("like", "tasks like these", one.like)].filter(Boolean)));
+    at("name").textContent = one.name;
+    at("value").textContent = one.shown;
+    at("intervals").replaceChildren(...spans(one.intervals));
     place(hero.querySelector(".suite"), one.suite);
     place(hero.querySelector(".like"), one.like);
     hero.querySelector(".value").setAttribute("cx", `${100 * one.value}%`);
-    if (atStart) answer.replaceChildren(...first[2]);
-    else answer.replaceChildren(...headline(one.answer));
+    answer.replaceChildren(...spans(one.answer));
     chip.className = "chip " + one.chip[0];
     chip.textContent = one.chip[1];
   };
@@ -133,7 +110,7 @@ if (slider) {
     document.querySelector("[data-k-shown]").value = one.k;
     document.querySelector("[data-k-note]").textContent = one.model ? "beyond the runs: a model, not measured" : "measured";
     slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
-    if (hero) showOne(one, +slider.value === start);
+    if (hero) showOne(one);
     for (const part of several) part.hidden = +part.dataset.atK !== one.k;
     if (mark) mark.setAttribute("d", placeOf(one.k) === null ? "" : `M${placeOf(one.k)} 32V${curve.viewBox.baseVal.height - 44}`);
     for (const row of document.querySelectorAll("tr[data-k]")) row.classList.toggle("at", +row.dataset.k === one.k);
