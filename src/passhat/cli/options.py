@@ -231,7 +231,9 @@ def stored_runs_options(*, last: int, least: int) -> Decorator:
         store_option("The history store to read."),
         click.option("--branch", metavar="NAME", help="Stored runs of this branch only."),
         click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
-        click.option("--last", type=newest, default=last, help="How many stored runs."),
+        click.option(
+            "--last", type=newest, default=last, help="How many of the newest stored runs."
+        ),
         confidence_option,
     )
 

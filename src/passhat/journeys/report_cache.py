@@ -8,12 +8,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
+from passhat.analysis.comparing.trends import SystemTrend, trends
 from passhat.analysis.reports.headline_k import HeadlineNumber, headline_k, headline_number
 from passhat.analysis.reports.report import Report
 from passhat.errors import PasshatError
 from passhat.history import History, Run
-from passhat.history.lookups import run_label
 from passhat.journeys.analyses import report_results
 from passhat.journeys.gating import gate_results
 from passhat.journeys.stored_runs import (
@@ -24,6 +23,7 @@ from passhat.journeys.stored_runs import (
     gates_of,
     run_groupings,
 )
+from passhat.journeys.trend_runs import moment_of
 from passhat.records import Tally
 
 if TYPE_CHECKING:
@@ -92,14 +92,7 @@ class ReportCache:
         """How the systems of some runs (oldest first) moved."""
         marks = tuple(map(_mark, runs))
         moments = (
-            Moment(
-                key=run.key,
-                label=run_label(run),
-                started=run.started,
-                tallies=self.tallies(history, run),
-                groupings=self.groupings(history, run),
-            )
-            for run in runs
+            moment_of(run, self.tallies(history, run), self.groupings(history, run)) for run in runs
         )
         return self._trends.get(marks, lambda: trends(list(moments)))
 
