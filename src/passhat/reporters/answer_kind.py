@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from passhat.reporters.baseline_words import ChangeTile
     from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.terminal_style import Ink
-    from passhat.reporters.test_cases import TestSuite
+    from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 RESULTS = "RESULTS"
 """What suggested commands read, where the caller did not say what it read."""
@@ -100,6 +100,10 @@ class AnswerKind:
 
         assert self.cases is not None, "the table of formats says so"
         return encodable_suites(self.cases(answer))
+
+    def test_cases(self, answer: Any) -> list[tuple[TestSuite, ReportedCase]]:
+        """Every test case of an answer with its suite."""
+        return [(suite, case) for suite in self.test_suites(answer) for case in suite.cases]
 
 
 _MOST_LINES = 4

@@ -25,7 +25,7 @@ from passhat.reporters.answers.systems_table import most_reliable_first, systems
 from passhat.reporters.blocks import WORD_TONES, Chip, Headline, Picture
 from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.numbers import amount, percent, points, span
+from passhat.reporters.numbers import amount, percent, points, signed_points, span
 from passhat.reporters.page_layout import headline_parts, lay_out, whole_units
 from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
@@ -49,19 +49,22 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The page of an answer; the verdict is in its title and its icon."""
     script, style = page_script(), page_style()
-    shared = {
-        "subject": kind.name,
-        "chip": kind.chip(answer),
-        "facts": kind.facts(answer),
+    frame = {
         "title": f"{safe_text(kind.title(answer))} · passhat",
         "provenance": kind.provenance(answer),
         "policy": content_policy(script, style),
         "script": script,
         "style": style,
     }
+    template = templates().get_template(kind.template if kind.page else "answer.html")
+    return template.render({**frame, **answer_values(kind, answer, options)})
+
+
+def answer_values(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
+    """What the template of an answer shows, on a page by itself or on the dashboard."""
     values = kind.page(answer, options) if kind.page else _laid_out(kind, answer, options)
-    template = kind.template if kind.page else "answer.html"
-    return templates().get_template(template).render({**shared, **values})
+    shared = {"subject": kind.name, "chip": kind.chip(answer), "facts": kind.facts(answer)}
+    return {**shared, **values}
 
 
 def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
@@ -123,6 +126,7 @@ def templates() -> Environment:
         "safe_text": safe_text,
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
         "section_links": _section_links,
+        "signed_points": signed_points,
         "span": span,
         "systems_table": lambda systems, asked=None: systems_table(
             {system.name: system for system in systems}, "in %", asked=asked
