@@ -24,7 +24,7 @@ class Headline:
 
 
 Tone = Literal["good", "bad", "open", "none"]
-"""What a verdict means for the reader: good news, bad news, undecided, or nothing of these."""
+"""What a verdict means for the reader: good news, bad news, undecided, or none of these."""
 
 WORD_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 """What the word of a verdict means for the reader."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.colours import DARK, LIGHT, variables
 from passhat.drawing.figure import STYLE
@@ -125,13 +124,13 @@ def templates() -> Environment:
         "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
-        "section_links": _section_links,
         "signed_points": signed_points,
         "span": span,
         "systems_table": lambda systems, asked=None: systems_table(
             {system.name: system for system in systems}, "in %", asked=asked
         ),
         "table_rows": page_rows,
+        "section_link": lambda place: f"#system-{place}",
         "shown_metrics": wording.shown_metrics,
         "units": whole_units,
         "verdict": headline.verdict,
@@ -278,10 +277,6 @@ def _anchor(names: tuple[str, str]) -> str:
     system, task = names
     mark = hashlib.sha256(system.encode(errors="replace")).hexdigest()[:4]
     return "t-" + "_".join(f"{safe_text(task)}-{mark}".split())
-
-
-def _section_links(systems: Sequence[SystemReport]) -> list[str]:
-    return [f"#system-{place}" for place in range(1, len(systems) + 1)]
 
 
 def _meaning(metric: str) -> str:
