@@ -28,7 +28,7 @@ _SUMMARIES = (".md", ".markdown")
 
 
 def trials_output_options(command: Command) -> Command:
-    """--json, --csv, --markdown, -o FILE and --quiet, handed over as `write(trials)`."""
+    """--json, --csv, --markdown, -o FILE and --quiet, passed on as `write(trials)`."""
 
     @functools.wraps(command)
     def with_write(**values: Any) -> Any:
@@ -60,7 +60,7 @@ def write_everywhere(
     paths_out: tuple[str, ...],
     quiet: bool,
 ) -> None:
-    """Put the trials where they were asked for, and say so on standard error."""
+    """Write the trials to files or standard output, and say so on standard error."""
     for name in paths_out:
         _save(trials, Path(name), quiet=quiet)
     if not paths_out or as_json or as_csv or as_markdown:

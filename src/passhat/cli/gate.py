@@ -127,7 +127,7 @@ def gate(
 
 
 def _suite_of_folder(reading: ReadingOptions) -> Path | None:
-    """The suite file of this folder, where it demands something and a run of the history is judged.
+    """The suite file of this folder, if it has gates and a stored run is judged.
 
     A file of results may come from anywhere: its demands must be named.
     """

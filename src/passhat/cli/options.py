@@ -102,7 +102,7 @@ class Share(click.ParamType[float]):
 
 
 class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """A path, or a postgresql:// address kept as it was written."""
+    """A path, or a postgresql:// address as a string."""
 
     name = "store"
 
@@ -231,7 +231,9 @@ def stored_runs_options(*, last: int, least: int) -> Decorator:
         store_option("The history store to read."),
         click.option("--branch", metavar="NAME", help="Stored runs of this branch only."),
         click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
-        click.option("--last", type=newest, default=last, help="How many stored runs."),
+        click.option(
+            "--last", type=newest, default=last, help="How many of the newest stored runs."
+        ),
         confidence_option,
     )
 
@@ -254,7 +256,7 @@ def file_option(purpose: str) -> Decorator:
 
 
 def output_options(kind: str, *, verbose: bool = False) -> Decorator:
-    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, handed over as `output`.
+    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, passed on as `output`.
 
     The help names the endings that can hold this kind of answer.
     """

@@ -1,4 +1,4 @@
-"""`passhat validate`: everything that is wrong with a suite, at once."""
+"""`passhat validate`: everything that is wrong with suites."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,9 @@ from passhat.messages import listed
 if TYPE_CHECKING:
     from passhat.analysis.comparing.flaky import FlakyTasks
     from passhat.analysis.comparing.trends import Moment, SystemTrend
+    from passhat.analysis.reports.grouped_metrics import RunGroups
     from passhat.history import History, Run
+    from passhat.records import Tally
 
 MOST_SUITES = 20
 """Suites that a message names."""
@@ -100,14 +102,21 @@ def _suites(history: History) -> list[str]:
 
 
 def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
+    tallies = [t for t in history.tallies(run) if not only or t.system in only]
+    return moment_of(run, tallies, run_groupings(history, run))
+
+
+def moment_of(
+    run: Run, tallies: Sequence[Tally], groupings: Mapping[str, Sequence[RunGroups]]
+) -> Moment:
+    """A stored run as a point of a trend."""
     from passhat.analysis.comparing.trends import Moment
     from passhat.history.lookups import run_label
 
-    tallies = [t for t in history.tallies(run) if not only or t.system in only]
     return Moment(
         key=run.key,
         label=run_label(run),
         started=run.started,
         tallies=tallies,
-        groupings=run_groupings(history, run),
+        groupings=groupings,
     )

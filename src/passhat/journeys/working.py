@@ -1,4 +1,4 @@
-"""What a worker does: find a run with trials to run, and run them until there are none."""
+"""What a worker does: find a run that has trials to run, and run them until none are left."""
 
 from __future__ import annotations
 

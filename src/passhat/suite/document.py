@@ -45,6 +45,8 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`agents:`", schema.AgentPart),
     ("`systems:`", system_schema.SystemPart),
     ("`tasks:`", task_schema.TaskPart),
+    ("`prompt:` of a server", task_schema.PromptPart),
+    ("`resources:` of a server", task_schema.ResourcePart),
     ("`steps:` of a task", task_schema.StepPart),
     ("`expect:`", expect_schema.ExpectPart),
     ("`number:`", expect_schema.NumberPart),
@@ -59,11 +61,12 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`gates:` in the long form", schema.GatePart),
     ("`budget:`", schema.SuiteBudgetPart),
     ("`budget:` of one trial", task_schema.BudgetPart),
+    ("`resources:`", schema.ResourcesPart),
     ("`rate_limits:`", schema.RateLimitPart),
     ("`cassette:`", schema.CassettePart),
     ("`quarantine:`", schema.QuarantinePart),
     ("`judge:`", schema.JudgePart),
-    ("how a model is asked", system_schema.ModelFields),
+    ("how a model is called", system_schema.ModelFields),
     ("`prices:`", system_schema.PricesPart),
     ("`script:` of the model `scripted`", system_schema.BehaviourPart),
     ("`calls:` of a script", system_schema.CallPart),
@@ -251,7 +254,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 def _limits(part: Mapping[str, Any]) -> str:
     signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
-    limits = [f"{sign} {part[key]:g}" for key, sign in signs.items() if key in part]
+    limits = [f"{sign} {part[key]}" for key, sign in signs.items() if key in part]
     return f" ({', '.join(limits)})" if limits else ""
 
 

@@ -106,11 +106,11 @@ class CalledPart(Part):
     tool: str
     """The tool's name."""
     times: CountOrZero | None = None
-    """Exactly so often."""
+    """Exactly this many times."""
     min: CountOrZero | None = None
-    """At least so often (1 unless `times` or `max` is given)."""
+    """At least this many times (1 unless `times` or `max` is given)."""
     max: CountOrZero | None = None
-    """At most so often."""
+    """At most this many times."""
 
 
 class CalledWithPart(Part):
@@ -139,17 +139,17 @@ class JudgeCheckPart(Part):
     rubric: str
     """What the judge looks for."""
     model: str | None = None
-    """The judging model; the suite's `judge:` where it is left out."""
+    """The judging model; by default that of the suite's `judge:`."""
     threshold: Annotated[Share, Spelled("threshold", "min_score")] = 0.7
     """The least mean score that earns the credit."""
     repeats: Count | None = None
-    """How often the judge is asked; the suite's `judge.repeats` where it is left out."""
+    """How often the judge reads each answer; by default the suite's `judge.repeats`."""
     transcript: bool = False
     """Whether the judge also reads the whole transcript, tool calls included."""
 
 
 class MatcherPart(Part):
-    """What is demanded of the target: exactly one of these."""
+    """What must be true of the target: exactly one of these."""
 
     exact: Any = None
     """Equal to this value."""
@@ -178,7 +178,7 @@ class MatcherPart(Part):
     length: Annotated[LengthPart, Short("exact")] | None = None
     """The length of the text or list."""
     exists: bool | None = None
-    """Whether the target is there at all."""
+    """Whether the target exists at all."""
     called: Annotated[CalledPart, Short("tool")] | None = None
     """A tool was called."""
     not_called: Annotated[Texts | None, Spelled("not_called", "not-called")] = None
@@ -206,7 +206,7 @@ class MatcherPart(Part):
 
     def matchers(self) -> dict[str, Any]:
         """The matchers that were written, `exact: null` among them."""
-        return {name: getattr(self, name) for name in MATCHERS if name in self.written}
+        return {name: value for name, value in vars(self).items() if name in MATCHERS}
 
 
 class ExpectPart(MatcherPart):
