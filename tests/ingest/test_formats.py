@@ -538,11 +538,14 @@ def test_tau_bench_runs_that_broke_are_errored():
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (b'{"doc_id": 1, "resps": 3, "filtered_resps": []}\n' * 2, "line 1.*got `int`.*resps"),
+        (
+            b'{"doc_id": 1, "resps": 3, "filtered_resps": []}\n' * 2,
+            "line 1, field resps: must be a list, got a whole number",
+        ),
         (b'{"doc_id": 1, "resps": [], "filtered_resps": [], "metrics": 1}\n' * 2, "metrics"),
         (
             b'{"spec": {"completion_fns": ["m"]}}\n{"sample_id": "a", "type": "match", "data": 4}',
-            "line 2, field data: Expected `object`, got `int`",
+            "line 2, field data: must be an object, got a whole number",
         ),
         (b'{"agent": "m", "runs": [{"task": "t", "passed": true}, 7]}', '"runs" must hold objects'),
     ],

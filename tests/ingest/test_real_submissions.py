@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -192,7 +193,7 @@ def test_appworld_once_called_success_passes_fully():
     tasks = {"82e2fac_1": {"passes_fully": True}, "82e2fac_2": {"passes_fully": False}}
     trials = read_trials(json.dumps({"aggregate": {}, "individual": tasks}).encode())
     assert trials.outcome.tolist() == [1, 0]
-    with pytest.raises(ReadError, match='task "82e2fac_1": has no success'):
+    with pytest.raises(ReadError, match='task "82e2fac_1": has no "success"'):
         read_trials(json.dumps({"aggregate": {}, "individual": {"82e2fac_1": {}}}).encode())
 
 
@@ -258,3 +259,36 @@ def test_the_tests_of_a_harbor_verifier_are_no_trials_of_another_agent(samples, 
     write_json(trial / "artifacts" / "table.json", [{"task": "b", "passed": True}])
     again = read_trials(tmp_path / "job")
     assert (again.systems, len(again)) == (alone.systems, len(alone))
+
+
+def langfuse_score(number, **about):
+    row = {"id": str(number), "name": "ok", "value": number % 2, "dataType": "NUMERIC"}
+    return row | {"traceId": None, "sessionId": None} | about
+
+
+def test_scores_of_langfuse_without_a_trace_belong_to_their_session_or_to_no_run():
+    scores = [langfuse_score(n, sessionId=f"s{n}") for n in range(3)]
+    scores += [langfuse_score(3, traceId="t"), langfuse_score(4), langfuse_score(5)]
+    trials = read_trials(json.dumps(scores).encode())
+    assert sorted(trials.tasks) == ["s0", "s1", "s2", "t"]
+    assert "2 scores of whole experiments" in dict(trials.sources[0].read_as)["left out"]
+
+
+def test_every_listed_attempt_of_a_ctrf_test_is_counted_in_the_note():
+    attempts = [{"status": "failed"}] * 1200
+    test = {"name": "a", "status": "passed", "retries": 1200, "retryAttempts": attempts}
+    results = {"tool": {"name": "jest"}, "summary": {}, "tests": [test]}
+    trials = read_trials(json.dumps({"reportFormat": "CTRF", "results": results}).encode())
+    assert len(trials) == 1201
+    assert trials.sources[0].notes[0].startswith("1,200 attempts were followed by a retry")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that cannot be read")
+def test_results_of_bfcl_that_cannot_be_read_are_named(tmp_path):
+    bfcl_folder(tmp_path, 1)
+    (answers,) = (tmp_path / "result").rglob("*.json")
+    answers.unlink()
+    answers.symlink_to("/proc/self/mem")
+    (scores,) = (tmp_path / "score").rglob("*.json")
+    with pytest.raises(ReadError, match=rf"{answers.name}: cannot be opened"):
+        read_trials(scores)

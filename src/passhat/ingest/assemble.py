@@ -204,7 +204,9 @@ def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[
     for test in tests:
         if test.column not in columns:
             known = few(sorted(columns))
-            raise fault(0, test.column, f"`pass_if={pass_if!r}` can use here: {known}")
+            raise fault(
+                0, test.column, f"is missing, but `pass_if={pass_if!r}` needs it; it has {known}"
+            )
     outcomes = []
     for row, old in enumerate(columns.get("outcome", [None] * len(columns["task"]))):
         cells = [columns[test.column][row] for test in tests]

@@ -33,6 +33,17 @@ _SMALL = 2**20
 _READ_IN_PIECES = (ZIP_MAGIC, PARQUET_MAGIC)
 _NOT_BLANK = re.compile(rb"\S")
 _LINE = re.compile(r", line \d+$")
+# How msgspec says which type was expected, and that a field is missing.
+_EXPECTED = re.compile("Expected `(.+)`, got `(.+)`")
+_REQUIRED = re.compile("Object missing required field `(.+)`")
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "a boolean",
+    "array": "a list",
+    "object": "an object",
+}
 _PLACE = re.compile(r"\(byte (\d+)\)")
 # Control characters that no text has; tabs, line ends and terminal colours are allowed.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -120,6 +131,13 @@ class Document:
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 yield decode(f"{self.name}, entry {place}", entry, shape)
 
+    def each(self, shape: type[Value]) -> Iterator[Value]:
+        """Each entry of an array, each line of JSON Lines, or the one object."""
+        if self.kind == "lines":
+            yield from (value for _, value in self.lines(shape))
+        else:
+            yield from self.decode(list[shape]) if self.kind == "array" else [self.decode(shape)]  # type: ignore[valid-type] # a type at run time
+
     def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
@@ -136,13 +154,39 @@ def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
     try:
         return _decode(data, shape)
     except msgspec.ValidationError as error:
-        raise ReadError(f"{name}: {error}") from error
+        raise wrong_shape(name, error) from error
     except RecursionError as error:
         raise ReadError(f"{name}: nested too deeply to be a result file") from error
     except UnicodeDecodeError as error:
         raise _not_utf8(name, bytes(data)) from error
     except msgspec.DecodeError as error:
         raise _not_json(name, bytes(data), str(error)) from error
+
+
+def read_file(path: Path, limits: Limits) -> bytes:
+    """The bytes of a file that belongs to a result file; refused beyond the limits."""
+    try:
+        limits.check_size(str(path), path.stat().st_size)
+        return path.read_bytes()
+    except OSError as error:
+        raise _not_opened(str(path), error) from error
+
+
+def wrong_shape(name: str, error: msgspec.ValidationError) -> ReadError:
+    """The error for JSON that is not as its tool writes it: the field, the rule, and what came.
+
+    >>> decode("a.json", b'{"id": [3]}', dict[str, str])
+    Traceback (most recent call last):
+    passhat.errors.ReadError: a.json, field [...]: must be text, got a list
+    """
+    what, _, path = str(error).partition(" - at `$")
+    if found := _EXPECTED.fullmatch(what):
+        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ")]
+        what = f"must be {' or '.join(kinds)}, got {_KINDS.get(found[2], found[2])}"
+    elif found := _REQUIRED.fullmatch(what):
+        what = f'has no "{found[1]}"'
+    field = path.strip(".`")
+    return ReadError(f"{name}, field {field}: {what}" if field else f"{name}: {what}")
 
 
 def _decode(data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
@@ -212,9 +256,13 @@ def _read_once(
             else:
                 content = head + read_all(name, stream, limits)
     except OSError as error:
-        raise ReadError(f"{name}: cannot be opened ({error.strerror or error})") from error
+        raise _not_opened(name, error) from error
     limits.check_size(name, len(content))
     return head, hashlib.sha256(content).hexdigest(), content
+
+
+def _not_opened(name: str, error: OSError) -> ReadError:
+    return ReadError(f"{name}: cannot be opened ({error.strerror or error})")
 
 
 def _kept_or_hashed(name: str, content: bytes, limits: Limits) -> tuple[bytes, str, bytes]:

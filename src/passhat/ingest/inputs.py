@@ -33,13 +33,10 @@ RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parq
 
 def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
     """One input or several, as a list; what an address names is copied to this machine first."""
-    if isinstance(given, (str, bytes, os.PathLike)):
-        return [local_copy(given) if is_url(given) else given]
     rule = "must be paths, patterns or bytes"
     refuse_frame("source", rule, given)
-    if not isinstance(given, Iterable):
-        raise ArgumentError("source", rule, given)
-    several: list[Any] = list(given)
+    single = isinstance(given, (str, bytes, os.PathLike))
+    several: list[Any] = list(given) if isinstance(given, Iterable) and not single else [given]
     if not several:
         raise ArgumentError("source", "must name at least one file", several)
     for one in several:

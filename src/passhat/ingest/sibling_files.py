@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, Value, decode
+from passhat.ingest.document import Document, Value, decode, read_file
 from passhat.records.key_shapes import beginning
 from passhat.records.transcript import Turn, cut_mark, cut_text, spoken_room, turn_size
 
@@ -25,10 +25,7 @@ def sibling_bytes(document: Document, *names: str) -> bytes | None:
     a place outside the folder is treated as absent.
     """
     path = sibling_file(document, *names)
-    if path is None:
-        return None
-    document.limits.check_size(str(path), path.stat().st_size)
-    return path.read_bytes()
+    return None if path is None else read_file(path, document.limits)
 
 
 def sibling_decoded(

@@ -23,8 +23,8 @@ from passhat.stats.sum_laws import (
     TABLED_RUNS,
     SumLaw,
     lattice_steps,
-    sum_of_long_tasks,
     sum_of_tasks,
+    sums_of_long_tasks,
 )
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
@@ -233,7 +233,7 @@ def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bo
 def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], ShrunkLaw]]:
     """The laws of the mean pass^k and of what it lacks to 1, for all k with as many points."""
     fewer, more = _unseen_groups(cells, ks)
-    laws = [_sum(cells, k) for k in ks]
+    laws = _sums(cells, ks)
     found = []
     for points in {law.chances.shape[-1] for law in laws}:
         places = [place for place, law in enumerate(laws) if law.chances.shape[-1] == points]
@@ -247,10 +247,16 @@ def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], S
     return found
 
 
+def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaw]:
+    if cells.n.max() <= TABLED_RUNS:
+        return [_sum(cells, k) for k in ks]
+    found = zip(sums_of_long_tasks(cells, ks), ks, strict=True)
+    return [law or _sum(cells, k) for law, k in found]
+
+
 @remembered
 def _sum(cells: Cells, k: int) -> SumLaw:
-    found = sum_of_long_tasks(cells, k) if cells.n.max() > TABLED_RUNS else None
-    return found or sum_of_tasks(cells, k, lattice_steps(cells.n, k))
+    return sum_of_tasks(cells, k, lattice_steps(cells.n, k))
 
 
 def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:

@@ -54,7 +54,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _success(document: Document, name: str, task: _Task) -> bool:
     verdict = task.passes_fully if task.success is None else task.success
     if verdict is None:
-        raise ReadError(f'{document.name}, task "{short(name)}": has no success')
+        raise ReadError(f'{document.name}, task "{short(name)}": has no "success"')
     return verdict
 
 

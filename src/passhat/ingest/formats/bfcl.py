@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document, decode, read_file
 from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
@@ -137,8 +137,7 @@ def _answers(document: Document) -> list[_Answer]:
             f"{document.name}: lists the failures of BFCL alone; what passed is in the results "
             f"that it was made from{looked}: keep the folders score and result side by side"
         )
-    document.limits.check_size(str(path), path.stat().st_size)
-    lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
+    lines = [line for line in read_file(path, document.limits).split(b"\n") if line.strip()]
     return [decode(f"{path}, line {n}", line, _Answer) for n, line in enumerate(lines, start=1)]
 
 

@@ -102,19 +102,13 @@ def _row(system: str, case: _Case, mapping: ColumnMap) -> dict[str, Any]:
         metrics = [metric for metric in metrics if metric.name == mapping.scorer]
     error = next((metric.error for metric in metrics if metric.error), None)
     passed = case.success if mapping.scorer is None else all(bool(m.success) for m in metrics)
-    if error is not None or passed is None or (mapping.scorer is not None and not metrics):
-        ending: dict[str, Any] = {
-            "outcome": Outcome.ERRORED,
-            "error": first_line(error) or "not scored",
-        }
-    else:
-        ending = {"outcome": Outcome(passed)}
-    score = metrics[0].score if len(metrics) == 1 else None
+    broke = error is not None or passed is None or (mapping.scorer is not None and not metrics)
     return {
         "system": system,
         "task": case.name,
-        "score": score,
+        "outcome": Outcome.ERRORED if broke else Outcome(bool(passed)),
+        "score": metrics[0].score if len(metrics) == 1 else None,
         "seconds": case.run_duration,
         "tags": tuple(case.tags or ()),
-        **ending,
+        "error": (first_line(error) or "not scored") if broke else None,
     }

@@ -70,8 +70,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         asked = set(results)
     if not endings:
         raise ReadError(
-            f"{document.name}: is a HAL upload that does not say which tasks succeeded; its "
-            f"{short(upload.config.benchmark_name or 'benchmark')} keeps no verdict by task"
+            f"{document.name}: is a HAL upload that does not say which tasks succeeded: "
+            f"{short(upload.config.benchmark_name or 'its benchmark')} has no verdict for each task"
         )
     rows = [_row(system, task, ending, summary) for task, ending in endings.items()]
     lost = sorted(asked - set(endings))

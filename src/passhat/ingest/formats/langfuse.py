@@ -30,6 +30,7 @@ _SUBJECT = "subject"
 """What a score is about in version 3 of the API: {"kind": "trace", "id": ...}, or an observation,
 a session or a whole experiment."""
 _TRACES = ("traceId", "trace_id", _SUBJECT)
+_SESSIONS = ("sessionId", "session_id")
 _KINDS = ("dataType", "data_type")
 _WORDS = ("stringValue", "string_value")
 
@@ -68,10 +69,14 @@ def _scores_by_trace(sheet: Sheet, tasks: Sequence[str]) -> dict[str, list[Score
 
     A session without traces counts as one run, and so does an observation without its trace.
     """
-    trace, kind, word = (_column(sheet, names) for names in (_TRACES, _KINDS, _WORDS))
+    options = (_TRACES, _SESSIONS, _KINDS, _WORDS)
+    trace, session, kind, word = (_column(sheet, names) for names in options)
     by_trace: dict[str, list[Score]] = {}
-    for score in sheet.rows(*tasks, "name", "value", "timestamp", trace, kind, word):
-        found = _subject(score[trace]) if trace == _SUBJECT else str(score[trace])
+    for score in sheet.rows(*tasks, "name", "value", "timestamp", trace, session, kind, word):
+        about = score[session] if is_missing(score[trace]) else score[trace]
+        found = None if is_missing(about) else str(about)
+        if trace == _SUBJECT:
+            found = _subject(score[trace])
         if score[kind] == "CATEGORICAL" or is_missing(score["value"]):
             score["value"] = score[word]
         if found is not None:

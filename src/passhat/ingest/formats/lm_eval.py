@@ -6,14 +6,13 @@ Repeats sit in `resps`, but only what the filter kept was scored: one trial a do
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document, decode, wrong_shape
 from passhat.ingest.reader import Reading, TrialTable, choose_score, has_keys
 from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
@@ -54,8 +53,7 @@ class _Model(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a document, by the first filter and metric unless another is chosen."""
-    lines = [(n, _without_words(line)) for n, line in document.lines(dict[str, Any])]
-    deque(document.lines(_Line), maxlen=0)  # an error names its line and its field
+    lines = [(n, _checked(document, n, line)) for n, line in document.lines(dict[str, Any])]
     kept, notes = _chosen_filter(lines)
     metric, more = _metric(document, kept, mapping.scorer)
     named = _FILE.fullmatch(document.stem)
@@ -97,8 +95,12 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
 Lines = list[tuple[int, dict[str, Any]]]
 
 
-def _without_words(line: dict[str, Any]) -> dict[str, Any]:
-    """A line without what was asked: it is most of the file, and says nothing of the outcome."""
+def _checked(document: Document, number: int, line: dict[str, Any]) -> dict[str, Any]:
+    """A line that has what it must have, without the prompt, which is most of the file."""
+    try:
+        msgspec.convert(line, _Line)
+    except msgspec.ValidationError as error:
+        raise wrong_shape(f"{document.name}, line {number}", error) from error
     return {name: value for name, value in line.items() if name not in ("doc", "arguments")}
 
 

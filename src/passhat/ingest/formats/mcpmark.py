@@ -39,9 +39,12 @@ class _Usage(msgspec.Struct):
     output_tokens: int | None = None
 
 
-class _Run(msgspec.Struct):
+class _Verdict(msgspec.Struct):
     success: bool
     error_message: str | None = None
+
+
+class _Run(_Verdict):
     execution_time: float | None = None
     token_usage: _Usage | None = None
     turn_count: int | None = None
@@ -52,11 +55,6 @@ class _Task(msgspec.Struct):
     service: str
     task: str
     runs: dict[str, _Run]
-
-
-class _Verdict(msgspec.Struct):
-    success: bool
-    error_message: str | None = None
 
 
 class _Times(msgspec.Struct):
@@ -79,20 +77,13 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     if document.has("runs"):
         return TrialTable.of_rows(_task_rows(document.decode(_Task)), entry="run")
     meta = document.decode(_Meta)
-    run = _Run(
-        success=meta.execution_result.success,
-        error_message=meta.execution_result.error_message,
-        execution_time=meta.agent_execution_time,
-        token_usage=meta.token_usage,
-        turn_count=meta.turn_count,
-    )
     row = {
         "system": meta.model_name,
         "task": meta.task_name,
         "tags": (meta.mcp,) if meta.mcp else (),
         "family": meta.mcp or None,
         "started": meta.time.start if meta.time else None,
-        **_ending(run),
+        **_ending(meta.execution_result, meta, meta.agent_execution_time),
     }
     number = _run_number(document)
     return TrialTable.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
@@ -122,19 +113,19 @@ def _task_rows(task: _Task) -> Iterator[dict[str, Any]]:
             "trial": name,
             "tags": (task.service,),
             "family": task.service,
-            **_ending(run),
+            **_ending(run, run, run.execution_time),
         }
 
 
-def _ending(run: _Run) -> dict[str, Any]:
-    error = first_line(run.error_message)
-    broke = error is not None and not run.success
-    usage = run.token_usage or _Usage()
+def _ending(verdict: _Verdict, took: _Run | _Meta, seconds: float | None) -> dict[str, Any]:
+    error = first_line(verdict.error_message)
+    broke = error is not None and not verdict.success
+    usage = took.token_usage or _Usage()
     return {
-        "outcome": Outcome.ERRORED if broke else Outcome(run.success),
+        "outcome": Outcome.ERRORED if broke else Outcome(verdict.success),
         "error": error,
-        "seconds": run.execution_time,
+        "seconds": seconds,
         "tokens_in": usage.input_tokens,
         "tokens_out": usage.output_tokens,
-        "turns": run.turn_count,
+        "turns": took.turn_count,
     }

@@ -34,15 +34,11 @@ class _Sample(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; its `system` is the system prompt, and no agent."""
-    if document.kind == "array":
-        samples = document.decode(list[_Sample])
-    else:
-        samples = [sample for _, sample in document.lines(_Sample)]
-    rows = [_row(document, sample) for sample in samples]
+    rows = map(_row, document.each(_Sample))
     return TrialTable.of_rows(rows, entry="sample", graded="reward")
 
 
-def _row(document: Document, sample: _Sample) -> dict[str, Any]:
+def _row(sample: _Sample) -> dict[str, Any]:
     metadata = sample.metadata if isinstance(sample.metadata, dict) else {}
     benchmark = metadata.get("benchmark")
     missing = sample.reward is None

@@ -169,22 +169,13 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
 
 
 def _spans(document: Document) -> Iterator[OtelSpan]:
-    if document.has("resourceSpans"):
-        files: Iterable[_OtlpFile] = (
-            [document.decode(_OtlpFile)]
-            if document.kind == "json"
-            else (file for _, file in document.lines(_OtlpFile))
-        )
-        for file in files:
-            for resource in file.resource_spans:
-                for scope in resource.scope_spans:
-                    yield from (_from_otlp(document, span) for span in scope.spans)
-    elif document.kind == "array":
-        yield from map(_from_sdk, document.decode(list[_SdkSpan]))
-    elif document.kind == "json":
-        yield _from_sdk(document.decode(_SdkSpan))
-    else:
-        yield from (_from_sdk(span) for _, span in document.lines(_SdkSpan))
+    if not document.has("resourceSpans"):
+        yield from map(_from_sdk, document.each(_SdkSpan))
+        return
+    for file in document.each(_OtlpFile):
+        for resource in file.resource_spans:
+            for scope in resource.scope_spans:
+                yield from (_from_otlp(document, span) for span in scope.spans)
 
 
 def _from_sdk(span: _SdkSpan) -> OtelSpan:

@@ -76,7 +76,8 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; a test that was expected to fail is a trial by what it did."""
     report = document.decode(_Report)
-    rows = [row for suite in report.suites for row in _suite_rows(document, suite, (), 1)]
+    tests = [test for suite in report.suites for test in _tests(document, suite, (), 1)]
+    rows = [row for name, spec, test in tests for row in _rows(document, name, spec, test)]
     retried = sum(bool(row.pop("retry")) for row in rows)
     notes = []
     if retried:
@@ -84,27 +85,27 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{plural(retried, 'trial is a retry', 'trials are retries')} of a test that had "
             "failed; retries end at the first pass, which favours the tests that were retried"
         )
-    if skipped := sum(_skipped(suite) for suite in report.suites):
+    if skipped := sum(all(one.status == "skipped" for one in test.results) for *_, test in tests):
         notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
     version = f" ({report.config.version})" if report.config.version else ""
     facts = {"format": f"Playwright report{version}"}
     return TrialTable.of_rows(rows, notes=notes, entry="result", read_as=facts)
 
 
-def _suite_rows(
+def _tests(
     document: Document, suite: _Suite, above: tuple[str, ...], depth: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[str, _Spec, _Test]]:
+    """Each test in a suite and the suites inside, with its full name and its spec."""
     if depth > _DEEPEST:
         raise ReadError(f"{document.name}: suites are nested too deeply for a Playwright report")
     path = (*above, suite.title) if suite.title else above
     for spec in suite.specs:
-        for test in spec.tests:
-            yield from _test_rows(document, " > ".join((*path, spec.title)), spec, test)
+        yield from ((" > ".join((*path, spec.title)), spec, test) for test in spec.tests)
     for inner in suite.suites:
-        yield from _suite_rows(document, inner, path, depth + 1)
+        yield from _tests(document, inner, path, depth + 1)
 
 
-def _test_rows(document: Document, name: str, spec: _Spec, test: _Test) -> Iterator[dict[str, Any]]:
+def _rows(document: Document, name: str, spec: _Spec, test: _Test) -> Iterator[dict[str, Any]]:
     for result in test.results:
         if result.status == "skipped":
             continue
@@ -120,13 +121,3 @@ def _test_rows(document: Document, name: str, spec: _Spec, test: _Test) -> Itera
             "tags": tuple(spec.tags),
             "retry": result.retry,
         }
-
-
-def _skipped(suite: _Suite) -> int:
-    """How many tests were skipped; the depth was bounded when the rows were made."""
-    here = sum(
-        all(result.status == "skipped" for result in test.results)
-        for spec in suite.specs
-        for test in spec.tests
-    )
-    return here + sum(map(_skipped, suite.suites))

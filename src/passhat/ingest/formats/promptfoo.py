@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
+from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
@@ -103,6 +104,17 @@ class _File(msgspec.Struct):
         return self.results if isinstance(self.results, list) else self.results.results
 
 
+@dataclass(frozen=True, slots=True)
+class _AnswerColumn:
+    """A column of answers in a CSV; with `has_status`, the next two are Status and Score."""
+
+    place: int
+    name: str
+    provider: str
+    prompt: str
+    has_status: bool
+
+
 class _SpokenResponse(msgspec.Struct):
     output: Any = None
 
@@ -117,7 +129,7 @@ class _SpokenResult(msgspec.Struct, rename="camel"):
 def recognises(document: Document) -> bool:
     """Whether it is an evaluation with its results, or lines of results."""
     if document.kind == "text":
-        return bool(_blocks(column_names(document)) or _marked_columns(document))
+        return bool(_answer_columns(document))
     if document.kind == "lines":
         return document.has("gradingResult", "promptIdx", "success")
     if not document.has("results") or document.has("_resultsLoaded"):
@@ -166,24 +178,25 @@ def _format_number(document: Document) -> int | None:
     return int(version[1]) if version else None
 
 
-def _blocks(header: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
-    """Where the answers of each provider and prompt begin: "[provider] prompt", Status, Score."""
-    headed = zip(header, header[1:], header[2:], strict=False)
+def _answer_columns(document: Document) -> list[_AnswerColumn]:
+    """The columns of answers in a CSV: those before Status and Score, or with marked answers."""
+    names = column_names(document)
+    headed = enumerate(zip(names, names[1:], names[2:], strict=False))
+    blocks = [place for place, (_, *rest) in headed if rest == ["Status", "Score"]]
+    blocks = [place for place in blocks if _ANSWERS.fullmatch(names[place])]
     return [
-        (place, named)
-        for place, (first, *rest) in enumerate(headed)
-        if rest == ["Status", "Score"] and (named := _ANSWERS.fullmatch(first))
+        _AnswerColumn(place, names[place], *_headed(names[place]), bool(blocks))
+        for place in blocks or _marked(document)
     ]
 
 
-def _marked_columns(document: Document) -> list[tuple[int, str, str]]:
-    """The columns of answers that begin with a verdict: their place, provider and prompt."""
+def _marked(document: Document) -> list[int]:
+    """The places of the columns whose first answer begins with a verdict."""
     try:
-        header, *first = [cells for _, cells in itertools.islice(csv_lines(document), 2)]
-    except (ReadError, ValueError):
+        _, cells = next(itertools.islice(csv_lines(document), 1, None), (0, []))
+    except ReadError:
         return []
-    marked = [place for place, cell in enumerate(first[0] if first else ()) if _MARKED.match(cell)]
-    return [(place, *_headed(header[place])) for place in marked]
+    return [place for place, cell in enumerate(cells) if _MARKED.match(cell)]
 
 
 def _headed(header: str) -> tuple[str, str]:
@@ -197,84 +210,66 @@ def _headed(header: str) -> tuple[str, str]:
     return "", prompt.display or prompt.raw or header
 
 
-def _csv_results(document: Document) -> Iterator[_Result]:
-    names = column_names(document)
-    blocks = _blocks(names)
-    if not blocks:
-        yield from _marked_results(document)
-        return
-    for line, cells in itertools.islice(csv_lines(document), 1, None):
-        given = dict(zip(names[: blocks[0][0]], cells, strict=False))
-        case = _TestCase(description=given.pop("Description", None), vars=given)
-        for place, named in blocks:
-            try:
-                yield _csv_result(case, named, *cells[place + 1 : place + 3])
-            except ValueError as error:
-                raise ReadError(f"{document.name}, line {line}, column Score: {error}") from None
-
-
-def _csv_result(case: _TestCase, named: re.Match[str], status: str, score: str) -> _Result:
-    return _Result(
-        success=status == "PASS",
-        score=number(score),
-        provider=named[1],
-        prompt_id=named[2],
-        prompt=_Prompt(raw=named[2]),
-        test_case=case,
-        failure_reason=ERROR_REASON if status == "ERROR" else 0,
-    )
-
-
-def _marked_results(document: Document) -> Iterator[_Result]:
-    columns = _marked_columns(document)
+def _csv_answers(
+    document: Document,
+) -> Iterator[tuple[int, dict[str, str], _AnswerColumn, list[str]]]:
+    """Each answer with its line, the variables of the test, its column and its cells."""
+    columns, names = _answer_columns(document), column_names(document)
     if not columns:
         raise ReadError(
             f'{document.name}: has no columns "[provider] prompt", Status and Score, and none with '
             "answers that begin with [PASS] or [FAIL]"
         )
-    names = column_names(document)
-    answers = {place for place, _, _ in columns}
+    end = columns[0].place if columns[0].has_status else len(names)
+    given = [place for place in range(end) if place not in {column.place for column in columns}]
     for line, cells in itertools.islice(csv_lines(document), 1, None):
-        given = {names[at]: cell for at, cell in enumerate(cells) if at not in answers}
-        case = _TestCase(description=given.pop("Description", None), vars=given)
-        for place, provider, prompt in columns:
-            mark = _MARKED.match(cells[place])
-            if mark is None:
-                raise ReadError(
-                    f'{document.name}, line {line}, column "{short(names[place])}": must begin '
-                    "with [PASS], [FAIL] or [ERROR]"
-                )
-            yield _marked_result(case, provider, prompt, mark)
+        variables = {names[place]: cells[place] for place in given}
+        for column in columns:
+            yield line, variables, column, cells[column.place : column.place + 3]
 
 
-def _marked_result(case: _TestCase, provider: str, prompt: str, mark: re.Match[str]) -> _Result:
-    score = mark[2]
-    return _Result(
-        success=mark[1] == "PASS",
-        score=float(score) if score and score.count(".") < 2 and score.strip("-.") else None,
-        provider=provider or None,
-        prompt_id=prompt,
-        prompt=_Prompt(raw=prompt),
-        test_case=case,
-        failure_reason=ERROR_REASON if mark[1] == "ERROR" else 0,
-        error=mark[3] if mark[1] == "ERROR" else None,
-    )
+def _csv_results(document: Document) -> Iterator[_Result]:
+    for line, given, column, cells in _csv_answers(document):
+        variables = {name: cell for name, cell in given.items() if name != "Description"}
+        status, score, text = _verdict(f"{document.name}, line {line}", column, cells)
+        yield _Result(
+            success=status == "PASS",
+            score=score,
+            provider=column.provider or None,
+            prompt_id=column.prompt,
+            prompt=_Prompt(raw=column.prompt),
+            test_case=_TestCase(description=given.get("Description"), vars=variables),
+            failure_reason=ERROR_REASON if status == "ERROR" else 0,
+            error=text if status == "ERROR" else None,
+        )
+
+
+def _verdict(
+    where: str, column: _AnswerColumn, cells: Sequence[str]
+) -> tuple[str, float | None, str | None]:
+    """The status of an answer, its score, and its text where that follows a mark."""
+    if column.has_status:
+        try:
+            return cells[1], number(cells[2]), None
+        except ValueError as error:
+            raise ReadError(f"{where}, column Score: {error}") from None
+    mark = _MARKED.match(cells[0])
+    if mark is None:
+        raise ReadError(
+            f'{where}, column "{short(column.name)}": must begin with [PASS], [FAIL] or [ERROR]'
+        )
+    score = mark[2] or ""
+    plain = score.count(".") < 2 and score.strip("-.")
+    return mark[1], float(score) if plain else None, mark[3]
 
 
 def _csv_transcripts(document: Document) -> Iterator[Transcript]:
-    names = column_names(document)
-    columns = [(place, named[2]) for place, named in _blocks(names)]
-    end = columns[0][0] if columns else len(names)
-    columns = columns or [(place, prompt) for place, _, prompt in _marked_columns(document)]
-    answers = {place for place, _ in columns}
-    for _, cells in itertools.islice(csv_lines(document), 1, None):
-        given = [(names[at], cells[at]) for at in range(end) if at not in answers]
-        variables = "".join(f"\n{name}: {cell}" for name, cell in given if cell)
-        for place, prompt in columns:
-            mark = _MARKED.match(cells[place])
-            answer = mark[3] if mark else cells[place]
-            # The prompt is a template there, without its variables filled in.
-            yield Transcript(messages=asked_and_answered(prompt + variables, answer))
+    for _, given, column, (answer, *_) in _csv_answers(document):
+        variables = "".join(f"\n{name}: {cell}" for name, cell in given.items() if cell)
+        mark = _MARKED.match(answer)
+        # The prompt is a template there, without its variables filled in.
+        said = asked_and_answered(column.prompt + variables, mark[3] if mark else answer)
+        yield Transcript(messages=said)
 
 
 def _transcript(result: _SpokenResult) -> Transcript:

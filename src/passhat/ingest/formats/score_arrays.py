@@ -80,4 +80,4 @@ def _scores(document: Document) -> NDArray[np.float64]:
         why = "its rows differ in length, or hold more than numbers"
         if isinstance(error, msgspec.MsgspecError) or document.kind == "binary":
             why = str(error)[:200]
-        raise ReadError(f"{document.name}: is no array of scores ({why})") from error
+        raise ReadError(f"{document.name}: is not an array of scores ({why})") from error

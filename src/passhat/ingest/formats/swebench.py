@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document, decode
+from passhat.ingest.document import Document, decode, read_file
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
@@ -226,8 +226,7 @@ def _predicted(document: Document) -> list[str]:
     places = list(document.path.resolve().parents)[:2] if document.path else []
     for path in (folder / name for folder in places for name in _PREDICTIONS):
         if path.is_file():
-            document.limits.check_size(str(path), path.stat().st_size)
-            return _instances_of(path)
+            return _instances_of(path, read_file(path, document.limits))
     raise ReadError(
         f"{document.name}: names the instances that a submission to SWE-bench resolved, but not "
         "those that it tried; keep its all_preds.jsonl beside it, or give the report of the run, "
@@ -235,9 +234,8 @@ def _predicted(document: Document) -> list[str]:
     )
 
 
-def _instances_of(path: Path) -> list[str]:
+def _instances_of(path: Path, data: bytes) -> list[str]:
     """The instances of predictions: an object by instance, a list, or JSON Lines."""
-    data = path.read_bytes()
     start = data.lstrip()[:1]
     if path.suffix == ".jsonl":
         lines = (line for line in data.split(b"\n") if line.strip())

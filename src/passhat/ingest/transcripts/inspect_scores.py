@@ -26,16 +26,14 @@ def score_value(score: Score | None, part: str | None = None) -> float | None:
 
     >>> score_value(Score("C")), score_value(Score({"tone": 0.5}), "tone")
     (1.0, 0.5)
+    >>> score_value(Score("nan")), score_value(Score("0.25"))
+    (None, 0.25)
     """
-    value = score.value if score is not None else None
-    if part is not None:
-        value = value.get(part) if isinstance(value, dict) else None
-    if isinstance(value, str):
-        word = WORDS.get(value.strip().lower())
-        return word if word is not None else _parsed(value)
-    if isinstance(value, (int, float)):
-        return _number(value)
-    return None
+    value = _part_of(score, part)
+    if isinstance(value, str) and (word := value.strip().lower()) in WORDS:
+        return WORDS[word]
+    number = _number(value)
+    return None if number is None or math.isnan(number) else number
 
 
 def is_grade(score: Score, part: str | None = None) -> bool:
@@ -44,23 +42,20 @@ def is_grade(score: Score, part: str | None = None) -> bool:
     >>> is_grade(Score("C")), is_grade(Score(None)), is_grade(Score([1, 0])), is_grade(Score("A+"))
     (True, True, False, False)
     """
-    value = score.value
-    if part is not None:
-        value = value.get(part) if isinstance(value, dict) else None
-    nothing = value is None or (isinstance(value, float) and math.isnan(value))
-    return nothing or score_value(score, part) is not None
+    value = _part_of(score, part)
+    return value is None or score_value(score, part) is not None or _number(value) is not None
 
 
-def _number(value: float) -> float | None:
+def _part_of(score: Score | None, part: str | None) -> Any:
+    value = score.value if score is not None else None
+    if part is None:
+        return value
+    return value.get(part) if isinstance(value, dict) else None
+
+
+def _number(value: Any) -> float | None:
+    """A number, also one that is written as text; None for anything else."""
     try:
-        found = float(value)
-    except OverflowError:  # a whole number of hundreds of digits is no grade
-        return None
-    return None if math.isnan(found) else found
-
-
-def _parsed(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
+        return float(value) if isinstance(value, (int, float, str)) else None
+    except (ValueError, OverflowError):  # a whole number of hundreds of digits is no grade
         return None
