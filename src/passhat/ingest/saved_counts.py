@@ -49,17 +49,16 @@ def _open_saved(source: Input | Sequence[Input]) -> Document | None:
         return None
     given = inputs[0]
     if isinstance(given, bytes):
-        if not _OPENING.match(given[:_HEAD]):
-            return None
-        return Document("input", path=None, data=given, limits=Limits())
-    if not os.path.isfile(given):  # noqa: PTH113 # of a long word, Path raises
+        path, data, head = None, given, given[:_HEAD]
+    elif os.path.isfile(given):  # noqa: PTH113 # Path raises if a name is too long
+        path, data = Path(given), None
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    else:
         return None
-    path = Path(given)
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD)
     if not _OPENING.match(head):
         return None
-    return Document(str(path), path=path, data=None, limits=Limits())
+    return Document(str(path or "input"), path=path, data=data, limits=Limits())
 
 
 def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Source:
