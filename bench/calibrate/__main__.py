@@ -1,8 +1,8 @@
 """Run the calibrations and write their tables into docs/explanation/calibration.md.
 
 `python -m bench.calibrate [--quick] [STUDY ...]`: the quick form prints and writes nothing; a named
-study replaces its own part of the page only. Studies that have cells keep them in build/calibrate
-and go on where they were interrupted.
+study replaces only its part of the page. Studies that have cells store them in build/calibrate and
+resume where they were interrupted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cells of a simulation, spread over processes and kept as they end.
+"""Cells of a simulation, spread over processes and stored as they end.
 
-An interrupted run goes on with the cells that are missing: each is stored under a digest of its
-study, its arguments and the statistics it exercises, so that a change of the code starts anew.
+An interrupted run resumes with the cells that are missing: each is stored under a digest of its
+study, its arguments and the statistics it uses, so that a change of the code starts afresh.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ STORE = ROOT / "build" / "calibrate"
 Cell = Callable[..., Any]
 
 _JOBS: list[tuple[Cell, tuple[Any, ...]]] = []
-"""What the child processes run: they are forked, and are told the place of a cell only."""
+"""What the child processes run: they are forked, and get only the index of a cell."""
 
 
 def run_cells(study: str, cell: Cell, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """What `cell` answers for each tuple of arguments, in their order.
+    """What `cell` returns for each tuple of arguments, in their order.
 
     Answers must survive JSON. The number of processes is PASSHAT_JOBS, by default the cores.
     """
@@ -48,19 +48,19 @@ def run_cells(study: str, cell: Cell, arguments: Sequence[tuple[Any, ...]]) -> l
 
 
 def run_tables(
-    study: str, makers: Sequence[tuple[Cell, int]], *, quick: bool, least: int = 10
+    study: str, makers: Sequence[tuple[Cell, int, int]], *, quick: bool, least: int = 10
 ) -> list[Table]:
-    """The tables of a study, each a cell: a function of repetitions, and how many there are.
+    """The tables of a study, each a cell: a function of repetitions, how many if quick, how many.
 
-    PASSHAT_SHARE makes do with that share of the repetitions. A quick run keeps nothing.
+    PASSHAT_SHARE is the share of the repetitions to run. A quick run stores nothing.
     """
     if quick:
-        return [table for maker, count in makers for table in _made(maker, count, quick=True)]
+        return [table for maker, few, _ in makers for table in _made(maker, few, quick=True)]
     share = float(os.environ.get("PASSHAT_SHARE", "1"))
-    given = [(maker, max(least, round(share * count))) for maker, count in makers]
+    given = [(maker, max(least, round(share * count))) for maker, _, count in makers]
     jobs = [(f"{maker.__module__}:{maker.__qualname__}", count) for maker, count in given]
     found = run_cells(study, _table_cell, jobs)
-    return [Table.from_json(one) for tables in found for one in tables]
+    return [Table(**one) for tables in found for one in tables]
 
 
 def _table_cell(name: str, count: int) -> list[dict[str, Any]]:

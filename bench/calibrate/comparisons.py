@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby, product
-from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from bench.calibrate.comparison_peers import (
     welch_p_values,
 )
 from bench.calibrate.simulated_suites import beta_rates
-from bench.calibrate.table import Table
+from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
 from passhat.stats.multiplicity import holm
@@ -42,14 +41,14 @@ Sides = tuple[TaskSums, TaskSums]
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
     makers = [
-        (_type_one, 100 if quick else 1000),
-        (_coverage, 100 if quick else 1000),
-        (_bootstrap, 200 if quick else 2000),
-        (_equivalence, 100 if quick else 1000),
-        (_power, 60 if quick else 500),
-        (_family, 200 if quick else 4000),
-        (_false_alarms, 30 if quick else 400),
-        (_delays, 10 if quick else 100),
+        (_type_one, 100, 1000),
+        (_coverage, 100, 1000),
+        (_bootstrap, 200, 2000),
+        (_equivalence, 100, 1000),
+        (_power, 60, 500),
+        (_family, 200, 4000),
+        (_false_alarms, 30, 400),
+        (_delays, 10, 100),
     ]
     return run_tables("comparisons", makers, quick=quick)
 
@@ -117,11 +116,11 @@ def _type_one_grid(cells: list[Cell], repetitions: int) -> Table:
     return Table(
         title="Two systems: type I error",
         header=("scope", "tasks", "runs", "mean", "worst"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Chance that `paired_difference` calls equal systems better or worse, nominally at "
         "most 0.05: mean and worst over ICC 0, 0.3, 0.7 and over two nulls (the same pass rates; "
         "the same rates on other tasks). "
-        f"Monte Carlo error of a cell {_error(0.05, repetitions):.4f}.",
+        f"Monte Carlo error of a cell {monte_carlo_error(0.05, repetitions):.4f}.",
         repetitions=repetitions,
         seed=SEED,
     )
@@ -137,10 +136,10 @@ def _worst_again(worst: list[Cell], repetitions: int) -> Table:
     return Table(
         title="Two systems: the worst cells again",
         header=("scope", "tasks", "runs", "ICC", "null", "as found", "drawn afresh"),
-        rows=tuple(rows),
+        rows=rows,
         finding="The largest of many estimates is large by luck too: the six worst cells of the "
         "table above with fresh draws. "
-        f"Monte Carlo error of a cell {_error(0.05, repetitions):.4f}.",
+        f"Monte Carlo error of a cell {monte_carlo_error(0.05, repetitions):.4f}.",
         repetitions=repetitions,
         seed=SEED + 9,
     )
@@ -165,10 +164,10 @@ def _coverage(repetitions: int, *, quick: bool) -> Table:
     return Table(
         title="Two systems: coverage of the difference",
         header=("scope", "tasks", "runs", "mean", "worst", "width"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Coverage of the nominal 0.95 interval when b passes 0.85 times as often as a on "
         "every task; over ICC 0, 0.3, 0.7. "
-        f"Monte Carlo error of a cell {_error(0.05, repetitions):.4f}.",
+        f"Monte Carlo error of a cell {monte_carlo_error(0.05, repetitions):.4f}.",
         repetitions=repetitions,
         seed=SEED + 1,
     )
@@ -188,7 +187,7 @@ def _bootstrap(repetitions: int) -> Table:
     return Table(
         title="Two systems: against the paired bootstrap",
         header=("tasks", "passhat", "paired percentile bootstrap"),
-        rows=tuple(rows),
+        rows=rows,
         finding='Type I error in "tasks like these", 5 runs, ICC 0.3, nominally 0.05.',
         repetitions=repetitions,
         seed=SEED + 2,
@@ -213,7 +212,7 @@ def _equivalence(repetitions: int) -> Table:
     return Table(
         title="Two systems: equivalence",
         header=("scope", "tasks", "runs", "wrong, at the margin", "right, at no difference"),
-        rows=tuple(rows),
+        rows=rows,
         finding=f'Chance of the answer "equivalent" with a margin of {margin:.3f}: nominally at '
         "most 0.05 when the difference equals the margin.",
         repetitions=repetitions,
@@ -238,7 +237,7 @@ def _power(repetitions: int, *, quick: bool) -> Table:
     return Table(
         title="Two systems: power",
         header=("tasks", "runs", "ICC", *SCOPES),
-        rows=tuple(rows),
+        rows=rows,
         finding='Chance of the answer "better" when b passes 0.85 times as often as a (10.5 '
         "points on average).",
         repetitions=repetitions,
@@ -263,7 +262,7 @@ def _family(repetitions: int) -> Table:
     return Table(
         title="Task by task: family-wise error after Holm",
         header=("runs", "passhat (Boschloo)", "agentrel 0.1.0 (Welch)"),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"Chance of any false difference on {tasks} tasks with the same pass rate, uniform "
         f"on [0, 1], for both systems; nominally at most 0.05. Below {minimum_runs(tasks)} runs a "
         "side no outcome can be significant here, and passhat says so instead of testing.",
@@ -294,7 +293,7 @@ def _false_alarms(repetitions: int, *, quick: bool) -> Table:
     return Table(
         title="Change points: false alarms",
         header=("history", "chance of any alarm"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Chance of any alarm in 100 points at which nothing changes, stated as 0.05. Exact "
         f"tests of few runs are rarer still. Repetitions of means: {5 * repetitions}, of tasks: "
         f"{repetitions // 5}. Left out: each point runs a sixth of the tasks, every tenth all "
@@ -359,7 +358,7 @@ def _delays(repetitions: int) -> Table:
     return Table(
         title="Change points: how soon",
         header=("runs a point", "drop", "median points to the alarm", "within 30", "misplaced by"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Points from the drop (after 30 calm ones) to the alarm, at a false-alarm rate of "
         "0.05 in 100 points.",
         repetitions=repetitions,
@@ -369,7 +368,3 @@ def _delays(repetitions: int) -> Table:
 
 def _share(value: float | np.floating) -> str:
     return f"{value:.3f}"
-
-
-def _error(p: float, repetitions: int) -> float:
-    return sqrt(p * (1 - p) / repetitions)

@@ -11,7 +11,7 @@ from bench.calibrate.cells import run_tables
 from bench.calibrate.default_search import CANDIDATES
 from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH, Difficulty
 from bench.calibrate.suite_coverage import NOMINAL, SCOPES, Covered, Design, cover, grid
-from bench.calibrate.table import Table
+from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
 from passhat.stats.extrapolation import extrapolate_pass_hat_k
 from passhat.stats.labels import UNDECIDED, label_tasks
@@ -29,14 +29,14 @@ _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
     makers = [
-        (_grid, 200 if quick else 2000),
-        (_search, 100 if quick else 1000),
-        (_harsh, 100 if quick else 2000),
-        (_unequal, 50 if quick else 2000),
-        (_few_tasks, 50 if quick else 2000),
-        (_scores, 5 if quick else 400),
-        (_one_proportion, 0),
-        (_model, 2 if quick else 100),
+        (_grid, 200, 2000),
+        (_search, 100, 1000),
+        (_harsh, 100, 2000),
+        (_unequal, 50, 2000),
+        (_few_tasks, 50, 2000),
+        (_scores, 5, 400),
+        (_one_proportion, 0, 0),
+        (_model, 2, 100),
     ]
     return run_tables("coverage", makers, quick=quick)
 
@@ -81,7 +81,7 @@ def _by_method(cells: list[Covered], scope: Scope, repetitions: int, resampled: 
         f"Bootstraps: {resampled} repetitions a cell, so their worst is blurred by 0.03."
     )
     header = ("method", "mean", "worst", f"cells below {FLOOR}", "width / default's")
-    return Table.of(f'Coverage for "{scope}"', header, rows, finding, repetitions, SEED)
+    return Table(f'Coverage for "{scope}"', header, rows, finding, repetitions, SEED)
 
 
 def _by_difficulty(cells: list[Covered], repetitions: int) -> Table:
@@ -99,8 +99,8 @@ def _by_difficulty(cells: list[Covered], repetitions: int) -> Table:
                 row.append(f"{mean:.3f} / {worst:.3f}")
         rows.append(tuple(row))
     header = ("difficulty", *(f"{s}, {m}" for s in SCOPES for m in ("pass^k", "pass@k")))
-    finding = "Mean / worst coverage of the defaults. pass^k includes k = 1, where both are one."
-    return Table.of("The defaults, by difficulty", header, rows, finding, repetitions, SEED)
+    finding = "Mean / worst coverage of the defaults. pass^k includes k = 1: pass@1 is the same."
+    return Table("The defaults, by difficulty", header, rows, finding, repetitions, SEED)
 
 
 def _lowest(cells: list[Covered], repetitions: int) -> Table:
@@ -109,9 +109,9 @@ def _lowest(cells: list[Covered], repetitions: int) -> Table:
     for scope in SCOPES:
         low = sorted((c for c in own if c.scope == scope), key=lambda c: c.coverage)[:8]
         rows += [(scope, str(c), f"{c.truth:.4f}", f"{c.coverage:.3f}") for c in low]
-    error = np.sqrt(NOMINAL * (1 - NOMINAL) / repetitions)
+    error = monte_carlo_error(NOMINAL, repetitions)
     finding = f"The lowest cells of the defaults. One Monte Carlo standard error is {error:.3f}."
-    return Table.of(
+    return Table(
         "Where the defaults are tightest",
         ("scope", "cell", "truth", "coverage"),
         rows,
@@ -160,11 +160,11 @@ def _search(repetitions: int, *, quick: bool) -> Table:
         f"against the first. {_verdict(found)}"
     )
     header = ("variance used", "mean", "worst", "cells < 0.90", "cells < 0.93", *_WIDTH_COLUMNS)
-    return Table.of("The search for a default", header, rows, finding, repetitions, SEED)
+    return Table("The search for a default", header, rows, finding, repetitions, SEED)
 
 
 def _verdict(found: list[Covered]) -> str:
-    """Said from the figures, so that the page cannot claim what did not come out."""
+    """Made from the figures, so that the page cannot claim anything else."""
     name = list(CANDIDATES)[-1]
     worst = min(cell.coverage for cell in found if cell.method == name)
     return f"The last is the default: its worst cell covers {worst:.3f}."
@@ -190,11 +190,11 @@ def _harsh(repetitions: int, *, quick: bool) -> Table:
             rows.append((*row, str(min(own, key=lambda c: c.coverage))))
     finding = (
         "Mean / worst coverage where the difficulty is nothing like a beta. A suite of ten tasks "
-        "drawn from the third holds none of the hard ones one time in five, and no interval of "
-        'useful width can know: "tasks like these" asks for more tasks, not more runs.'
+        "drawn from the third has none of the hard ones one time in five, and no interval of "
+        'useful width can show that: "tasks like these" needs more tasks, not more runs.'
     )
     header = ("difficulty", "scope", "default", "t", "lowest cell of the default")
-    return Table.of("Difficulties meant to break them", header, rows, finding, repetitions, SEED)
+    return Table("Difficulties meant to break them", header, rows, finding, repetitions, SEED)
 
 
 def _unequal(repetitions: int) -> Table:
@@ -224,7 +224,7 @@ def _unequal(repetitions: int) -> Table:
             )
     header = ("scope", "T", "mean", "worst", "lowest cell")
     finding = "The defaults with 3 to 10 runs, unequal from task to task; k = 1 and 3."
-    return Table.of("Unequal numbers of runs", header, rows, finding, repetitions, SEED)
+    return Table("Unequal numbers of runs", header, rows, finding, repetitions, SEED)
 
 
 def _few_tasks(repetitions: int) -> Table:
@@ -242,7 +242,7 @@ def _few_tasks(repetitions: int) -> Table:
             rows.append(tuple(row))
     header = ("T", "scope", "default: mean / worst / width", "t: mean / worst / width")
     finding = "Below five tasks the interval for tasks like these is flagged as rough."
-    return Table.of("Very few tasks", header, rows, finding, repetitions, SEED)
+    return Table("Very few tasks", header, rows, finding, repetitions, SEED)
 
 
 def _scores(repetitions: int) -> Table:
@@ -260,7 +260,7 @@ def _scores(repetitions: int) -> Table:
         "score_estimate: task means from Beta(3, 1), scores from a beta around the mean whose "
         "a + b is the tightness (0: all or nothing)."
     )
-    return Table.of("Partial credit", header, rows, finding, repetitions, SEED)
+    return Table("Partial credit", header, rows, finding, repetitions, SEED)
 
 
 def _score_coverage(
@@ -297,7 +297,7 @@ def _one_proportion(_repetitions: int) -> Table:
         rows.append(tuple(row))
     header = ("method", *(f"n = {n}: mean / worst / width" for n in (5, 20, 100)))
     finding = "One task, exactly: over 397 pass rates from 0.005 to 0.995."
-    return Table.of("One proportion", header, rows, finding, 0, SEED)
+    return Table("One proportion", header, rows, finding, 0, SEED)
 
 
 def _exact_coverage(method: str, n: int, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -327,7 +327,7 @@ def _model(repetitions: int) -> Table:
         "The credible interval of extrapolate_pass_hat_k, and label_tasks at certainty 0.9. The "
         "last difficulty is no beta: extrapolation may fail there, as its note warns."
     )
-    return Table.of("Model-based answers", header, rows, finding, repetitions, SEED)
+    return Table("Model-based answers", header, rows, finding, repetitions, SEED)
 
 
 def _model_row(

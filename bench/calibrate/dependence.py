@@ -32,14 +32,12 @@ Rates = np.ndarray
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
     makers = [
-        (alarms, 400),
-        (coverage, 160),
-        (tasks, 80),
-        (days, 3000),
-        (few_tasks, 100),
+        (alarms, 20, 400),
+        (coverage, 8, 160),
+        (tasks, 4, 80),
+        (days, 150, 3000),
+        (few_tasks, 5, 100),
     ]
-    if quick:
-        makers = [(maker, max(1, count // 20)) for maker, count in makers]
     return run_tables("dependence", makers, quick=quick, least=1)
 
 
@@ -67,7 +65,7 @@ def alarms(repetitions: int) -> Table:
         "bursts of failures in start order (0.3 %) say that runs were not independent. Stated: 1 % "
         f"over all three where they are; worst here {calm:.3f}."
     )
-    return Table.of(
+    return Table(
         "Runs that are not independent: what is seen", header, rows, finding, repetitions, SEED
     )
 
@@ -89,12 +87,10 @@ def coverage(repetitions: int) -> Table:
     header = ("runs", "tasks x runs", "this suite", "included", "tasks like these", "included")
     finding = (
         "Coverage of the long-run pass rate at 95 %, as if runs were independent, and as "
-        "printed: where a disturbance was seen, with the spread between rounds. A run whose rounds "
-        "saw no outage cannot know of one: what is not in the data is in no interval."
+        "printed: where a disturbance was seen, with the spread between rounds. An outage that no "
+        "round shows cannot be found: no interval includes what is not in the data."
     )
-    return Table.of(
-        "Intervals where rounds move together", header, rows, finding, repetitions, SEED
-    )
+    return Table("Intervals where rounds move together", header, rows, finding, repetitions, SEED)
 
 
 def tasks(repetitions: int) -> Table:
@@ -119,7 +115,7 @@ def tasks(repetitions: int) -> Table:
         "false one (Holm) or the share of finds that is false (BH), at 0.05. Plain: Boschloo's "
         "test of each task; discrete: Fisher's, with the laws that its p-values have."
     )
-    return Table.of("Which task changed", header, rows, finding, repetitions, SEED)
+    return Table("Which task changed", header, rows, finding, repetitions, SEED)
 
 
 def days(repetitions: int) -> Table:
@@ -154,7 +150,7 @@ def days(repetitions: int) -> Table:
         "how many points after a drop of one logit at point 30 it is found, without the histories "
         "that had an alarm before. The p-values of the pass rate are from a normal law."
     )
-    return Table.of("Trends where days differ", header, rows, finding, repetitions, SEED + 2)
+    return Table("Trends where days differ", header, rows, finding, repetitions, SEED + 2)
 
 
 _AT_ONCE = 500
@@ -240,7 +236,7 @@ def few_tasks(repetitions: int) -> Table:
         "after it shows it, how often it is the only change named and in its place, and how often "
         "its 95 % interval holds the true size (-41.6 points)."
     )
-    return Table.of("Trends of few tasks", header, rows, finding, repetitions, SEED + 1)
+    return Table("Trends of few tasks", header, rows, finding, repetitions, SEED + 1)
 
 
 def _few(rng: np.random.Generator, base: Rates, spread: float) -> TaskSeries:

@@ -1,4 +1,4 @@
-"""Coverage where tasks come in families, or a few of them are hard, beside other ways."""
+"""Coverage where tasks come in families, or a few of them are hard, and that of other methods."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ POINT = (Difficulty("all at 0.97", rates=(0.97,), shares=(1.0,)),)
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Families, equal systems on families, and rare hard tasks."""
-    repetitions = 40 if quick else 300
-    makers = [(maker, repetitions) for maker in (_families, _equal_systems, _rare)]
+    makers = [(maker, 40, 300) for maker in (_families, _equal_systems, _rare)]
     return run_tables("families", makers, quick=quick)
 
 
@@ -55,13 +54,13 @@ def _families(repetitions: int) -> Table:
     finding = (
         "Coverage / mean width for tasks like these at a nominal 0.95; four runs a task, mean rate "
         "about 0.75; families differ by a normal effect on the logit scale, tasks in them by 0.5. "
-        f"With families the worst cell covers {worst:.3f}; taking every task for a draw of its "
-        "own, or a normal interval with clustered errors, does not."
+        f"With families the worst cell covers {worst:.3f}; treating every task as its own draw, "
+        "or a normal interval with clustered errors, covers less."
     )
     return Table(
         title="Families of tasks",
         header=header,
-        rows=tuple(rows),
+        rows=rows,
         finding=finding,
         repetitions=repetitions,
         seed=SEED,
@@ -109,7 +108,7 @@ def _equal_systems(repetitions: int) -> Table:
     return Table(
         title="Equal systems on families",
         header=("families x tasks", "with families", "without"),
-        rows=tuple(rows),
+        rows=rows,
         finding=finding,
         repetitions=repetitions,
         seed=SEED + 1,
@@ -128,7 +127,7 @@ def _rare(repetitions: int, *, quick: bool) -> Table:
     worst = [min(float(row[column].split(" / ")[0]) for row in rows) for column in (3, 4)]
     finding = (
         "Coverage / mean width of pass^1 at a nominal 0.95. A suite of a few tasks often holds "
-        "none of the rare hard ones, and more runs of it do not tell. Worst of the defaults: "
+        "none of the rare hard ones, and more runs do not show them. Worst of the defaults: "
         f"{worst[0]:.3f} for tasks like these, {worst[1]:.3f} for this suite. The posterior is a "
         "hierarchical beta-binomial, as Bowyer, Aitchison and Ivanova (2025) use it."
     )
@@ -139,7 +138,7 @@ def _rare(repetitions: int, *, quick: bool) -> Table:
     return Table(
         title="Rare hard tasks",
         header=header,
-        rows=tuple(rows),
+        rows=rows,
         finding=finding,
         repetitions=repetitions,
         seed=SEED + 2,

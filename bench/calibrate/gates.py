@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 
-from bench.calibrate.table import Table
+from bench.calibrate.cells import run_tables
+from bench.calibrate.table import Table, allowed
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.sequential import (
@@ -27,20 +26,21 @@ from passhat.stats.sequential.simulation import (
 )
 
 SEED = 20261115
-# Somebody who peeks at a Wilson interval starts to look after a handful of runs.
+# Someone who peeks at a Wilson interval starts to look after a handful of runs.
 FIRST_LOOK = 5
 
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [
-        _one_task(),
-        _one_threshold(),
-        _suites(60 if quick else 4000, quick=quick),
-        _blocks(60 if quick else 2000),
-        _scores(60 if quick else 2000),
-        _order_of_evidence(200 if quick else 4000),
+    makers = [
+        (_one_task, 0, 0),
+        (_one_threshold, 0, 0),
+        (_suites, 60, 4000),
+        (_blocks, 60, 2000),
+        (_scores, 60, 2000),
+        (_order_of_evidence, 200, 4000),
     ]
+    return run_tables("gates", makers, quick=quick)
 
 
 def peeking_boundaries(p0: float, p1: float, runs: int) -> Boundaries:
@@ -54,7 +54,7 @@ def peeking_boundaries(p0: float, p1: float, runs: int) -> Boundaries:
     return Boundaries(fail_at=tuple(fail_at), pass_at=tuple(pass_at))
 
 
-def _one_task() -> Table:
+def _one_task(_repetitions: int) -> Table:
     rates, fixed = (0.5, 0.8, 0.85, 0.9, 0.95), fixed_design(0.8, 0.9)
     designs = {
         "fixed, ended when arithmetic decides": TaskGate(p0=0.8, p1=0.9, design="fixed").boundaries,
@@ -87,7 +87,7 @@ def _one_task() -> Table:
             *(f"runs at {rate}" for rate in rates),
             "at most",
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             f"No test with these errors expects fewer than {bounds[0]:.1f} runs at 0.8 and "
             f"{bounds[1]:.1f} at 0.9 (Wald). Peeking breaks both error rates."
@@ -97,7 +97,7 @@ def _one_task() -> Table:
     )
 
 
-def _one_threshold() -> Table:
+def _one_threshold(_repetitions: int) -> Table:
     rates, rows = (0.6, 0.8, 0.85, 0.9, 0.93, 0.95, 0.98), []
     exact = TaskGate.at_threshold(0.9).operating_characteristics(rates)
     rows = [
@@ -113,7 +113,7 @@ def _one_threshold() -> Table:
     return Table(
         title="A gate on one task with one threshold, 0.9, at most 1000 runs (exact)",
         header=("rate", "PASS", "FAIL", "UNDECIDED", "expected runs"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Either error at the threshold is at most 0.05; far from it the gate decides soon.",
         repetitions=0,
         seed=SEED,
@@ -129,7 +129,7 @@ def _suites(repetitions: int, *, quick: bool) -> Table:
         gate = SuiteGate(tasks=tasks, mu0=0.80, mu1=0.85)
         ends = {}
         for mean in means:
-            # the boundaries carry the promise and get all repetitions
+            # The promise is about the boundaries, which get all repetitions.
             count = repetitions if mean in (0.80, 0.85) else max(repetitions // 4, 20)
             rates = _suite(mean, icc, (count, tasks))
             ends[mean] = _simulated(gate, passes_at(rates), count)
@@ -153,12 +153,12 @@ def _suites(repetitions: int, *, quick: bool) -> Table:
             "8 in flight",
             "64 in flight",
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             f"Largest error of the gate {worst:.3f}; allowed with Monte Carlo error "
             f"{allowed(0.05, repetitions):.3f}. Evidence is taken in draw order, so runs in flight "
-            "change no verdict: the last columns are what they cost at 0.80 / 0.85. The designs "
-            "that are blind to tasks see a stream of coin tosses whatever the suite: exact."
+            "change no verdict: the last columns are what they cost at 0.80 / 0.85. Designs that "
+            "ignore tasks see a stream of coin tosses, whatever the suite; their rows are exact."
         ),
         repetitions=repetitions,
         seed=SEED,
@@ -197,7 +197,7 @@ def _blocks(repetitions: int) -> Table:
     return Table(
         title="A gate on reliability@3 by blocks: 20 tasks, 0.60 against 0.70",
         header=("ICC", "wrong PASS", "runs at 0.60", "wrong FAIL", "runs at 0.70", "fixed runs"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "A draw is up to three runs of one task and ends at the first failure. Allowed with "
             f"Monte Carlo error: {allowed(0.05, repetitions):.3f}."
@@ -256,9 +256,9 @@ def _scores(repetitions: int) -> Table:
     return Table(
         title="A gate on scores and paired differences, 20 tasks, alpha = beta = 0.05",
         header=("case", "wrong PASS", "wrong FAIL", "runs at the low end", "at the high end"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
-            "The bets follow the variance, so steady scores settle it in a fraction of the runs. "
+            "The bets depend on the variance: steady scores settle it in a fraction of the runs. "
             f"Allowed with Monte Carlo error: {allowed(0.05, repetitions):.3f}."
         ),
         repetitions=repetitions,
@@ -304,9 +304,9 @@ def _order_of_evidence(repetitions: int) -> Table:
     return Table(
         title="The order of evidence: wrong PASS at p0 = 0.8 when failures finish last",
         header=("in flight", "in the order started (passhat)", "in the order finished (invalid)"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
-            "Were runs taken as evidence when they finish, fast passes would carry the verdict. "
+            "If runs counted in the order they finish, fast passes would decide the verdict. "
             f"Allowed with Monte Carlo error: {allowed(0.05, repetitions):.3f}."
         ),
         repetitions=repetitions,
@@ -329,8 +329,3 @@ def _suite(mean: float, icc: float, shape: tuple[int, int]) -> Floats:
 
 def _simulated(gate: SuiteGate | ScoreGate, results: Results, repetitions: int) -> Ends:
     return simulated_ends(gate, results, repetitions, np.random.default_rng(SEED + 2))
-
-
-def allowed(rate: float, repetitions: int) -> float:
-    """An error rate and three Monte Carlo errors."""
-    return rate + 3 * sqrt(rate * (1 - rate) / repetitions)

@@ -61,7 +61,7 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kept:
-    """Of the open tasks of one suite: the runs promised (0: none), and who had a label by then."""
+    """For the open tasks of a suite: the runs promised (0: none), and which had a label by then."""
 
     promised: Counts
     evenly: NDArray[np.bool_]
@@ -71,8 +71,7 @@ class Kept:
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    makers = [(_right, 4 if quick else 60), (_promises, 1 if quick else 24)]
-    return run_tables("labels", makers, quick=quick, least=1)
+    return run_tables("labels", [(_right, 4, 60), (_promises, 1, 24)], quick=quick, least=1)
 
 
 def _right(repetitions: int) -> Table:
@@ -96,14 +95,14 @@ def _right(repetitions: int) -> Table:
     return Table(
         title="Labels that are right",
         header=("rates of tasks", "solid", "flaky", "broken", "wrong in a report, worst design"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "Labels a hundred tasks and, in brackets, the share of them that is right; then the "
             "mean share of the labels of a report that is wrong, in the worst of "
-            f"{', '.join(f'{tasks} x {runs}' for tasks, runs in DESIGNS)} tasks x runs. Promised "
-            f"is at most 0.1 wrong in a report; worst here {worst:.3f}, bar the last row. Where "
-            "half of the tasks lie just below the border of broken, each of them is called flaky "
-            "with a chance of at most 0.1, and few other labels are given."
+            f"{', '.join(f'{tasks} x {runs}' for tasks, runs in DESIGNS)} tasks x runs. At most "
+            "0.1 of the labels of a report may be wrong; the worst here, apart from the last row, "
+            f"is {worst:.3f}. Where half of the tasks lie just below the border of broken, each of "
+            "them is called flaky with a chance of at most 0.1, and few other labels are given."
         ),
         repetitions=repetitions,
         seed=SEED,
@@ -142,15 +141,15 @@ def _promises(repetitions: int) -> Table:
             *("tasks", "open tasks", "with a promise", "median runs"),
             *("as evenly as assumed", "by chance at the observed rate", "at the true rate"),
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             f"{len(every):,} suites of {TASKS[0]} to {TASKS[-1]} tasks with {RUNS[0]} to "
-            f"{RUNS[-1]} runs each, of every difficulty above. After the runs promised a label had "
-            f"{100 * even:.0f} % of the tasks that went on just as they did, {100 * chance:.0f} % "
-            "of those that passed by chance at the rate they had shown, and "
-            f"{100 * true:.0f} % of those that went on at their true rate: a task that looks clean "
-            "after a few runs often is not. The tasks without a promise lie so near a border that "
-            "10,000 runs more would not do."
+            f"{RUNS[-1]} runs each, of every difficulty above. After the promised runs, a label "
+            f"was given to {100 * even:.0f} % of the tasks that continued just as before, to "
+            f"{100 * chance:.0f} % of those that passed by chance at the rate they had shown, and "
+            f"to {100 * true:.0f} % of those that continued at their true rate: a task that looks "
+            "clean after a few runs often is not. The tasks without a promise lie so near a border "
+            "that 10,000 further runs would not be enough."
         ),
         repetitions=repetitions,
         seed=SEED,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.calibrate.cells import run_cells
-from bench.calibrate.table import Table
+from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.sequential import SET_ASIDE, DrawTicket, OutageGuard, SuiteGate, TaskGate
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.drift import find_drift
@@ -93,7 +93,7 @@ def _table(
                     f"{low['outages']:.2f} / {high['outages']:.2f}",
                 )
             )
-    error = np.sqrt(0.05 * 0.95 / repetitions)
+    error = monte_carlo_error(0.05, repetitions)
     return Table(
         title=title,
         header=(
@@ -104,7 +104,7 @@ def _table(
             "runs at the low / high end",
             "set aside a run",
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"{finding} One Monte Carlo standard error at 0.05 is {error:.4f}.",
         repetitions=repetitions,
         seed=SEED,
@@ -216,11 +216,11 @@ def _drift(repetitions: int) -> Table:
     ]  # fmt: skip
     return Table(
         title="Sequential gates where the agent gets worse on the way: one task, 0.8 against 0.9",
-        header=("the rate", "PASS", "FAIL", "runs", "drift said"),
-        rows=tuple(rows),
-        finding="A gate that PASSes early speaks of an agent that was still good, and the end of "
-        "the drift is not in its runs: no test of those runs can see it. Where they show a drift, "
-        "the verdict says so in a sentence; stated: at most 0.01 of steady runs.",
+        header=("the rate", "PASS", "FAIL", "runs", "drift reported"),
+        rows=rows,
+        finding="A gate that PASSes early describes an agent that was still good; the end of the "
+        "drift is not in its runs, and no test of those runs can see it. Where they show a drift, "
+        "the verdict says so: in at most 0.01 of steady runs.",
         repetitions=repetitions,
         seed=SEED,
     )

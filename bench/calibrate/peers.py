@@ -1,4 +1,4 @@
-"""The defaults beside what others print, on the same data, where they are right and where not.
+"""The defaults compared with other tools on the same data, where they are right and where not.
 
 scorio and evalstats run in .venv-peers (`make calibrate` builds it). The hierarchical posterior of
 Bowyer, Aitchison and Ivanova (2025) and the clustered errors of Miller (2024) have no package and
@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.calibrate.cells import ROOT, run_cells
 from bench.calibrate.simulated_suites import Difficulty, tally_suites
-from bench.calibrate.table import Table
+from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.cells import count_cells
 from passhat.stats.difficulty_model import prior_weights
@@ -30,7 +30,7 @@ from passhat.stats.special import betaln, stdtrit
 SEED = 20_261_118
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
 NEARLY = (0.02, 0.98)
-"""What stands for tasks that never or always passed in a table of a few runs."""
+"""The rates assumed for tasks that never or always passed in a table of a few runs."""
 
 LAWS = (
     Difficulty("Beta(3, 1)", beta=(3.0, 1.0)),
@@ -80,7 +80,7 @@ class Cell:
         return f"pass^{self.k}, {LAWS[self.law].name}, T = {self.tasks}, n = {self.runs}"
 
     def draw(self, repetitions: int) -> tuple[Floats, Counts]:
-        """Rates and passes, suite by suite; the same whoever asks."""
+        """Rates and passes, suite by suite; the same in every call."""
         rng = np.random.default_rng([SEED, self.law, self.tasks, self.runs])
         rates = LAWS[self.law].draw((repetitions, self.tasks), rng)
         return rates, rng.binomial(self.runs, rates)
@@ -143,7 +143,7 @@ def _posterior(cell: Cell, passes: Counts) -> tuple[float, float]:
 
 @cache
 def _peers(cells: tuple[Cell, ...], repetitions: int, few: int) -> tuple[list[dict[str, Any]], str]:
-    """What the packages say, in one process of their own; nothing where they cannot be had."""
+    """What the packages print, in a separate process; nothing where they are not installed."""
     if not PEERS.exists():
         return [{} for _ in cells], "scorio and evalstats were not installed"
     asked = [
@@ -178,11 +178,11 @@ def _summary(
                 f"{np.mean(width / own):.2f}",
             )
         )
-    error = np.sqrt(0.95 * 0.05 / np.array([terms["repetitions"], few]))
+    error = [monte_carlo_error(0.95, count) for count in (terms["repetitions"], few)]
     return Table(
-        title="Beside others, on the same data",
+        title="Compared with other tools, on the same data",
         header=("method", "mean", "worst", "cells below 0.93 / 0.90", "width / passhat's"),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"Coverage at a nominal 0.95 over {len(cells)} cells: {len(LAWS)} laws of "
         f"difficulty (rare hard tasks, a point mass and rates of real leaderboards among them), T "
         f"in {TASKS}, n in {RUNS}, pass^k for k in {POWERS}. {versions}; they and the posterior "
@@ -204,9 +204,9 @@ def _worst(
             for i in order
         ]
     return Table(
-        title="Beside others: the cells where passhat is worst",
+        title="Compared with other tools: the cells where passhat is worst",
         header=("worst for", "cell", *METHODS),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"Coverage / mean width. The packages and the posterior had {few} suites a cell.",
         **terms,
     )

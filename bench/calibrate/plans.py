@@ -27,8 +27,7 @@ POWER_DESIGNS = ((8, 10, 0.85, 0.4), (8, 10, 0.5, 0.5), (8, 5, 0.7, 0.3), (30, 5
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    makers = [(_widths, 1 if quick else 25), (_power, 60 if quick else 600)]
-    return run_tables("plans", makers, quick=quick, least=1)
+    return run_tables("plans", [(_widths, 1, 25), (_power, 60, 600)], quick=quick, least=1)
 
 
 def _widths(repetitions: int) -> Table:
@@ -60,7 +59,7 @@ def _widths(repetitions: int) -> Table:
             *("pilot", "suites", "median runs", "reached", "within 1.25", "median / largest ratio"),
             *("like these, within 1.25", "median / largest ratio"),
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "Suites of every difficulty above and of Beta(19, 1), run anew at their true rates "
             "with as many runs of every task as promised for this suite; the ratio is the "
@@ -123,7 +122,7 @@ def _power(repetitions: int) -> Table:
     return Table(
         title="The power that a plan promises",
         header=("design", "difference planned", "power", "by the paired t", "power there"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "How often `compare` tells two agents apart, for tasks like these, that differ by what "
             "a plan says is seen with a power of 0.8; beside it the difference that the formula of "

@@ -46,7 +46,7 @@ def _reviews(rng: np.random.Generator, unchanged: int, dropped: int) -> Table:
             "tasks x runs of each side", "unchanged: red", "unchanged: green",
             *(f"drop of {100 * drop:.0f} points: once / within {CHECKS}" for drop in DROPS),
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding="A change reviewed against one run of its base branch, rates Beta(4, 1). Red is "
         f"promised to at most {1000 * FALSE_ALARMS:g} of 1,000 unchanged agents; {alarms} of "
         f"{reviews:,} were red here. What is neither red nor green is neutral. A drop is found "
@@ -73,7 +73,7 @@ def _spending(rng: np.random.Generator, repetitions: int) -> Table:
     return Table(
         title="Pull requests: what a review spends with --until-settled",
         header=("drop", "PASS", "FAIL", "mean runs of the change"),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"{tasks} tasks, at most {most} runs of each on either side; the fixed review "
         "above pays for 2,000 runs at 100 x 20, whatever the change.",
         repetitions=repetitions,

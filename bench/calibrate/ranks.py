@@ -20,11 +20,7 @@ SEED = 20261121
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    makers = [
-        (_joint, 40 if quick else 500),
-        (_equals, 200 if quick else 2000),
-        (_coherent, 10 if quick else 200),
-    ]
+    makers = [(_joint, 40, 500), (_equals, 200, 2000), (_coherent, 10, 200)]
     return run_tables("ranks", makers, quick=quick)
 
 
@@ -56,7 +52,7 @@ def _joint(repetitions: int, *, quick: bool) -> Table:
     return Table(
         title="More than two systems: joint coverage of the rank sets",
         header=("truth", "tasks", "runs", "passhat", "naive", "ranks a set", "naive ranks a set"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Chance that all six rank sets hold all the ranks their system may truly claim "
         "(tied systems share theirs), nominally 0.95, beside percentiles of bootstrapped ranks; "
         "ICC 0.5, mean 0.6.",
@@ -81,7 +77,7 @@ def _equals(repetitions: int, *, quick: bool) -> Table:
     return Table(
         title="Equal systems told apart, on few tasks that are nearly all or nothing",
         header=("tasks", "2, pass^1", "2, pass^4", "6, pass^1", "6, pass^4"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Chance that any two of 2 or 6 systems are told apart that pass equally often, "
         "each on tasks of its own; nominally at most 0.05. ICC 0.95, mean 0.5, 4 runs a task.",
         repetitions=repetitions,
@@ -121,7 +117,7 @@ def _coherent(repetitions: int) -> Table:
             *("design", "hold", "by Bonferroni", "ranks a set", "by Bonferroni", "ratio"),
             "improved by a failure",
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding="All systems differ. Each pair is judged by itself, by the interval and the "
         "sign-flip test of a comparison, at Tukey's level for so many systems; beside it at 0.05 "
         "over the number of pairs. Last: how often one pass fewer of a random system on a random "

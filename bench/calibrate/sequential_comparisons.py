@@ -81,7 +81,7 @@ def _gates(repetitions: int) -> Table:
     return Table(
         title="Two systems pair by pair: the gates of a run",
         header=_GATE_HEADER,
-        rows=tuple(rows),
+        rows=rows,
         finding="alpha = beta = 0.05 one-sided, as the demands have it; 50 tasks, planned "
         "difference and margin 0.1. Mean pairs over those of the fixed paired design with that "
         "power (for equivalence: two one-sided tests of equal systems), and with the power that "
@@ -165,7 +165,7 @@ def _two_sided(repetitions: int) -> Table:
             "O'Brien-Fleming, 5 looks, 90 %",
             "95 %",
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding="ComparisonGate, alpha 0.05 two-sided, planned difference and margin 0.1, 50 "
         "tasks, looked at after every pair. Mean pairs over the fixed paired design that has this "
         "power at the planned difference; at 0.1 also over the one with the power that the gate "
@@ -210,7 +210,7 @@ def _best(repetitions: int) -> Table:
     return Table(
         title="The best of four systems",
         header=("systems", "a best one called best", "a best one dropped", "runs", "over fixed"),
-        rows=tuple(rows),
+        rows=rows,
         finding="BestOf, difference 0.1, alpha 0.05, 50 tasks. A best one is one that no other "
         "beats by the difference. Runs of all systems together, over those of a fixed design that "
         "runs all four until the best of them is chosen with 95 % (Bechhofer 1954).",

@@ -50,7 +50,7 @@ DIFFICULTIES = (
     Difficulty("Beta(4, 4)", beta=(4.0, 4.0)),
     Difficulty("70 % at 0.95, 30 % at 0.3", rates=(0.95, 0.3), shares=(0.7, 0.3)),
 )
-# What a beta cannot say, and what a few tasks cannot show.
+# Difficulties that no beta describes, or that a few tasks do not show.
 HARSH = (
     Difficulty("60 % at 0.98, 40 % at 0.02", rates=(0.98, 0.02), shares=(0.6, 0.4)),
     Difficulty("90 % at 0.99, 10 % at 0.5", rates=(0.99, 0.5), shares=(0.9, 0.1)),
@@ -68,7 +68,7 @@ class Suites:
     difficulty: Difficulty
 
     def mirrored(self) -> Suites:
-        """The same suites told by their failures."""
+        """The same suites with failures in place of passes."""
         return Suites(self.cells.mirrored(), 1 - self.rates, self.difficulty.mirrored())
 
 

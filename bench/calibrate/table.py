@@ -1,48 +1,22 @@
-"""One table of a calibration run, as data and as Markdown."""
+"""One table of a calibration run, as data and as Markdown; and the error of a simulated share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import sqrt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
     """A titled table, the sentence that says what it shows, and how many repetitions it took."""
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
     finding: str
     repetitions: int
     seed: int
-
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        header: Sequence[str],
-        rows: Sequence[tuple[str, ...]],
-        finding: str,
-        repetitions: int,
-        seed: int,
-    ) -> Table:
-        """A table from its parts, in the order in which they are read."""
-        return cls(
-            title=title,
-            header=tuple(header),
-            rows=tuple(rows),
-            finding=finding,
-            repetitions=repetitions,
-            seed=seed,
-        )
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Table:
-        """A table that was kept: lists are tuples again."""
-        rows = tuple(tuple(row) for row in stored["rows"])
-        return cls(**(stored | {"header": tuple(stored["header"]), "rows": rows}))
 
     def markdown(self) -> str:
         lines = [
@@ -57,3 +31,13 @@ class Table:
             f"Repetitions: {self.repetitions}; seed {self.seed}.",
         ]
         return "\n".join(lines) + "\n"
+
+
+def monte_carlo_error(rate: float, repetitions: int) -> float:
+    """The standard error of a share that is simulated this often."""
+    return sqrt(rate * (1 - rate) / repetitions)
+
+
+def allowed(rate: float, repetitions: int) -> float:
+    """An error rate and three Monte Carlo errors."""
+    return rate + 3 * monte_carlo_error(rate, repetitions)

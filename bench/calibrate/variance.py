@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 from scipy import special
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Floats
 from passhat.stats.chains import cascade
@@ -27,14 +28,15 @@ SHAPES = ((1.0, 1.0), (3.0, 1.0), (8.0, 1.0), (0.3, 0.3), (4.0, 4.0))
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [
-        _icc_coverage(100 if quick else 1000),
-        _decay_coverage(20 if quick else 300),
-        _seed_coverage(100 if quick else 1000),
-        _chain_coverage(200 if quick else 4000),
-        _planned_power(500 if quick else 10_000),
-        _calibration_coverage(50 if quick else 1000),
+    makers = [
+        (_icc_coverage, 100, 1000),
+        (_decay_coverage, 20, 300),
+        (_seed_coverage, 100, 1000),
+        (_chain_coverage, 200, 4000),
+        (_planned_power, 500, 10_000),
+        (_calibration_coverage, 50, 1000),
     ]
+    return run_tables("variance", makers, quick=quick)
 
 
 def _icc_coverage(repetitions: int) -> Table:
@@ -55,7 +57,7 @@ def _icc_coverage(repetitions: int) -> Table:
     return Table(
         title="ICC(1): coverage of its interval on pass/fail runs",
         header=("tasks", "runs", "difficulty", "ICC", "default", "F", "width", "width of F"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             f"Default (F, widened by a jackknife over tasks): mean {np.mean(wide):.3f}, worst "
             f"{min(wide):.3f}. F alone: mean {np.mean(plain):.3f}, worst {min(plain):.3f}. Suites "
@@ -90,7 +92,7 @@ def _decay_coverage(repetitions: int) -> Table:
     return Table(
         title="Decay curve pass^1 .. pass^5: the band holds the whole curve",
         header=("scope", "tasks", "runs", "difficulty", "joint", "worst point", "mean width"),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"Joint coverage: mean {np.mean(shares):.3f}, worst {min(shares):.3f}.",
         repetitions=repetitions,
         seed=SEED + 1,
@@ -162,7 +164,7 @@ def _seed_coverage(repetitions: int) -> Table:
             "task and seed variance",
             "task only",
         ),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "An interval that knows only tasks misses the mean over seeds far too often; the one "
             "with both variances holds it, at some width where there is no effect."
@@ -195,7 +197,7 @@ def _chain_coverage(repetitions: int) -> Table:
     return Table(
         title="Chains of steps: coverage of the product's interval",
         header=("steps", "rates", "runs", "reliability", "coverage"),
-        rows=tuple(rows),
+        rows=rows,
         finding=f"Mean {np.mean(shares):.3f}, worst {min(shares):.3f}.",
         repetitions=repetitions,
         seed=SEED + 3,
@@ -218,7 +220,7 @@ def _planned_power(repetitions: int) -> Table:
     return Table(
         title="Planned power of a paired comparison, against simulation",
         header=("tasks", "runs", "sd of true differences", "difference", "planned", "simulated"),
-        rows=tuple(rows),
+        rows=rows,
         finding="Planned is what the plan promises; without a difference, the nominal error.",
         repetitions=repetitions,
         seed=SEED + 4,
@@ -259,7 +261,7 @@ def _calibration_coverage(repetitions: int) -> Table:
     return Table(
         title="Stated probabilities: coverage of the Brier score and the ECE",
         header=("runs", "true ECE", "Brier", "ECE", "width of ECE"),
-        rows=tuple(rows),
+        rows=rows,
         finding="The ECE is biased upward, so its interval reaches further down than up.",
         repetitions=repetitions,
         seed=SEED + 5,

@@ -11,12 +11,11 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from bench.calibrate.table import Table
+from bench.calibrate.table import Table, allowed
 from passhat.analysis.gates.demands import parse_gate
 from passhat.analysis.gates.number_gate import judge_number
 from passhat.analysis.gates.stopping import StoppingRule
@@ -114,11 +113,6 @@ def drive(gate: dict[str, Any], rates: Sequence[float], setting: Setting, *, see
         return Outcome(word=verdict.word, evidence=verdict.runs, paid=len(result.trials))
 
 
-def allowed(rate: float, repetitions: int) -> float:
-    """An error rate and three Monte Carlo errors."""
-    return rate + 3 * sqrt(rate * (1 - rate) / repetitions)
-
-
 def _suite_of(rates: Sequence[float], setting: Setting, seed: int) -> Suite:
     errors = ERROR_RATE if setting.errors else 0.0
     system = PythonSystem(name="agent", function=f"{agent.__module__}:{agent.__name__}")
@@ -209,7 +203,7 @@ def _bounds(repetitions: int) -> Table:
     return Table(
         title="Gates by a bound: a fixed number of runs, the truth exactly at the threshold",
         header=("tasks", "runs of each", "k of pass^k", "wrong PASS", "wrong FAIL"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             f"alpha = beta = 0.05; rates drawn from Beta(4, 1), new for every repetition. Largest "
             f"error {worst:.3f}; allowed with Monte Carlo error {allowed(0.05, repetitions):.3f}. "

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
+from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_agents import (
     SHARED_CAUSES,
     World,
@@ -43,12 +44,13 @@ RIGHT = 0.9
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    return [
-        _false_names(10 if quick else 1600),
-        _shared_causes(1 if quick else 17),
-        _wrong_values(4 if quick else 100),
-        _one_task_of_many(4 if quick else 100),
+    makers = [
+        (_false_names, 10, 1600),
+        (_shared_causes, 1, 17),
+        (_wrong_values, 4, 100),
+        (_one_task_of_many, 4, 100),
     ]
+    return run_tables("why", makers, quick=quick, least=1)
 
 
 def _false_names(repetitions: int) -> Table:
@@ -60,7 +62,7 @@ def _false_names(repetitions: int) -> Table:
     return Table(
         title="Why runs fail: naming a cause where there is none",
         header=("runs", "repetitions", "named anything", "share"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             f"Outcomes are luck inside each task; at most {100 * ALPHA:.0f} % may be given a "
             "cause. The real calls are the 104 runs of tau-bench airline (gpt-4o) whose tasks "
@@ -118,11 +120,11 @@ def _shared_causes(repetitions: int) -> Table:
     return Table(
         title="Why runs fail: a planted cause that all tasks share",
         header=("tasks x runs", *(f"{name}: named / right" for name in STRENGTHS)),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "Six kinds of cause in turn: a call left out, a wrong value, a call too many, an error "
-            "that nobody mends, a call made twice, running out of turns. Half of the runs have it; "
-            "a run fails with chance 0.95 with it and 0.05 without (strong), or 0.8 and 0.2 "
+            "that is not handled, a call made twice, running out of turns. Half of the runs have "
+            "it; a run fails with chance 0.95 with it and 0.05 without (strong), or 0.8 and 0.2 "
             f"(medium). Right: the first property named divides {100 * RIGHT:.0f} % of the runs as "
             "the cause does. Five runs of one task can never name a cause."
         ),
@@ -173,7 +175,7 @@ def _wrong_values(repetitions: int) -> Table:
     return Table(
         title="Why runs fail: each task has its own right value, wrong in 60 % of runs",
         header=("tasks x runs", "agreement names the tool", "a property is right"),
-        rows=tuple(rows),
+        rows=rows,
         finding=(
             "The amount of a refund is wrong in another way each time; no one value is shared by "
             "the failing runs. This is what the test of agreement is for."
@@ -196,7 +198,7 @@ def _one_task_of_many(repetitions: int) -> Table:
     return Table(
         title="Why runs fail: a strong cause in one task of ten",
         header=("tasks x runs", "named"),
-        rows=tuple(rows),
+        rows=rows,
         finding="The other nine tasks fail by luck, one run in twenty.",
         repetitions=repetitions,
         seed=SEED,

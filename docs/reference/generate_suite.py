@@ -1,4 +1,4 @@
-"""Writes what is generated from the models of the suite file: run it after changing one."""
+"""Writes what is generated from the parts of the suite file: run it after changing one."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 class Displayed:
     """A result that a notebook draws and that has a data frame.
 
-    The formats live in layers above the results, so a result asks for them through the public names
+    The formats are in layers above the results, so a result reaches them through the public names
     of the package, as a user would.
     """
 

@@ -1,20 +1,20 @@
 """Every exception that passhat raises on purpose.
 
-PasshatError                 anything a caller may want to catch at once
+PasshatError                 the base of them all
 ├── InputError               what came from the user cannot be used (exit code 2)
-│   ├── ArgumentError        a function was handed a value outside its rule
+│   ├── ArgumentError        an argument has a value that breaks its rule
 │   ├── ReadError            a result file cannot be read
 │   │   └── UnknownFile      no reader knows it, unless its columns are named
 │   ├── SuiteError           a suite file is not valid
 │   ├── ConfigurationError   passhat.toml or [tool.passhat] is not valid
-│   ├── CassetteError        a cassette is torn, foreign, drifted or too short
+│   ├── CassetteError        a cassette is damaged, foreign, drifted or too short
 │   ├── HistoryError         the history store cannot serve the request
 │   └── MissingExtra         an optional dependency is not installed
 ├── StoreError               the store cannot be read or written now: disk full, gone (code 3)
 │   └── LostRun              another process has taken this run over
 └── RunError                 the run could not be completed (exit code 3)
-    ├── RunInterrupted       a signal ended it; what is kept can be resumed
-    ├── ServerError          an MCP server failed to start, hung, crashed or spoke garbage
+    ├── RunInterrupted       a signal ended it; a stored run can be resumed
+    ├── ServerError          an MCP server failed to start, hung, crashed or sent garbage
     │   └── ServerNeverStarted  it has not started once: no trial that needs it can run
     ├── ModelError           a model API refused, failed or answered nonsense
     │   └── ModelBusy        it may answer if asked again: overloaded, rate-limited, cut off
@@ -38,7 +38,7 @@ class InputError(PasshatError):
 
 
 class ArgumentError(InputError, ValueError):
-    """A function was handed a value outside its rule.
+    """An argument has a value that breaks its rule.
 
     >>> raise ArgumentError("k", "must be at least 1", 0)
     Traceback (most recent call last):
@@ -73,7 +73,7 @@ class ConfigurationError(InputError):
 
 
 class CassetteError(InputError):
-    """A cassette is torn, foreign, drifted or too short."""
+    """A cassette is damaged, foreign, drifted or too short."""
 
 
 class HistoryError(InputError):
@@ -110,7 +110,7 @@ class StoreError(PasshatError):
 
 
 class LostRun(StoreError):
-    """Another process has taken this run over; what this one still does is not kept."""
+    """Another process has taken this run over; nothing more that this one does is stored."""
 
 
 class RunError(PasshatError):
@@ -145,7 +145,7 @@ class RunInterrupted(RunError):
 
 
 class ServerError(RunError):
-    """An MCP server failed to start, hung, crashed or spoke garbage."""
+    """An MCP server failed to start, hung, crashed or sent garbage."""
 
 
 class ServerNeverStarted(ServerError):
@@ -159,8 +159,8 @@ class ModelError(RunError):
 class ModelBusy(ModelError):
     """A model API may answer if asked again: overloaded, rate-limited, or cut off.
 
-    `retry_after` is how many seconds it asked to be left alone, where it said so. `perhaps_paid`
-    says that the model may have answered, and that the answer was lost on its way.
+    `retry_after` is how many seconds it asked to wait, if it said so. `perhaps_paid` says that the
+    model may have answered, and that the answer was lost.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ def lazy_exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, from its imports for type checkers.
 
-    The names stand once, in the block `if TYPE_CHECKING:` of the package's `__init__.py`, as
+    The names are stated once, in the block `if TYPE_CHECKING:` of the package's `__init__.py`, as
     `from module import Name as Name`. `parts` are submodules that load on first use too.
     """
     home_of = dict(_typed_imports(package))

@@ -67,7 +67,7 @@ def quoted(text: str) -> str:
 
 
 def rounded(estimate: Any) -> str:
-    """A number with its interval; why there is none stays with it.
+    """A number with its interval, or "unavailable".
 
     >>> rounded(0.123456)
     '0.123'
@@ -82,7 +82,7 @@ def rounded(estimate: Any) -> str:
 
 
 def short_value(value: object) -> str:
-    """What was handed in, for a message: short, on one line, and a list of names as names.
+    """A value for a message: short, on one line, and a list of names as names.
 
     >>> short_value(0.5), short_value(("a", "b")), short_value([])
     ('0.5', "'a', 'b'", 'none')
@@ -138,7 +138,7 @@ def safe_text(text: str) -> str:
 
 
 def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known word that was probably meant, or None where nothing is close.
+    """The known word that was probably meant, or None if nothing is close.
 
     >>> closest("trails", ["runs", "trials"]), closest("x", ["runs"])
     ('trials', None)
@@ -165,7 +165,7 @@ def close_words(word: str, known: Iterable[str], *, most: int, cutoff: float = 0
 
 
 def short(name: object, longest: int = LONGEST_NAME) -> str:
-    r"""A name in a few words, whatever stands in it.
+    r"""A name, shortened and on one line.
 
     >>> short("refund"), short("a\nb"), len(short("x" * 10_000))
     ('refund', 'a\\nb', 80)

@@ -4,7 +4,7 @@
     def test_refund(): ...
 
 One test stays one test: it passes when the gate does. Every run gets its own function-scoped
-fixtures; a run whose setup fails is an error, which never counts for a pass. With sequential
+fixtures; a run whose setup fails is an error, which never counts as a pass. With sequential
 evidence (the default) the runs end as soon as the verdict is settled. The tests of a class, and the
 cases of a parametrized test, are also summed up together.
 """
@@ -34,7 +34,7 @@ MOST_FAILURES = 3
 
 
 class JudgedTest(TypedDict):
-    """What a report carries from the process that ran a test to the one that sums up."""
+    """What a report carries from the process that ran a test to the one that prints the summary."""
 
     sentence: str
     require: str
@@ -221,7 +221,7 @@ class _Results:
             yield f"{name}: {suite_sentence(trials, demands)}"
 
     def _keep(self, trials: Trials, store: str) -> None:
-        """The runs of this session as a run of the history, at the commit of the project."""
+        """Store the trials of this session as one run, at the commit of the project."""
         from passhat.history import History, read_checkout
 
         transcripts = {
@@ -301,7 +301,7 @@ def _judged_reports(
 
 
 def _sibling(item: pytest.Function) -> pytest.Function:
-    """A test beside this one: what comes next, so that only its own fixtures are torn down."""
+    """A stand-in for the next test, so that only the fixtures of this one are torn down."""
     return pytest.Function.from_parent(item.parent, name=item.name, callobj=item.obj)
 
 
@@ -346,7 +346,7 @@ def _with_verdict(
 
 
 def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]]:
-    """What JUnit files say of the test, beside its outcome."""
+    """What JUnit files say about the test besides its outcome."""
     interval = getattr(verdict.estimate, "interval", None)
     found = {
         "reliability": judged["sentence"],
@@ -361,7 +361,7 @@ def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]
 
 
 def _sentence(item: pytest.Function, verdict: Verdict, runs: int) -> str:
-    """The verdict; where it is undecided, what to change so that it is decided."""
+    """The verdict; if it is undecided, what to change so that it is decided."""
     from passhat.journeys.reliability_check import verdict_sentence
 
     given = item.config.getoption("--reliable-runs") is not None

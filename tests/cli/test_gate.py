@@ -149,12 +149,12 @@ def test_a_branch_as_baseline_is_its_run_before_the_one_judged(gate, tmp_path):
         first, second = reversed(history.runs())
     told = gate("latest", "--against", "main")
     assert told.exit_code == 1
-    assert f"held against run {first.key} of 2026-11-01 (main)" in told.stderr
+    assert f"compared with run {first.key} of 2026-11-01 (main)" in told.stderr
     assert "held" not in gate("latest", "--against", "main", "-q").stderr
     for name in ("latest", second.key, "1f2e3d2"):
         refused = gate("main", "--against", name)
         assert refused.exit_code == 2
-        assert "a run is not held against itself" in refused.stderr
+        assert "a run is not compared with itself" in refused.stderr
 
 
 def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):

@@ -83,12 +83,12 @@ def test_a_log_is_kept_under_its_own_name_and_the_way_to_one_suite_is_said(call,
 def test_a_trend_of_a_suite_that_is_not_there_lists_those_that_are(call, store):
     told = call("trend", "NOPE")
     assert told.exit_code == 2
-    assert "no run with trials of NOPE; its suites: suite" in told.stderr
+    assert "no stored run of NOPE; its suites: suite" in told.stderr
 
 
 def test_a_store_without_runs_says_how_to_get_some(call, here):
     History.open(here / ".passhat" / "history.db").close()
-    assert "it holds no run yet: `passhat run`" in call("trend").stderr
+    assert "it has no run yet: `passhat run`" in call("trend").stderr
 
 
 def test_the_store_may_be_named_before_or_behind_what_is_done_with_it(call, here, store):

@@ -69,7 +69,7 @@ def test_every_exit_code_is_explained():
 
 
 def test_the_table_leads_to_every_command():
-    for name, (_, purpose) in COMMANDS.items():
+    for name, purpose in COMMANDS.items():
         assert f"| [{name}](#passhat-{name}) | {purpose} |" in PAGE
         assert f"\n## passhat {name}\n" in PAGE
 

@@ -66,7 +66,7 @@ def test_a_branch_as_baseline_is_its_newest_run_other_than_the_one_judged(histor
     judged = kept(history, branch="main", day=4)
     found = look_up_baseline(history, "main", judged=judged)
     assert found.run.id == old.id
-    assert found.note == f"held against run {old.key} of 2026-11-01 (main)"
+    assert found.note == f"compared with run {old.key} of 2026-11-01 (main)"
     topic = kept(history, branch="topic", day=5)
     assert look_up_baseline(history, "main", judged=topic).run.id == judged.id
 
@@ -75,14 +75,14 @@ def test_a_run_is_never_held_against_itself(history):
     run = kept(history, branch="main", commit="0123456789")
     history.tag(run, "good")
     for name in ("main", "good", "latest", run.key, "0123456789", "01234"):
-        with pytest.raises(HistoryError, match="and a run is not held against itself"):
+        with pytest.raises(HistoryError, match="and a run is not compared with itself"):
             look_up_baseline(history, name, judged=run)
 
 
 def test_a_branch_with_runs_of_other_suites_only_has_no_baseline(history):
     kept(history, branch="main", suite="another")
     judged = kept(history, branch="topic", day=2)
-    with pytest.raises(HistoryError, match=f"main has no other run of suite to hold {judged.key}"):
+    with pytest.raises(HistoryError, match=f"no other run of suite to compare {judged.key} with"):
         look_up_baseline(history, "main", judged=judged)
 
 

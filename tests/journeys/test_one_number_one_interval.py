@@ -8,7 +8,7 @@ from passhat.history import History
 from passhat.journeys import compare_results, report_results
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.results import Results
-from passhat.journeys.stored_runs import change_of_run
+from passhat.journeys.stored_runs import change_of_results
 from passhat.journeys.suite_overview import look_at_suite, suites_on_page
 from passhat.journeys.trend_runs import trend_of_runs
 from passhat.records import Outcome, Trial
@@ -76,7 +76,7 @@ def test_the_dashboard_and_the_command_line_compare_two_runs_alike(store):
         page = judge_sides(history, sides, metric="mean_score")
     told = compare_results(Results(paths=(newest.key, before.key), store=store))
     assert page.headline.this_suite.interval == told.headline.this_suite.interval
-    tile = change_of_run(store, newest.key).comparison
+    tile = change_of_results(Results(paths=(str(store),), run=newest.key)).comparison
     assert tile.headline.this_suite.interval == (
         compare_results(Results(paths=(newest.key, before.key), store=store), ks=[5])
         .headline.this_suite.interval

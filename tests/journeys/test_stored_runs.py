@@ -6,9 +6,10 @@ import passhat
 from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
+from passhat.journeys import Results
 from passhat.journeys.report_cache import judge_run
 from passhat.journeys.reviewing import FALSE_ALARMS, review_change
-from passhat.journeys.stored_runs import change_of_run, gates_of
+from passhat.journeys.stored_runs import change_of_results, gates_of
 
 
 @pytest.fixture
@@ -28,18 +29,21 @@ def store(tmp_path):
 def test_a_run_is_compared_with_the_one_before_until_a_baseline_is_tagged(store):
     with History.open(store) as history:
         newest, middle, second, first = history.runs()
-    assert change_of_run(store, first.key) is None
-    found = change_of_run(store, middle.key)
+    assert change_of_results(Results(paths=(str(store),), run=first.key)) is None
+    found = change_of_results(Results(paths=(str(store),), run=middle.key))
     assert (found.baseline.key, found.tagged) == (second.key, False)
     assert found.comparison.headline.value < 0
-    assert change_of_run(store, newest.key).comparison.headline.value == 0
+    assert (
+        change_of_results(Results(paths=(str(store),), run=newest.key)).comparison.headline.value
+        == 0
+    )
     with History.open(store) as history:
         history.tag(first, "baseline")
-    found = change_of_run(store, newest.key)
+    found = change_of_results(Results(paths=(str(store),), run=newest.key))
     assert (found.baseline.key, found.tagged) == (first.key, True)
     assert found.comparison.headline.name == "pass^5"
     assert found.comparison.headline.value < 0
-    assert change_of_run(store, first.key) is None
+    assert change_of_results(Results(paths=(str(store),), run=first.key)) is None
 
 
 def test_a_run_is_judged_by_the_gates_that_it_was_started_with(store):

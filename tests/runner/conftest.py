@@ -2,7 +2,7 @@
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -49,8 +49,9 @@ def _serving(answer):
             self.send_response(status)
             self.send_header("content-type", "text/plain" if text else "application/json")
             self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            with suppress(ConnectionError):  # a client that did not wait
+                self.end_headers()
+                self.wfile.write(data)
 
         def log_message(self, *arguments):
             pass

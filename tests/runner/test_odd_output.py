@@ -9,10 +9,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passhat.errors import RunError
-from passhat.records import CommandSystem, Expectation, Observation, Outcome, Task
+from passhat.history import History, RunJournal
+from passhat.records import (
+    CommandSystem,
+    Expectation,
+    Observation,
+    Outcome,
+    PythonSystem,
+    Task,
+)
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.agents.coding_tools import read_coding_tool
 from passhat.runner.agents.reported import observe_report
+from passhat.runner.cassettes import open_cassettes
 
 KEYS = (
     *("answer", "messages", "usage", "cost", "turns", "tool_calls", "error", "is_error", "tokens"),
@@ -95,3 +104,30 @@ def test_a_prompt_too_long_for_a_command_line_says_where_else_it_can_go(suite_of
     (trial,) = run_trials(suite_of(system, task=Task(name="long", prompt="a" * 200_000))).trials
     assert trial.error is not None
     assert "too long for a command line; leave {prompt} out" in trial.error
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        r'{"answer": "cut \ud83d", "passed": true}',
+        r'{"passed": true, "messages": [{"role": "assistant", "content": "cut \ud83d"}]}',
+    ],
+)
+def test_half_a_character_from_a_function_does_not_end_the_run(tmp_path, suite_of, prompt):
+    system = PythonSystem(name="agent", function="json:loads")
+    suite = suite_of(system, task=Task(name="t", prompt=prompt), directory=tmp_path)
+    with open_cassettes(suite, "record") as cassettes:
+        (trial,) = run_trials(suite, cassettes=cassettes).trials
+    assert trial.outcome is Outcome.PASSED
+
+
+def test_half_a_character_in_an_error_can_be_stored(tmp_path, suite_of):
+    source = r'def fail(prompt): raise ValueError("cut \ud83d")'
+    (tmp_path / "failing_half.py").write_text(source)
+    system = PythonSystem(name="agent", function="failing_half:fail", search=tmp_path)
+    suite = suite_of(system)
+    with History.open(tmp_path / "history.db") as history:
+        run = history.start_run("suite")
+        (trial,) = run_trials(suite, journal=RunJournal(history, run)).trials
+        (stored,) = history.trials(run)
+    assert stored.error == trial.error == "failing_half:fail raised ValueError: cut ?"

@@ -8,6 +8,7 @@ import pytest
 
 from passhat.errors import SuiteError
 from passhat.records import Model, ModelParameters, ModelSystem, Pairing, Suite, Task
+from passhat.records.redaction import environment_redactor
 from passhat.runner import run_trials
 from passhat.runner.models.bedrock import AwsCredentials, AwsSigner
 from passhat.runner.models.catalog import locate
@@ -207,3 +208,36 @@ def test_signatures_are_those_that_aws_publishes(service, method, url, headers, 
     sent = {"Host": urlsplit(url).netloc, **headers}
     said = signer.sign(method, url, sent, b"")["authorization"]
     assert said.endswith(f"Signature={signature}")
+
+
+def test_a_key_from_a_file_is_sent_and_masked_without_its_end_of_line():
+    variables = {"OPENAI_API_KEY": "abcdefgh-private\n"}
+    assert locate(Model(name="gpt-5"), variables).key == "abcdefgh-private"
+    cleaned = environment_redactor(variables).clean("refused: abcdefgh-private is unknown")
+    assert "private" not in cleaned
+
+
+@pytest.mark.parametrize("key", ["abc…def", "abc\ndef", "naïve"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key):
+    model = Model(name="openai/gpt-5", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(SuiteError, match="check OPENAI_API_KEY") as raised:
+        ask(ModelSystem(name="m", model=model), {"OPENAI_API_KEY": key})
+    assert key not in str(raised.value)
+    assert "the header authorization has characters that cannot be sent" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("http://[bad", r"'http://\[bad' is not an address"),
+        ("localhost:8000/v1", "must begin with http:// or https://, got 'localhost:8000/v1'"),
+    ],
+)
+def test_an_address_that_is_none_is_named_before_anything_is_sent(address, message):
+    with pytest.raises(SuiteError, match=f'model "m": .*{message}'):
+        locate(Model(name="m", wire="openai-chat", base_url=address), {})
+
+
+def ask(system, variables):
+    pairing = Pairing(system=system, task=Task(name="t", prompt="Hi"), runs=1, label="t")
+    return run_trials(Suite(name="s", pairings=(pairing,)), environment=variables)

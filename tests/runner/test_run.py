@@ -143,7 +143,7 @@ def test_a_rule_that_waits_for_nothing_is_an_error_not_a_hang(suite_of, scripted
         def next(self, count):
             return []
 
-    with pytest.raises(RunError, match="waits for evidence, and no trial is under way"):
+    with pytest.raises(RunError, match="waits for evidence, but no trial is under way"):
         run_trials(suite_of(scripted()), stopping_rule=Never(1), concurrency=4)
 
 

@@ -7,7 +7,7 @@ import pytest
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.catalog import DIALECTS
-from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client, retry_after
+from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import (
     Attachment,
     CallRequest,
@@ -16,6 +16,7 @@ from passhat.runner.models.exchange import (
     Request,
     ToolSpec,
 )
+from passhat.runner.models.retrying import retry_after
 from passhat.testing import WireServer
 
 WEATHER = ToolSpec(

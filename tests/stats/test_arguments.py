@@ -2,7 +2,17 @@ import numpy as np
 import pytest
 
 from passhat.errors import ArgumentError
+from passhat.stats import (
+    MeanSeries,
+    confidence_sequence,
+    paired_difference,
+    rank_systems,
+    round_tests,
+    suite_estimate,
+)
 from passhat.stats.arguments import ascending, whole_number
+from passhat.stats.quantiles import quantile_estimate
+from passhat.stats.ratios import ratio_of_totals
 
 
 def test_whole_numbers_keep_all_their_digits_and_end_where_a_count_does():
@@ -24,3 +34,38 @@ def test_whole_numbers_keep_all_their_digits_and_end_where_a_count_does():
 def test_what_is_no_list_of_k_is_refused(ks):
     with pytest.raises(ArgumentError, match="ks must be"):
         ascending("ks", ks)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda words: rank_systems(words), "values"),
+        (lambda words: round_tests(words), "scores"),
+        (lambda words: MeanSeries(words, [0.1]), "value"),
+        (lambda words: paired_difference(words, words, scope="tasks like these"), "a"),
+        (lambda words: ratio_of_totals(words, [1.0]), "numerator"),
+        (lambda words: quantile_estimate(words, 0.5), "values"),
+    ],
+)
+def test_words_in_the_place_of_numbers_are_refused_by_name(call, argument):
+    with pytest.raises(ArgumentError, match=f"^{argument} must be numbers, got .*high"):
+        call(["high"])
+
+
+@pytest.mark.parametrize(
+    ("runs", "total", "rule"),
+    [("x", 1, "runs must be a finite number"), (3, None, "total must be a finite number")],
+)
+def test_a_confidence_sequence_names_what_is_no_number(runs, total, rule):
+    with pytest.raises(ArgumentError, match=rule):
+        confidence_sequence(runs, total)
+
+
+def test_no_task_with_no_family_is_no_task():
+    found = suite_estimate([], [], family=[], weight=[])
+    assert found.reason == "pass^1 needs at least one task; there is none"
+
+
+def test_numbers_that_cannot_be_divided_are_shown():
+    with pytest.raises(ArgumentError, match=r"denominator must be finite.*got \(2.0, -1.0\)"):
+        ratio_of_totals([1.0, 2.0], [1, -1])

@@ -5,7 +5,8 @@ import pytest
 
 from passhat.stats.cells import Cells, count_cells, remembered
 from passhat.stats.suite_law import ShrunkLaw
-from passhat.stats.sum_laws import lattice_steps, scaled_betas, sum_of_long_tasks, sum_of_tasks
+from passhat.stats.sum_laws import sum_of_tasks, sums_of_long_tasks
+from passhat.stats.task_laws import lattice_steps, scaled_betas
 
 
 def suite(tasks, runs, seed=1):
@@ -22,12 +23,14 @@ def moments(law):
 @pytest.mark.parametrize(("tasks", "runs", "k"), [(300, 150, 1), (300, 150, 5), (45, 1000, 3)])
 def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
     cells = suite(tasks, runs)
-    law = sum_of_long_tasks(cells, k)
-    betas = scaled_betas(cells.n, cells.c, k)
+    law = sums_of_long_tasks(cells, (k,))[0]
+    betas = scaled_betas(cells.n, cells.c, (k,))
+    varies = betas.varies[0]
     rng = np.random.default_rng(7)
-    sums = np.full(20_000, float(cells.tasks[~betas.varies] @ betas.value[~betas.varies]))
-    held = cells.tasks[betas.varies].astype(int)
-    for a, b, scale, times in zip(betas.a, betas.b, betas.scale, held, strict=True):
+    sums = np.full(20_000, float(cells.tasks[~varies] @ betas.value[0, ~varies]))
+    held = cells.tasks[varies].astype(int)
+    shapes = (part[0, varies] for part in (betas.a, betas.b, betas.scale))
+    for a, b, scale, times in zip(*shapes, held, strict=True):
         sums += scale * rng.beta(a, b, (20_000, times)).sum(axis=1)
     for chance in (0.025, 0.5, 0.975):
         place = np.quantile(sums, chance)
@@ -37,7 +40,7 @@ def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
 
 def test_cumulants_and_tables_have_the_same_moments():
     cells = suite(300, 150)
-    ours = moments(sum_of_long_tasks(cells, 1))
+    ours = moments(sums_of_long_tasks(cells, (1,))[0])
     tables = moments(sum_of_tasks(cells, 1, lattice_steps(cells.n, 1)))
     # The lattice adds up to a sixth of a squared step to the variance of a task.
     assert ours[0] == pytest.approx(tables[0], abs=1e-9)
@@ -47,7 +50,7 @@ def test_cumulants_and_tables_have_the_same_moments():
 
 def test_a_sum_far_from_normal_is_left_to_the_tables():
     cells = count_cells([200] * 3, [199, 199, 200])
-    assert sum_of_long_tasks(cells, 1) is None
+    assert sums_of_long_tasks(cells, (1,))[0] is None
 
 
 @pytest.mark.parametrize("groups", [0.5, 3.0, 400.0])

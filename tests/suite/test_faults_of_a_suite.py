@@ -189,7 +189,7 @@ def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
         ("confidence: true", "should be a valid number, got True"),
         ("confidence: .nan", "should be less than 1, got nan"),
         (f"shares: {{a: 1{'0' * 400}}}", "should be a valid number, got 1000"),
-        ("name: [a]", "should be a text"),
+        ("name: [a]", "should be a valid string"),
         ("cassette: {mode: tape}", "should be 'none', 'record', 'append', 'replay' or 'replay-or"),
         ("servers: {'': {command: x}}", "should have at least 1 character, got ''"),
         ("servers: {s: {command: []}}", "should have at least 1 item"),

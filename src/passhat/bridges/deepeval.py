@@ -28,7 +28,7 @@ def trials_of_results(results: Any, *, system: str = "deepeval") -> Trials:
 
 
 def _task(result: Any) -> str:
-    """Deepeval calls a case without a name test_case_0, test_case_1 and so on."""
+    """The name of a result's task; deepeval calls cases without a name test_case_0 and so on."""
     name = str(result.name or "")
     made_up = not name or name.startswith("test_case_")
     return str(result.input) if made_up and result.input else name

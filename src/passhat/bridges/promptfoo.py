@@ -22,7 +22,7 @@ from passhat.records import Trials
 
 
 def extension_hook(hook_name: str, context: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What promptfoo calls before and after an eval and its tests; the report comes at the end."""
+    """Called by promptfoo before and after an eval and its tests; prints the report at the end."""
     if hook_name == "afterAll":
         from passhat.analysis.reports.measure import measure
         from passhat.reporters.grid import render_terminal

@@ -129,7 +129,7 @@ def _numbered_on(marks: Marks) -> bool:
 
 
 def _check_every_trial(dataset: Any, keys: Sequence[str], *, parts: int) -> None:
-    """Numbers with gaps, or names: only a count of each trial can tell."""
+    """Count each trial: the only way where the numbers have gaps, or are names."""
     counted = dataset.groupby(list(keys), num_partitions=parts).count()
     twice = counted.filter(lambda row: row["count()"] > 1).take(5)
     if twice:

@@ -47,7 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "History": {
         "history": "List, show, tag and search stored runs.",
         "trend": "How did reliability change over the stored runs?",
-        "flaky": "Which tasks pass only sometimes, run after run?",
+        "flaky": "Which tasks pass only sometimes?",
         "view": "Look at everything that ran, in a browser.",
         "mcp": "Serve results to a coding agent (MCP).",
     },

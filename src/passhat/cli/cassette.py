@@ -61,14 +61,12 @@ _files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_cassettes(files: Paths, as_json: bool) -> None:
     """List cassettes: the system, its tasks, how many runs of each."""
-    found = [_read(path) for path in _paths(files)]
+    found = _cassettes(files)
     if as_json:
         click.echo(json.dumps([_plain(one) for one in found], indent=2))
         return
     for one in found:
         _say(f"{one.path}  {_summary(one)}")
-    if not found:
-        click.echo("no cassettes: `passhat run --record` makes some", err=True)
 
 
 @cassette.command()
@@ -100,9 +98,8 @@ def verify(context: click.Context, files: Paths) -> None:
     Exit codes: 0 all are sound; 2 one is damaged, holds a secret, or no longer fits the suite.
     """
     suite = None if files else _suite()
-    found = [_read(path) for path in _paths(files)]
     problems = 0
-    for one in found:
+    for one in _cassettes(files):
         faults = [one.problem] if one.problem else []
         if one.cassette is not None:
             faults += _secrets(one.path, suite)
@@ -113,8 +110,6 @@ def verify(context: click.Context, files: Paths) -> None:
             _say(f"problem  {one.path}: {fault}")
         if not faults:
             _say(f"ok       {one.path}  {_summary(one)}")
-    if not found:
-        click.echo("no cassettes: `passhat run --record` makes some", err=True)
     if problems:
         context.exit(ExitCode.USAGE)
 
@@ -153,6 +148,13 @@ def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
         for task in gone:
             read.forget(task)
         write_cassette(read, path)
+
+
+def _cassettes(files: Sequence[Path]) -> list[CassetteOnDisk]:
+    found = [_read(path) for path in _paths(files)]
+    if not found:
+        click.echo("no cassettes: `passhat run --record` makes some", err=True)
+    return found
 
 
 def _paths(files: Sequence[Path]) -> list[Path]:

@@ -13,7 +13,7 @@ OWN_FILE, PROJECT_FILE = "passhat.toml", "pyproject.toml"
 
 
 def configured_defaults(folder: Path) -> dict[str, Any] | None:
-    """The defaults of each command's options; None where nothing is configured.
+    """The defaults of each command's options; None if nothing is configured.
 
     The nearest configuration counts: the folder's, or that of the folders above it up to the root
     of the repository.
@@ -57,16 +57,8 @@ def _defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
         if key not in CONFIGURED:
             raise _unknown(path, key, CONFIGURED)
         for command, options in CONFIGURED[key](path, value).items():
-            _merge(found, command, options)
+            found.setdefault(command, {}).update(options)
     return found
-
-
-def _merge(found: dict[str, Any], command: str, options: dict[str, Any]) -> None:
-    """Add options of a command; those of `history add` are inside those of `history`."""
-    place = found
-    for word in command.split():
-        place = place.setdefault(word, {})
-    place.update(options)
 
 
 def _confidence(path: Path, value: Any) -> dict[str, dict[str, Any]]:
@@ -108,7 +100,7 @@ def _columns(path: Path, value: Any) -> dict[str, dict[str, Any]]:
         if not isinstance(column, str):
             raise _wrong(path, f"columns.{name}", "must be the name of a column", column)
     options = {f"{COLUMN}{name}": column for name, column in value.items()}
-    return _everywhere(options) | {"history add": options}
+    return _everywhere(options) | {"history": {"add": options}}
 
 
 def _everywhere(options: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import OUTPUT, Command, SectionedCommand, in_order, quiet_option, shared
+from passhat.cli.options import (
+    OUTPUT,
+    Command,
+    SectionedCommand,
+    file_option,
+    in_order,
+    quiet_option,
+    shared,
+)
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -20,7 +28,7 @@ _SUMMARIES = (".md", ".markdown")
 
 
 def trials_output_options(command: Command) -> Command:
-    """--json, --csv, --markdown, -o FILE and --quiet, handed over as `write(trials)`."""
+    """--json, --csv, --markdown, -o FILE and --quiet, passed on as `write(trials)`."""
 
     @functools.wraps(command)
     def with_write(**values: Any) -> Any:
@@ -37,15 +45,7 @@ def trials_output_options(command: Command) -> Command:
         shared(
             OUTPUT, "--markdown", "as_markdown", is_flag=True, help="Print a summary of the trials."
         ),
-        shared(
-            OUTPUT,
-            "-o",
-            "--output",
-            "paths_out",
-            metavar="FILE",
-            multiple=True,
-            help="Write to a file: .jsonl .csv .tsv .parquet, or .md, a summary. May be repeated.",
-        ),
+        file_option("Write to a file: .jsonl .csv .tsv .parquet, or .md for a summary."),
         quiet_option,
     )
     return options(with_write)
@@ -60,7 +60,7 @@ def write_everywhere(
     paths_out: tuple[str, ...],
     quiet: bool,
 ) -> None:
-    """Put the trials where they were asked for, and say so on standard error."""
+    """Write the trials to files or standard output, and say so on standard error."""
     for name in paths_out:
         _save(trials, Path(name), quiet=quiet)
     if not paths_out or as_json or as_csv or as_markdown:

@@ -1,4 +1,4 @@
-"""`passhat flaky`: which tasks passed and failed over the last runs?"""
+"""`passhat flaky`: which tasks passed and failed over the newest stored runs?"""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from passhat.journeys.trend_runs import FLAKY_LAST
 @stored_runs_options(last=FLAKY_LAST, least=1)
 @output_options("flaky")
 def flaky(output: Output, **runs: Unpack[StoredRunsOptions]) -> None:
-    """Which tasks passed and failed over the last runs?
+    """Which tasks passed and failed over the newest stored runs of a suite?
 
-    A task counts as flaky when its pass rate over all these runs lies between 10 % and 95 % with
-    90 % certainty; a task that failed once in few runs may still be solid.
+    A task counts as flaky if, with 90 % certainty, its pass rate over all of them is between 10 %
+    and 95 %. A task that failed once in a few runs may still be solid.
 
     \b
       passhat flaky

@@ -81,7 +81,7 @@ _limit = click.option("--limit", type=WholeNumber(min=1), default=20, help="At m
 def list_runs(
     path: Path | str, suite: str | None, branch: str | None, limit: int, output: Output
 ) -> None:
-    """List the newest runs."""
+    """List the newest stored runs."""
     from passhat.journeys.run_store import resume_newest
     from passhat.reporters.answers.run_list import RunList
 
@@ -97,7 +97,7 @@ def list_runs(
 @output_options("report", verbose=True)
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
-    """Report on one run.
+    """Report on one stored run.
 
     \b
       passhat history show latest

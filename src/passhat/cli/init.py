@@ -1,4 +1,4 @@
-"""`passhat init`: a first suite that runs at once."""
+"""`passhat init`: write a suite that runs at once."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def init(
         from passhat.journeys.new_suite import new_suite
 
         found = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
-        files = {**_without_example(files), **found.files}
+        others = starter_files(ci=ci, pytest=with_pytest, example=False)
+        files = {**others, **found.files}
         steps = found.next_steps
     elif not force and (directory / SUITE_FILE).exists() and (ci or with_pytest):
         beside = True
@@ -91,17 +92,6 @@ def _check_choice(
     chosen = agents + others + (["--from-log"] if log and others else [])
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
-
-
-def _without_example(files: Mapping[str, str]) -> dict[str, str]:
-    """What belongs to any suite: its schema, and the files of CI and pytest."""
-    from passhat.suite.first_suite import CASSETTES, SUITE_FILE
-
-    return {
-        name: text
-        for name, text in files.items()
-        if name != SUITE_FILE and not name.startswith(f"{CASSETTES}/")
-    }
 
 
 def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:

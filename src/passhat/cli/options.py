@@ -48,12 +48,9 @@ class WholeNumber(click.IntRange):
         try:
             int(value)
         except (TypeError, ValueError):
-            self.fail(f"{value!r} is not a whole number such as {self._example}", param, ctx)
+            example = max(20, int(self.min or 0))
+            self.fail(f"{value!r} is not a whole number such as {example}", param, ctx)
         return super().convert(value, param, ctx)
-
-    @property
-    def _example(self) -> str:
-        return str(max(20, int(self.min or 0)))
 
 
 class NumberList(click.ParamType[tuple[int, ...]]):
@@ -105,7 +102,7 @@ class Share(click.ParamType[float]):
 
 
 class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """A path, or a postgresql:// address kept as it was written."""
+    """A path, or a postgresql:// address as a string."""
 
     name = "store"
 
@@ -175,6 +172,13 @@ def in_order(*options: Decorator) -> Decorator:
     return decorate
 
 
+bar_option = click.option(
+    "--bar",
+    "bars",
+    metavar="[TASK=]SHARE",
+    multiple=True,
+    help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
+)
 quiet_option = shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
 confidence_option = shared(
     ANALYSIS,
@@ -220,14 +224,16 @@ def store_option(purpose: str, *, section: str = OPTIONS) -> Decorator:
 
 
 def stored_runs_options(*, last: int, least: int) -> Decorator:
-    """SUITE, --store, --branch, --only, --last and --confidence: runs of the history."""
+    """SUITE, --store, --branch, --only, --last and --confidence: which stored runs."""
     newest = WholeNumber(min=least)
     return in_order(
         click.argument("suite", required=False),
         store_option("The history store to read."),
-        click.option("--branch", metavar="NAME", help="Runs of this branch only."),
+        click.option("--branch", metavar="NAME", help="Stored runs of this branch only."),
         click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
-        click.option("--last", type=newest, default=last, help="How many of the newest runs."),
+        click.option(
+            "--last", type=newest, default=last, help="How many of the newest stored runs."
+        ),
         confidence_option,
     )
 
@@ -243,8 +249,14 @@ class StoredRunsOptions(TypedDict):
     confidence: float
 
 
+def file_option(purpose: str) -> Decorator:
+    """-o FILE, which may be repeated."""
+    names = ("-o", "--output", "paths_out")
+    return shared(OUTPUT, *names, metavar="FILE", multiple=True, help=purpose)
+
+
 def output_options(kind: str, *, verbose: bool = False) -> Decorator:
-    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, handed over as `output`.
+    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, passed on as `output`.
 
     The help names the endings that can hold this kind of answer.
     """
@@ -260,15 +272,7 @@ def output_options(kind: str, *, verbose: bool = False) -> Decorator:
             metavar="FORMAT",
             help=f"Print as one of {', '.join(formats_for(kind))}.",
         ),
-        shared(
-            OUTPUT,
-            "-o",
-            "--output",
-            "paths_out",
-            metavar="FILE",
-            multiple=True,
-            help=f"Write to a file; its ending says how: {endings}. May be repeated.",
-        ),
+        file_option(f"Write to a file; its ending says how: {endings}. May be repeated."),
         quiet_option,
     ]
     if verbose:

@@ -25,7 +25,7 @@ SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
 FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 
-# Without a terminal: a line at every tenth of the run, at least and at most so many seconds apart.
+# Without a terminal: a line at every tenth of the run, 5 to 30 seconds apart.
 STEPS = 10
 SECONDS_BETWEEN_LINES = 5.0
 MOST_SECONDS_WITHOUT_LINE = 30.0
@@ -100,7 +100,7 @@ class RunProgress:
 
     @property
     def spent(self) -> str:
-        """Money where there is a price, else tokens."""
+        """The cost if prices are known, else tokens."""
         if self.cost:
             return f"${self.cost:,.4f}" if self.cost < 1 else f"${self.cost:,.2f}"
         return f"{self.tokens:,} tokens" if self.tokens else ""

@@ -150,27 +150,21 @@ def say_note(note: str) -> None:
 _COLUMNS = {
     "scorer": ("--scorer", "Which score, in logs that have several."),
     "pass_if": ("--pass-if", "When an attempt passes: 'score>=0.8'."),
-    "task": ("--task", "Column that names the task; several, joined by commas, make one name."),
+    "task": ("--task", "Column that names the task; or several, joined by commas."),
     "trial": ("--trial", "Column that numbers the attempts at a task."),
     "passed": ("--pass", "Column that says whether the attempt passed."),
     "score": ("--score", "Column with a score from 0 to 1."),
-    "system": (
-        "--system",
-        "Column that names the agent; several, joined by commas, make one name.",
-    ),
+    "system": ("--system", "Column that names the agent; or several, joined by commas."),
     "error": ("--error", "Column with the error of an attempt that broke."),
     "seed": ("--seed-column", "Column with the seed of the attempt."),
     "tags": ("--tags", "Column with tags."),
     "family": (
         "--family",
-        "Column with the family of the task, or a pattern over task names: '^([a-z]+)-'.",
+        "Column with the family, or a pattern of task names: '^([a-z]+)-'.",
     ),
     "weight": ("--weight", "Column with the weight of the task."),
     "level": ("--level", "Column with the level: function, task or system."),
-    "cost": (
-        "--cost",
-        "Column with the cost of the attempt. '' ignores it; so for every column but the task's.",
-    ),
+    "cost": ("--cost", "Column with the cost; '' ignores one (so with all columns but --task)."),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
     "tokens": ("--tokens", "Column with the tokens of the attempt, in and out."),
     "tokens_in": ("--tokens-in", "Column with the tokens the model read."),
@@ -190,7 +184,7 @@ _OTHER_FLAGS = {
 
 
 def _checked_limits(_: Any, __: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse a mistyped limit even where nothing that is read comes near to any."""
+    """Refuse a mistyped limit even if nothing that is read comes near it."""
     if texts:
         from passhat.ingest import parse_limits
 

@@ -12,6 +12,7 @@ from passhat.cli.options import (
     AnalysisOptions,
     SectionedCommand,
     analysis_options,
+    bar_option,
     output_options,
     parse_bars,
 )
@@ -40,13 +41,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 @click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
-@click.option(
-    "--bar",
-    "bars",
-    metavar="[TASK=]SHARE",
-    multiple=True,
-    help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
-)
+@bar_option
 @click.option("--all-tasks", is_flag=True, help="List every task.")
 @click.option(
     "--schema",

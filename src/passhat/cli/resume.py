@@ -12,21 +12,11 @@ from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_options import budget_options, execution_options, page_options
 from passhat.cli.run_output import show_run
-from passhat.journeys.run_request import RunLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passhat.journeys.executors import Executor
-
-
-class ResumeOptions(RunLimits):
-    """What a resumed run may be given again, as the arguments of `resume_run`."""
-
-    retry_errors: bool
-    changed: bool
-    executor: Executor
-    workers: int
+    from passhat.journeys.run_request import ResumeTerms
 
 
 @click.command(cls=SectionedCommand)
@@ -53,7 +43,7 @@ def resume(
     rows: str | None,
     transcripts: bool,
     output: Output,
-    **given: Unpack[ResumeOptions],
+    **given: Unpack[ResumeTerms],
 ) -> None:
     """Resume an interrupted RUN, or add trials to a finished one.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -21,7 +22,6 @@ from passhat.cli.run_options import (
 from passhat.cli.run_output import show_run
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.journeys.executors import Executor
     from passhat.journeys.run_plan import RunPlan
     from passhat.journeys.run_request import RunTerms
@@ -88,10 +88,7 @@ def run(
         _show_plan(plan_run(suite, store=kept, **terms), as_json=output.as_json)
         return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
-
-    def tell(answer: RunAnswer) -> bool:
-        return announce_run(answer, output, store=kept, informational=informational)
-
+    tell = partial(announce_run, output=output, store=kept, informational=informational)
     code = show_run(
         lambda on_event: run_suite(
             suite,

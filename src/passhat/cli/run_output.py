@@ -101,9 +101,11 @@ def _change(answer: RunAnswer) -> ChangeTile | None:
     """The change against the baseline of the suite, for the page of a stored run."""
     if answer.store is None or answer.run is None or len(answer.report.systems) != 1:
         return None
-    from passhat.journeys.stored_runs import change_of_run
+    from passhat.journeys import Results
+    from passhat.journeys.stored_runs import change_of_results
 
-    return baseline_tile(change_of_run(answer.store, answer.run))
+    stored = Results(paths=(answer.store,), run=answer.run)
+    return baseline_tile(change_of_results(stored))
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:
@@ -127,22 +129,13 @@ def _places(output: Output, html: str | None) -> list[Output]:
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     """Why the run ends as it does; in full if the report is not on the terminal."""
     hidden = not output.shows_text
-    if hidden:
-        yield from (verdict.sentence for verdict in answer.judged)
-        yield from (floor.line for floor in answer.floors)
-    else:
-        yield from _broken_demands(answer)
+    yield from (v.sentence for v in answer.judged if hidden or v.word != "PASS")
+    yield from (floor.line for floor in answer.floors if hidden or not floor.passed)
     if answer.why_not_passed:
         yield answer.why_not_passed
         yield from _reasons(answer) if hidden else ()
     if hidden and answer.undone:
         yield answer.undone
-
-
-def _broken_demands(answer: RunAnswer) -> Iterator[str]:
-    """The gates and floors that keep the run from passing, for standard error."""
-    yield from (v.sentence for v in answer.judged if v.word != "PASS")
-    yield from (floor.line for floor in answer.floors if not floor.passed)
 
 
 def _reasons(answer: RunAnswer) -> Iterator[str]:

@@ -76,7 +76,5 @@ def schema_text(name: str) -> str:
     """
     from importlib.resources import files
 
-    folder = files("passhat.suite" if name == "suite" else "passhat.reporters")
-    if name != "suite":
-        folder = folder.joinpath("schemas")
+    folder = files("passhat.suite") if name == "suite" else files("passhat.reporters") / "schemas"
     return folder.joinpath(f"{name}.schema.json").read_text(encoding="utf-8")

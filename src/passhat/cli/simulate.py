@@ -49,7 +49,9 @@ class WorldOptions(TypedDict):
 @click.option(
     "--seed-effect", type=Number(min=0), default=0.0, help="Spread between seeds, in log-odds."
 )
-@click.option("--drift", type=Number(), default=0.0, help="Change over the runs, in log-odds.")
+@click.option(
+    "--drift", type=float, metavar="NUMBER", default=0.0, help="Change over the runs, in log-odds."
+)
 @click.option("--partial", is_flag=True, help="Give scores between 0 and 1.")
 @click.option("--pass-score", type=Share(), default=0.5, help="With --partial: what passes.")
 @click.option("--error-rate", type=_PROBABILITY, default=0.0, help="Share of errored trials.")

@@ -1,4 +1,4 @@
-"""`passhat trend`: how reliability moved over history."""
+"""`passhat trend`: how reliability changed over the stored runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from passhat.journeys.trend_runs import LAST
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
 @output_options("trend")
 def trend(output: Output, k: int | None, **runs: Unpack[StoredRunsOptions]) -> None:
-    """How did reliability move over history?
+    """How did reliability change over the stored runs of a suite?
 
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
     falls.

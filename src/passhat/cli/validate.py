@@ -1,4 +1,4 @@
-"""`passhat validate`: everything that is wrong with a suite, at once."""
+"""`passhat validate`: everything that is wrong with suites."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
+from passhat.cli.options import SectionedCommand, file_option
 from passhat.cli.output import Output, usual_endings
 
 if TYPE_CHECKING:
@@ -33,18 +34,13 @@ class Validated(TypedDict):
     problems: list[FaultObject]
 
 
-@click.command()
+_ENDINGS = " ".join(usual_endings("validation"))
+
+
+@click.command(cls=SectionedCommand)
 @click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "-o",
-    "--output",
-    "paths_out",
-    metavar="FILE",
-    multiple=True,
-    help="Also write to a file; its ending says how: "
-    f"{' '.join(usual_endings('validation'))}. May be repeated.",
-)
+@file_option(f"Also write to a file; its ending says how: {_ENDINGS}. May be repeated.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
 @click.pass_context
 def validate(

@@ -36,7 +36,7 @@ class Api:
         """
         request = self._request(method, path, body)
         try:
-            with _opener().open(request, timeout=SECONDS) as answer:
+            with build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
                 return _decoded(answer.read(LARGEST_ANSWER))
         except HTTPError as error:
             with error:
@@ -51,7 +51,7 @@ class Api:
         for page in range(1, MOST_PAGES + 1):
             entries = self.call("GET", f"{path}?per_page={PAGE_SIZE}&page={page}")
             if not isinstance(entries, list):
-                raise ForgeError(f"GET {path}: the answer is no list", status=None)
+                raise ForgeError(f"GET {path}: the answer is not a list", status=None)
             yield from entries
             if len(entries) < PAGE_SIZE:
                 return
@@ -66,25 +66,21 @@ class Api:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """A redirect would carry the token to another host, or a POST over as a GET."""
+    """Follows no redirect: it would send the token to another host, or turn a POST into a GET."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
-
-
-def _opener() -> Any:
-    return build_opener(_NoRedirect)
 
 
 def _decoded(data: bytes) -> Any:
     try:
         return json.loads(data) if data.strip() else None
     except ValueError as error:
-        raise ForgeError("the answer is no JSON", status=None) from error
+        raise ForgeError("the answer is not JSON", status=None) from error
 
 
 def _message(data: bytes) -> str:
-    """What a refusal says of itself."""
+    """The reason that the forge gives for a refusal."""
     try:
         found = json.loads(data)
     except ValueError:

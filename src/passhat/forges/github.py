@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from passhat.fast_dataclass import dataclass
 from passhat.forges.api import Api
-from passhat.forges.sticky import Comment, CommentCalls, Posted, post_sticky
+from passhat.forges.sticky import Comments, Posted, post_sticky
 
 Level = Literal["error", "warning", "notice"]
 Conclusion = Literal["success", "failure", "neutral"]
 
 MOST_ANNOTATIONS = 10
-"""GitHub shows so many of each level for a step and drops the rest without a word."""
+"""How many of each level GitHub shows for a step; it drops the rest silently."""
 
 LARGEST_SUMMARY = 1024 * 1024
 """Bytes of a step summary; GitHub refuses a larger one whole."""
@@ -105,16 +105,23 @@ def annotation_lines(annotations: Iterable[Annotation]) -> Iterator[str]:
 
 
 def post_comment(job: GitHub, text: str, *, key: str) -> Posted:
-    """Our one comment on the pull request."""
+    """Write our one comment on the pull request, or update it."""
     if job.pull_request is None:
         return Posted(outcome="refused", reason="this run belongs to no pull request")
     if job.token is None:
         return Posted(outcome="refused", reason="there is no GITHUB_TOKEN")
-    return post_sticky(_comments(job), text, key=key)
+    issues = f"repos/{job.repository}/issues"
+    comments = Comments(
+        api=job.api,
+        path=f"{issues}/{job.pull_request}/comments",
+        one=f"{issues}/comments",
+        update_method="PATCH",
+    )
+    return post_sticky(comments, text, key=key)
 
 
 def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, summary: str) -> None:
-    """A check on the commit: neutral where the verdict is open, so that nothing turns red."""
+    """Post a check on the commit: neutral where the verdict is open, so that nothing turns red."""
     job.api.call(
         "POST",
         f"repos/{job.repository}/check-runs",
@@ -129,28 +136,6 @@ def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, su
     )
 
 
-def _comments(job: GitHub) -> CommentCalls:
-    api, repository = job.api, f"repos/{job.repository}"
-    of_change = f"{repository}/issues/{job.pull_request}/comments"
-
-    def read() -> Iterator[Comment]:
-        for entry in api.pages(of_change):
-            yield Comment(number=int(entry["id"]), body=str(entry.get("body") or ""))
-
-    def update(number: int, body: str) -> None:
-        api.call("PATCH", f"{repository}/issues/comments/{number}", {"body": body})
-
-    def delete(number: int) -> None:
-        api.call("DELETE", f"{repository}/issues/comments/{number}")
-
-    return CommentCalls(
-        read=read,
-        create=lambda body: int(api.call("POST", of_change, {"body": body})["id"]),
-        update=update,
-        delete=delete,
-    )
-
-
 def _event(path: str | None) -> dict[str, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
@@ -160,7 +145,7 @@ def _event(path: str | None) -> dict[str, Any]:
 
 
 def _command(annotation: Annotation) -> str:
-    """A workflow command, with what could end it or begin another one written out."""
+    """A workflow command; characters that could end it or begin another one are escaped."""
     places = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
     properties = ",".join(
         f"{name}={_property(str(value))}" for name, value in places.items() if value is not None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from passhat.fast_dataclass import dataclass
 from passhat.forges.api import Api
-from passhat.forges.sticky import Comment, CommentCalls, Posted, post_sticky
+from passhat.forges.sticky import Comments, Posted, post_sticky
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,32 +41,12 @@ def gitlab_job(environment: Mapping[str, str]) -> GitLab | None:
 
 
 def post_note(job: GitLab, text: str, *, key: str) -> Posted:
-    """Our one note on the merge request."""
+    """Write our one note on the merge request, or update it."""
     if job.merge_request is None:
         return Posted(outcome="refused", reason="this job belongs to no merge request")
     if job.token is None:
         return Posted(outcome="refused", reason="there is no GITLAB_TOKEN")
-    return post_sticky(_notes(job), text, key=key)
-
-
-def _notes(job: GitLab) -> CommentCalls:
-    api = job.api
     project = quote(job.project, safe="")
     notes = f"projects/{project}/merge_requests/{job.merge_request}/notes"
-
-    def read() -> Iterator[Comment]:
-        for entry in api.pages(notes):
-            yield Comment(number=int(entry["id"]), body=str(entry.get("body") or ""))
-
-    def update(number: int, body: str) -> None:
-        api.call("PUT", f"{notes}/{number}", {"body": body})
-
-    def delete(number: int) -> None:
-        api.call("DELETE", f"{notes}/{number}")
-
-    return CommentCalls(
-        read=read,
-        create=lambda body: int(api.call("POST", notes, {"body": body})["id"]),
-        update=update,
-        delete=delete,
-    )
+    comments = Comments(api=job.api, path=notes, one=notes, update_method="PUT")
+    return post_sticky(comments, text, key=key)

@@ -1,12 +1,13 @@
-"""One comment that is written once and kept up to date, whatever else is said below a change."""
+"""One comment on a change that is written once and then kept up to date."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterator
 from typing import Literal
 
 from passhat.errors import ForgeError
 from passhat.fast_dataclass import dataclass
+from passhat.forges.api import Api
 
 MARKER = "<!-- passhat:{key} -->"
 """Hidden in the comment; `key` distinguishes the comments of several suites."""
@@ -14,7 +15,7 @@ MARKER = "<!-- passhat:{key} -->"
 LONGEST_BODY = 65_536
 """Characters that GitHub takes; GitLab takes more."""
 
-CUT = "\n\n*The rest is left out: the comment would be too long. The report of the run has all.*\n"
+CUT = "\n\n*The rest is left out because the comment would be too long; see the report.*\n"
 FORBIDDEN = (401, 403, 404)
 
 
@@ -28,31 +29,44 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """What became of our comment."""
+    """What happened to our comment."""
 
     outcome: Literal["created", "updated", "unchanged", "refused"]
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentCalls:
-    """The four calls that a forge has for comments."""
+class Comments:
+    """The comments on a change: the path of their list, and the path before one's number."""
 
-    read: Callable[[], Iterable[Comment]]
-    create: Callable[[str], int]
-    update: Callable[[int, str], None]
-    delete: Callable[[int], None]
+    api: Api
+    path: str
+    one: str
+    update_method: Literal["PATCH", "PUT"]
+
+    def read(self) -> Iterator[Comment]:
+        for entry in self.api.pages(self.path):
+            yield Comment(number=int(entry["id"]), body=str(entry.get("body") or ""))
+
+    def create(self, body: str) -> int:
+        return int(self.api.call("POST", self.path, {"body": body})["id"])
+
+    def update(self, number: int, body: str) -> None:
+        self.api.call(self.update_method, f"{self.one}/{number}", {"body": body})
+
+    def delete(self, number: int) -> None:
+        self.api.call("DELETE", f"{self.one}/{number}")
 
 
-def post_sticky(calls: CommentCalls, text: str, *, key: str) -> Posted:
-    """Write our comment, or bring it up to date; a forge that does not let us says why.
+def post_sticky(comments: Comments, text: str, *, key: str) -> Posted:
+    """Write our comment, or update it; where the forge does not let us, the result says why.
 
     Jobs that run at the same time may each create one: the oldest stays, the others go.
     """
     marker = MARKER.format(key=_safe_key(key))
     body = fit_body(f"{marker}\n{text}")
     try:
-        return _post(calls, body, marker)
+        return _post(comments, body, marker)
     except ForgeError as error:
         if error.status not in FORBIDDEN:
             raise
@@ -71,21 +85,20 @@ def fit_body(body: str, longest: int = LONGEST_BODY) -> str:
     return kept[: kept.rfind("\n") + 1 or len(kept)].rstrip() + CUT
 
 
-def _post(calls: CommentCalls, body: str, marker: str) -> Posted:
-    posted = _bring_up_to_date(calls, _ours(calls, marker), body)
+def _post(comments: Comments, body: str, marker: str) -> Posted:
+    posted = _update_oldest(comments, _ours(comments, marker), body)
     if posted is not None:
         return posted
-    number = calls.create(body)
+    number = comments.create(body)
     # Another job may have created one meanwhile: both see both, and keep the older.
-    found = [comment for comment in _ours(calls, marker) if comment.number <= number]
-    older = [comment for comment in found if comment.number < number]
-    if older and _bring_up_to_date(calls, older, body) is not None:
-        calls.delete(number)
+    older = [comment for comment in _ours(comments, marker) if comment.number < number]
+    if _update_oldest(comments, older, body) is not None:
+        comments.delete(number)
         return Posted(outcome="updated")
     return Posted(outcome="created")
 
 
-def _bring_up_to_date(calls: CommentCalls, ours: list[Comment], body: str) -> Posted | None:
+def _update_oldest(comments: Comments, ours: list[Comment], body: str) -> Posted | None:
     """Update the oldest comment that is ours; None where none is.
 
     Anyone may write our marker: a comment that we may not change belongs to someone else.
@@ -94,7 +107,7 @@ def _bring_up_to_date(calls: CommentCalls, ours: list[Comment], body: str) -> Po
         if comment.body == body:
             return Posted(outcome="unchanged")
         try:
-            calls.update(comment.number, body)
+            comments.update(comment.number, body)
         except ForgeError as error:
             if error.status not in FORBIDDEN:
                 raise
@@ -103,9 +116,9 @@ def _bring_up_to_date(calls: CommentCalls, ours: list[Comment], body: str) -> Po
     return None
 
 
-def _ours(calls: CommentCalls, marker: str) -> list[Comment]:
+def _ours(comments: Comments, marker: str) -> list[Comment]:
     """Our comments, the oldest first; a text that quotes the marker further down is not ours."""
-    found = (comment for comment in calls.read() if comment.body.startswith(marker))
+    found = (comment for comment in comments.read() if comment.body.startswith(marker))
     return sorted(found, key=lambda comment: comment.number)
 
 

@@ -1,4 +1,4 @@
-"""Workers that died: their trials go to the living, and their open calls are accounted for."""
+"""Workers that died: other workers get their trials, and their open calls are accounted for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FROM sums s WHERE a.run = :run AND s.calls > 0
 
 
 def reap(database: Database, run: Run) -> None:
-    """Give what dead workers held to the living, and count their calls as perhaps paid."""
+    """Make the tickets of dead workers ready again, and count their calls as perhaps paid."""
     for number, *process in database.execute(
         "SELECT id, host, place, pid, born FROM sessions WHERE run = ? AND role = ? AND alive = 1",
         (run.id, WORKER),
@@ -76,7 +76,7 @@ def reap(database: Database, run: Run) -> None:
         f"AND lease < {database.clock}",
         values,
     )
-    # What an ending session had under way when it was closed is now in the store, and no more.
+    # A closed session writes nothing more: what it had written by then is all there is.
     ending = database.execute(
         f"SELECT id FROM sessions WHERE run = :run AND role = :role AND alive = {ENDING}",  # noqa: S608  our words
         values,
@@ -97,5 +97,5 @@ def _judged(call: OpenCall) -> dict[str, Any]:
 
 
 def as_json(records: Iterable[Any]) -> str:
-    """Records for PostgreSQL, which cannot keep NUL in a text."""
+    """Records as JSON for PostgreSQL, which cannot store NUL in a text."""
     return json.dumps(list(records)).replace("\\u0000", "\\ufffd")

@@ -1,4 +1,4 @@
-"""Who works on a run: one owner at a time, which renews its lease for as long as it works."""
+"""Which process works on a run: one owner at a time, which keeps renewing its lease."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from passhat.history.references import Index
 
 LEASE_SECONDS = float(os.environ.get("PASSHAT_LEASE_SECONDS", "30"))
-"""How long a silent process keeps its run. It renews three times as often, so that two lost
-heartbeats (a slow disk, a paused machine) do not cost it the run."""
+"""How long a process keeps its run without a sign of life. It renews three times as often, so
+that it keeps the run if two heartbeats are lost (a slow disk, a paused machine)."""
 
 OWNER = "owner"
 _COLUMNS = "id, host, place, pid, born, started, lease"
@@ -79,7 +79,7 @@ class Lease:
             )
 
     def _beat(self) -> None:
-        """Renew while nothing is written, on a second connection: this is a second thread."""
+        """Renew while nothing is written; this is another thread, with its own connection."""
         database: Database | None = None
         while not self._over.wait(LEASE_SECONDS / 3):
             try:
@@ -109,7 +109,7 @@ def hold(history: Index, run: Run, *, role: str = OWNER, hands: int = 0) -> Iter
 
 
 def find_owner(history: Index, run: Run, *, role: str = OWNER) -> Session | None:
-    """Who has the run, alive or not yet known to be dead."""
+    """The session that owns the run, unless it is known to have ended."""
     clock = history.database.clock
     row = history.database.execute(
         f"SELECT {_COLUMNS} - {clock} FROM sessions "  # noqa: S608  our words
@@ -125,14 +125,14 @@ def with_owner(history: Index, run: Run) -> Run:
         return run
     owner = find_owner(history, run)
     if owner is None and run.started > now(seconds_ago=LEASE_SECONDS):
-        return run  # it is there a moment before its owner is
+        return run  # a run is stored a moment before its owner
     if owner is None or owner.gone:
         return replace(run, status="stopped")
     return replace(run, owner=str(owner.process))
 
 
 def open_session(database: Database, run: Run, *, role: str, hands: int) -> int:
-    """Enter this process as a new session; returns the number that its writes are checked by."""
+    """Add a session for this process; returns the number that its writes are checked against."""
     me = this_process()
     row = database.execute(
         "INSERT INTO sessions "  # noqa: S608  our words
@@ -176,10 +176,10 @@ def _held(history: Index, run: Run, owner: Session) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessIdentity:
-    """A process: the host's name, where its pid counts, the pid, and when it was born.
+    """A process: the name of its host, where its pid is valid, the pid, and its start.
 
-    A pid alone is not enough: it is used again after a while, and two containers that share a
-    host's name each have a process 1. `place` is the boot of the machine and the pid namespace.
+    A pid alone is not enough: it is used again after a while, and two containers with the same
+    host name each have a process 1. `place` is the boot of the machine and the pid namespace.
     """
 
     host: str
@@ -199,12 +199,12 @@ class ProcessIdentity:
         return bool(self.place) and self.place == _place()
 
     def is_this(self) -> bool:
-        """Whether it is the process that asks."""
+        """Whether it is this process."""
         return self == this_process()
 
 
 def this_process() -> ProcessIdentity:
-    """The identity of the process that asks."""
+    """The identity of this process."""
     pid = os.getpid()
     return ProcessIdentity(host=platform.node(), place=_place(), pid=pid, born=_born(pid))
 
@@ -214,12 +214,12 @@ def _place() -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
-        # Elsewhere a pid counts on the whole machine; its name is the best there is.
+        # Elsewhere a pid is valid on the whole machine; its name is the best there is.
         return platform.node()
 
 
 def _born(pid: int) -> str:
-    """When a process started, in the words of the system; "" if there is none, or a zombie."""
+    """When a process started, as the system writes it; "" if it is gone, or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Calls with an intent and no answer: which of them were sent, and what each means for the bill."""
+"""Calls with an intent and no answer: whether they were sent, and whether they may be billed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ trial ended without the answer. Free: never sent, or of an agent that costs noth
 ENDING = 2
 """`sessions.alive` of one that may write no more, and whose calls are not accounted for yet."""
 
-# A call whose answer the provider prepares has session 0, which nobody is, once it was counted.
+# Once counted, a call whose answer the provider prepares has session 0, which no process has.
 _OPEN = """
 SELECT a.session, a.system, a.task, a.trial, a.step, s.text, t.text, a.request, a.reserved_cost,
   a.priced, a.remote, x.host, x.place, x.pid, x.born,
@@ -74,7 +74,7 @@ def _fate(row: Row, marks: dict[int, KnownMarks | None]) -> CallFate:
     if request.startswith("agent:") and (finished or not paid):
         return "free"
     if finished:
-        # Its process lived on, and withdrew the intents of calls that it had not sent.
+        # Its process went on, and withdrew the intents of calls that it had not sent.
         return "given up"
     if session is None:
         return "lost"

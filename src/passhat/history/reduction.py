@@ -9,7 +9,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.history.runs import Run, sources_of
 from passhat.records.trial import FEATURES, Outcome
 
-# A page that lists runs counts none of them: numbers in columns are loaded when one is counted.
+# numpy is loaded when a run is counted: a page that only lists runs does not need it.
 if TYPE_CHECKING:
     from passhat.history.database import Database
     from passhat.records import FeatureSums, Source, Tally
@@ -34,7 +34,7 @@ _FEATURES = (
     f"SELECT system, task, outcome, {', '.join(map(_FEATURE.format, FEATURES))} "  # noqa: S608  our names
     "FROM trials WHERE run = ? GROUP BY system, task, outcome"
 )
-# As in a table of trials: the last family that a trial of the task names.
+# As in a table of trials, the last trial of a task that names a family decides.
 _FAMILIES = """
 SELECT x.system, x.task, x.family FROM trials x JOIN (
   SELECT system, task, max(sequence) AS last FROM trials
@@ -66,7 +66,7 @@ def count_in_database(database: Database, run: Run, *, features: bool = False) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reduced:
-    """What the database made of a run."""
+    """The sums of a run that the database computed."""
 
     names: Mapping[int, str]
     counts: Mapping[Pair, Sequence[Any]]

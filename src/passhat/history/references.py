@@ -1,4 +1,4 @@
-"""Which run a name means: `latest`, a tag, a key, a commit, a branch, or a beginning of a key."""
+"""Finds a run by its name: `latest`, a tag, a key, a commit, a branch, or the start of a key."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Kind = Literal["latest", "tag", "key", "commit", "branch"]
 
 LATEST = "latest"
 SHORTEST = 4
-"""Characters of a key or a commit that are enough, where no other begins so."""
+"""How many characters of a key or a commit are enough, if no other begins with them."""
 
 _NAMED = 5
-# What is named in full comes before any beginning, and what names one run before what names many.
+# A whole name comes before the beginning of one, and a name of one run before a name of many.
 _WHOLE: dict[Kind, str] = {
     "tag": "SELECT run FROM tags WHERE name = ?1",
     "key": "SELECT id FROM runs WHERE key = ?1",
@@ -44,7 +44,7 @@ class Index(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRun:
-    """A run that was named, and what to tell of the choice where there was one."""
+    """The run that a name stands for, and a note where several runs have the name."""
 
     run: Run
     note: str | None = None
@@ -53,21 +53,21 @@ class NamedRun:
 def look_up(history: Index, reference: str) -> NamedRun:
     """The run of that name; of several runs of one commit, or of a branch, the newest.
 
-    A key or a commit in full wins over one that only begins so; a beginning that fits several is
-    refused.
+    A whole key or commit comes before one that only begins with the name; a beginning that fits
+    several is refused.
     """
     kind, ids = _fitting(history, reference)
     run = history.run_by_id(ids[0])
     if kind != "commit" or len(ids) == 1:
-        return NamedRun(run=run)  # of a branch, everybody means the newest
+        return NamedRun(run=run)  # the newest run of a branch needs no note
     several = f"{plural(len(ids), 'run')} of commit {run.checkout.commit}"
     return NamedRun(run=run, note=f"{several}; taken: the newest, {run.key}")
 
 
 def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> NamedRun:
-    """What a run is held against: the newest run of that name other than the one that is judged.
+    """The baseline of a run: the newest other run of that name.
 
-    Of a branch, one of the same suite, and a finished one if there is any.
+    On a branch, it is one of the same suite, and a finished one if there is any.
     """
     kind, ids = _fitting(history, reference)
     if judged is None:
@@ -79,11 +79,11 @@ def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> N
         raise HistoryError(_only_itself(history, reference, kind, judged))
     run = history.run_by_id(others[0])
     started = run.started[:16].replace("T", " ")
-    return NamedRun(run=run, note=f"held against run {run.key} of {started} ({reference})")
+    return NamedRun(run=run, note=f"compared with run {run.key} of {started} ({reference})")
 
 
 def knows(history: Index, reference: str) -> bool:
-    """Whether anything has that name, or begins so."""
+    """Whether any run has that name, or one that begins with it."""
     return _matching(history, reference) is not None
 
 
@@ -100,10 +100,10 @@ def _matching(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
     for kind, query in _WHOLE.items():
         if rows := history.database.execute(query, (reference,)).fetchall():
             return kind, [run for (run,) in rows]
-    return _beginning_so(history, reference) if len(reference) >= SHORTEST else None
+    return _beginning_with(history, reference) if len(reference) >= SHORTEST else None
 
 
-def _beginning_so(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
+def _beginning_with(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
     found: dict[str, tuple[Kind, list[int]]] = {}
     for kind, query in _BEGINNINGS.items():
         for run, name in history.database.execute(query, (reference,)):
@@ -111,7 +111,7 @@ def _beginning_so(history: Index, reference: str) -> tuple[Kind, list[int]] | No
     if len(found) > 1:
         raise HistoryError(
             f"{history.name}: {reference!r} is the beginning of several: "
-            f"{listed(found, _NAMED)}; write more of the one that is meant"
+            f"{listed(found, _NAMED)}; write more of the one that you mean"
         )
     return next(iter(found.values()), None)
 
@@ -129,9 +129,9 @@ def _on_branch(history: Index, branch: str, suite: str) -> list[int]:
 def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str:
     what = f"{reference} is the run that is judged ({judged.key})"
     if kind in ("branch", "commit"):
-        what = f"{kind} {reference} has no other run of {judged.suite} to hold {judged.key} against"
+        what = f"{kind} {reference} has no other run of {judged.suite} to compare {judged.key} with"
     return (
-        f"{history.name}: {what}, and a run is not held against itself; "
+        f"{history.name}: {what}, and a run is not compared with itself; "
         "`passhat history` lists the runs"
     )
 

@@ -1,4 +1,4 @@
-"""The driver's side of a run in PostgreSQL: tickets handed out, evidence taken back in order."""
+"""The driver's side of a run in PostgreSQL: it publishes tickets and reads evidence in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RunBoard:
     def __init__(self, history: History, run: Run, lease: Lease) -> None:
         if not is_postgres(history.name):
             raise HistoryError(
-                f"{history.name}: workers share a run through a server; "
+                f"{history.name}: workers can share a run only through a server; "
                 "name one with `store='postgresql://...'`"
             )
         self._history = history
@@ -33,9 +33,9 @@ class RunBoard:
         self._opened = False
 
     def open(self, budget: Budget, *, retry_errored: bool = False) -> None:
-        """Set the limits that all workers share, and take up what an earlier start left.
+        """Set the limits that all workers share, and make unfinished tickets ready again.
 
-        Opened again after an outage of the store, it retries no errors a second time.
+        When it is opened again after an outage of the store, errors are not retried again.
         """
         limits = (
             None if budget.max_cost is None else micro(budget.max_cost),

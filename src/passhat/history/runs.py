@@ -1,4 +1,4 @@
-"""One run of a suite as the store knows it, and the row that it is kept in."""
+"""One run of a suite in the store, and its row in the table."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run of a suite, as the store knows it.
+    """One run of a suite in the store.
 
     `passed` and `errored` count trials; `pass_rate` is the mean over the tasks (of each system),
     as in a report's pass^1: a task that was tried more often does not count for more.
 
-    `status` is running, finished, interrupted, budget or failed; of a run whose process died,
-    stopped. `owner` says which process has a running run.
+    `status` is running, finished, interrupted, budget, failed, or stopped (its process died).
+    `owner` says which process works on a running run.
     """
 
     id: int
@@ -64,7 +64,7 @@ class Run:
 
 
 def own_source(run: Run) -> Source:
-    """What the trials of a run come from that passhat ran itself."""
+    """The source of trials that passhat ran itself: the run."""
     return Source(name=f"run {run.key}", format="passhat history", sha256="")
 
 
@@ -121,12 +121,12 @@ def run_of_row(row: dict[str, Any]) -> Run:
 
 
 def sources_text(sources: Sequence[Source]) -> str:
-    """Sources as they are kept: JSON."""
+    """Sources as they are stored: JSON."""
     return json.dumps([_source_dict(source) for source in sources])
 
 
 def now(*, seconds_ago: float = 0.0) -> str:
-    """The time, as it is kept: ISO 8601, UTC, to the millisecond."""
+    """The time, as it is stored: ISO 8601, UTC, to the millisecond."""
     moment = datetime.now(UTC) - timedelta(seconds=seconds_ago)
     return moment.isoformat(timespec="milliseconds")
 
@@ -137,7 +137,7 @@ def _source_dict(source: Source) -> dict[str, Any]:
 
 
 def _source_of(kept: Mapping[str, Any]) -> Source:
-    """A source as it was kept; older histories do not say how it was read."""
+    """A source as it was stored; older stores do not say how it was read."""
     read_as = tuple((str(part), str(words)) for part, words in kept.get("read_as", ()))
     return Source(**{**kept, "notes": tuple(kept["notes"]), "read_as": read_as})
 

@@ -1,4 +1,4 @@
-"""The tables of the store, and the steps that lead from one version to the next."""
+"""The tables of the store, and the migrations from one version to the next."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ ALTER TABLE accounts ADD COLUMN given_up_unpriced INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE answers ADD COLUMN remote TEXT;
 """
 
-# What only a store with many workers needs: what is ready and what a session holds are found by
-# index; rates may be forgotten when the server crashes.
+# Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
+# table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
 CREATE INDEX tickets_ready ON tickets (run, number) WHERE state = 0;
 CREATE INDEX tickets_held ON tickets (session) WHERE state = 1;
@@ -183,14 +183,14 @@ _TYPES_OF_POSTGRES = (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The step from one version to the next, in the words of each database."""
+    """The step from one version to the next, in the SQL of each database."""
 
     sqlite: str
     postgres: str
 
 
 def _same(script: str, *, first: str = "", more: str = "") -> Migration:
-    """One script for both, with PostgreSQL's types, and what PostgreSQL alone needs around it."""
+    """One script for both databases, with what only PostgreSQL needs around it."""
     translated = script
     for ours, theirs in _TYPES_OF_POSTGRES:
         translated = translated.replace(ours, theirs)
@@ -225,7 +225,7 @@ class StaleStore(HistoryError):
 
 
 def stale(name: str, *, has_runs: bool) -> HistoryError:
-    """The error for a store that would have to be changed before it can be read."""
+    """The error for a store that has to be updated before it can be read."""
     start = f"{name}: not a passhat history store of this version"
     if not has_runs:
         return HistoryError(f"{start} (no trials)")

@@ -1,10 +1,9 @@
-"""Which calls a process has sent, written down so that it outlives the process.
+"""Marks of the calls that a process has sent, in a file that outlives the process.
 
 An intent is in the store before its call is sent, so a process that is killed leaves intents of
-calls that it never sent. This file tells them apart: a mark is written just before the bytes of a
-call go out. The mark is not flushed to the disk, which costs a microsecond instead of a
-millisecond: it survives the death of the process, and is trusted only on the same boot of the same
-machine.
+calls that it never sent. The marks tell them apart: one is written just before the bytes of a call
+are sent. It is not flushed to the disk, so it takes a microsecond instead of a millisecond: it
+survives the death of the process, but is trusted only until the machine restarts.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from passhat.records.ledger import (
 )
 
 MARK_BYTES = 16
-"""Bytes of the hash that stands for a call: two of a run's calls never share one."""
+"""Bytes of the hash of a call: so many that no two calls of a run share one."""
 
 _NOBODY = bytes(MARK_BYTES)
 
 
 class SentMarks:
-    """The marks of one session. A mark takes a free place in the file and leaves it when settled.
+    """The marks of one session. A mark takes a free place in the file until its call is settled.
 
     Without a session, or where the file cannot be written, nothing is marked; then every intent
-    counts as sent, perhaps.
+    counts as perhaps sent.
     """
 
     def __init__(self, database: Database, run: Run, session: int | None) -> None:
@@ -51,13 +50,13 @@ class SentMarks:
         self._used = 0
 
     def open(self) -> None:
-        """Make the file; called before the first intent is in the store."""
+        """Create the file; called before the first intent is in the store."""
         if self._path is None or self._file is not None:
             return
         with suppress(OSError):
             self._path.unlink()  # of an earlier run that had the same number
         try:
-            # Exclusively: another user's file or link in a shared folder is not written to.
+            # O_EXCL: another user's file or link in a shared folder is not written to.
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError:
             self._drop()
@@ -91,7 +90,7 @@ class SentMarks:
                 self.remove(entry.call)
 
     def close(self) -> None:
-        """Remove the file, unless a call is still marked: the next start wants to know."""
+        """Remove the file, unless a call is still marked: the next start needs to know."""
         if self._file is not None and not any(self._places.values()):
             self._drop()
 
@@ -109,7 +108,7 @@ class SentMarks:
             self._drop()
 
     def _drop(self) -> None:
-        """Do without marks: without the file, no call is taken for one that was never sent."""
+        """Stop marking and remove the file: without it, no call counts as never sent."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)
@@ -120,7 +119,7 @@ class SentMarks:
 
 
 def mark_of(call: CallKey) -> bytes:
-    """The hash that stands for a call."""
+    """The hash of a call."""
     text = "\x1f".join(map(str, call))
     return hashlib.blake2b(text.encode(), digest_size=MARK_BYTES).digest()
 
@@ -147,7 +146,7 @@ def read_marks(path: Path, process: ProcessIdentity) -> KnownMarks | None:
     lease ran out and that still runs may send the rest of its calls later.
     """
     if not process.is_here() or process.place == process.host:
-        return None  # outside of Linux the place has no boot in it
+        return None  # outside of Linux nothing shows whether the machine has restarted
     final = process.is_dead() or process.is_this()  # before the file is read
     try:
         if path.stat().st_uid != os.getuid():

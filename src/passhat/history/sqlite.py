@@ -29,7 +29,7 @@ class SqliteDatabase:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool) -> Self:
-        """The file at `path`; made, or brought to the current version, unless `read_only`."""
+        """The file at `path`; created, or updated to the current version, unless `read_only`."""
         if read_only and not path.exists():
             raise HistoryError(
                 f"{path}: no history here yet; `passhat run` or `passhat history add` starts one"
@@ -131,7 +131,7 @@ class SqliteDatabase:
             raise
 
     def _migrate(self) -> None:
-        """Bring the store to the current version, in one transaction that others wait for."""
+        """Update the store to the current version, in one transaction that others wait for."""
         if self._version() == len(MIGRATIONS):
             return
         with self.writing():
@@ -143,7 +143,7 @@ class SqliteDatabase:
             self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _check_readable(self) -> None:
-        """A store that is only read cannot be brought to the current version on the way."""
+        """Raise if the store would have to be updated first."""
         version = self._version()
         refuse_newer(self.name, version)
         if version < len(MIGRATIONS):
@@ -164,7 +164,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 def _only_reading(action: int, _: object, function: object, *__: object) -> int:
-    """An authorizer that lets a query look and do nothing else."""
+    """An authorizer that allows a query to read, and nothing else."""
     reading = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
     harmless = action == sqlite3.SQLITE_FUNCTION and function != "load_extension"
     return sqlite3.SQLITE_OK if action in reading or harmless else sqlite3.SQLITE_DENY

@@ -58,9 +58,9 @@ class History:
 
     @classmethod
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
-        """The store at a path or address; made unless `read_only`, and brought up to date.
+        """The store at a path or address; created and updated unless `read_only`.
 
-        Who may only read is refused an older store, with what to do.
+        Where an older store cannot be updated from here, the error says what to do.
         """
         try:
             return cls(_open_database(path, read_only=read_only))
@@ -113,7 +113,7 @@ class History:
         return self.run_by_id(int(row[0]))
 
     def finish_run(self, run: Run, status: str = "finished") -> Run:
-        """Say how a run ended: finished, interrupted, budget, failed."""
+        """Record how a run ended: finished, interrupted, budget, failed."""
         with self.writing():
             self.database.execute(
                 "UPDATE runs SET status = ?, finished = ? WHERE id = ?", (status, now(), run.id)
@@ -121,7 +121,7 @@ class History:
         return self.run_by_id(run.id)
 
     def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
-        """Keep what every later report of a run has to say, besides its numbers."""
+        """Keep notes for every later report of a run."""
         source = replace(own_source(run), notes=tuple(notes))
         with self.writing():
             self.database.execute(
@@ -129,7 +129,7 @@ class History:
             )
 
     def reopen_run(self, run: Run, changes: Mapping[str, Any] | None = None) -> Run:
-        """Note that a run continues, with these changes to its options."""
+        """Record that a run continues, with these changes to its options."""
         options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
@@ -146,7 +146,7 @@ class History:
     def insert_trials(
         self, run: int, trials: Iterable[tuple[int, Trial]], *, replace: bool = False
     ) -> None:
-        """Inside a transaction of the caller's: insert trials, each with its place in the order."""
+        """Insert trials with their places in the order, inside a transaction of the caller."""
         listed = list(trials)
         ids = self.name_ids(name for _, trial in listed for name in (trial.system, trial.task))
         rows = [
@@ -164,14 +164,14 @@ class History:
             ) from None
 
     def add_transcript(self, run: int, trial: Trial, text: str) -> None:
-        """Inside a transaction of the caller's: keep what was said in a trial, compressed."""
+        """Keep the transcript of a trial, compressed, inside a transaction of the caller."""
         self.database.execute(
             _UPSERT_TRANSCRIPT,
             (run, self.name_id(trial.system), self.name_id(trial.task), trial.trial, pack(text)),
         )
 
     def add_transcripts(self, run: Run, transcripts: Transcripts) -> None:
-        """Keep what was said in the trials of a run, in one transaction."""
+        """Keep the transcripts of the trials of a run, in one transaction."""
         with self.writing():
             self.database.executemany(
                 _UPSERT_TRANSCRIPT,
@@ -182,7 +182,7 @@ class History:
             )
 
     def transcript(self, run: Run, system: str, task: str, trial: int) -> str | None:
-        """What was said in one trial, if it was kept."""
+        """The transcript of one trial, if it was kept."""
         row = self.database.execute(
             "SELECT body FROM transcripts WHERE run = ? AND trial = ? "
             "AND system = (SELECT id FROM names WHERE text = ?) "
@@ -221,7 +221,7 @@ class History:
         return self._select_runs("id = :id", {"id": run_id, "limit": 1})[0]
 
     def find_run(self, reference: str) -> Run:
-        """A run by tag, key, commit, branch (its newest), `latest`, or a beginning of 4 letters."""
+        """A run by tag, key, commit, branch (its newest), `latest`, or the first 4 letters."""
         return look_up(self, reference).run
 
     def tag(self, run: Run, name: str) -> None:
@@ -234,12 +234,12 @@ class History:
             )
 
     def delete(self, run: Run) -> None:
-        """Forget a run, its trials, transcripts, answers and tags."""
+        """Delete a run, with its trials, transcripts, answers and tags."""
         with self.writing():
             self.database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
 
     def vacuum(self) -> None:
-        """Give the space of deleted runs back, and fold the write-ahead log in."""
+        """Return the space of deleted runs, and merge the write-ahead log into the file."""
         with self.writing():
             self.database.execute(
                 "DELETE FROM names WHERE id NOT IN (SELECT system FROM trials UNION "
@@ -303,7 +303,7 @@ class History:
 
 
 def _open_database(address: Path | str, *, read_only: bool) -> Database:
-    """A connection to the store at a path or address, brought to the current version."""
+    """A connection to the store at a path or address, updated to the current version."""
     if is_postgres(address):
         from passhat.history.postgres import PostgresDatabase
 

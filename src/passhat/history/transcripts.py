@@ -29,7 +29,7 @@ def each_transcript(
             names.append(name)
     last = (-1, -1, -1)
     while True:
-        # Each batch begins behind the last key of the one before: no cursor stays open, and
+        # Each batch begins after the last key of the one before: no cursor stays open, and
         # PostgreSQL never sends a whole run at once.
         rows = history.database.execute(
             f"""
@@ -54,14 +54,14 @@ def each_transcript(
 
 
 def all_transcripts(history: History, run: Run) -> Transcripts:
-    """Everything that was said in a run, by system, task and trial."""
+    """All transcripts of a run, by system, task and trial."""
     return {kept.key: kept.text for kept in each_transcript(history, run)}
 
 
 def transcripts_of(
     history: History, run: Run, keys: Sequence[TranscriptKey]
 ) -> Iterator[tuple[TranscriptKey, str]]:
-    """The transcripts of these trials, as far as they were kept, in the order of the keys."""
+    """Those transcripts of these trials that were kept, in the order of the keys."""
     numbers = _name_numbers(history, run)
     for first in range(0, len(keys), BATCH):
         batch = keys[first : first + BATCH]
@@ -79,7 +79,7 @@ def transcripts_of(
 
 
 def failures_of_run(history: History, run: Run, *, most: int = MOST_OF_A_TASK) -> Transcripts:
-    """What was said in the first failures of each task of a run, at most so many of each."""
+    """The transcripts of the first failures of each task of a run, at most `most` of each."""
     rows = history.database.execute(
         """
         SELECT s.text, t.text, x.trial FROM (

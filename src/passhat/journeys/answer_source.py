@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 WORDS = {
     "record": "live, recorded",
-    "append": "live, recorded behind what is there",
+    "append": "live, recorded after the recorded runs",
     "missing": "live where nothing is recorded, and recorded",
-    "all": "live, recorded anew",
+    "all": "live, recorded again",
     "drifted": "live where the suite has changed, and recorded",
     "replay": "replay",
     "replay-or-live": "replay, live where nothing is recorded",

@@ -33,7 +33,7 @@ def export_dataset(
 
     `folder` may be any address that fsspec knows: s3://, gs://, abfs://, sftp://. Trials that were
     added since the last time are written by exporting again: the files of a run are replaced.
-    With `transcripts`, `folder/_transcripts` has what was said, in files of the same names, and
+    With `transcripts`, `folder/_transcripts` has the transcripts, in files of the same names, and
     the column `transcript_row` of a trial is its row there.
     """
     inner = f"suite={_plain(run.suite)}/run={run.key}"
@@ -60,7 +60,7 @@ class _LocalFolder:
         home = self._folder / inner
         for old in home.glob("part-*.parquet"):
             old.unlink()
-        with suppress(OSError):  # it was not there, or somebody else keeps files in it
+        with suppress(OSError):  # it was not there, or holds other files
             for empty in (home, *list(home.parents)[: len(Path(inner).parts) - 1]):
                 empty.rmdir()
 
@@ -110,9 +110,9 @@ def _chunks(history: History, run: Run, rows: int) -> Iterator[list[Trial]]:
 def _write_part(
     history: History, run: Run, trials: Sequence[Trial], file: Path, transcripts: bool
 ) -> list[Path]:
-    """The files that one part of a run becomes: its trials, and its transcripts where it has any.
+    """The files that one part of a run becomes: its trials, and its transcripts if it has any.
 
-    The column of references is in every part, so that all have the same columns.
+    Every part has the column of references, so that all have the same columns.
     """
     from passhat.ingest.write import write_parquet
     from passhat.records import Trials
@@ -131,7 +131,7 @@ def _write_part(
 def _write_transcripts(
     history: History, run: Run, trials: Sequence[Trial], shard: Path
 ) -> list[int | None]:
-    """Write what was said in these trials; for each of them the row it got, where it has one."""
+    """Write the transcripts of these trials; returns the row of each that has one."""
     from passhat.history.transcripts import transcripts_of
     from passhat.records.transcript_search import KeptTranscript
 
@@ -148,5 +148,5 @@ def _write_transcripts(
 
 
 def _plain(name: str) -> str:
-    """A suite's name as part of a path: whatever else it holds becomes a dash."""
+    """A suite's name as part of a path: other characters become a dash."""
     return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "suite"

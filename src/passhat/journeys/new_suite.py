@@ -16,6 +16,7 @@ from passhat.runner.run import run_coroutine
 from passhat.suite.first_suite import (
     EXAMPLE_AGENT,
     EXAMPLE_TASKS,
+    SUITE_FILE,
     FirstSuite,
     FirstTask,
     suite_text,
@@ -97,7 +98,7 @@ def new_suite(
             "`passhat schema suite` lists what you can expect of an answer.",
         ),
     )
-    return StartingFiles(files={**files, **_suite_file(suite)}, next_steps=_FIRST_RUN)
+    return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)
 
 
 def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[str, str]]:
@@ -161,7 +162,7 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
         runs=TOOL_RUNS,
         about=about,
     )
-    return StartingFiles(files=_suite_file(suite), next_steps=_FIRST_RUN)
+    return StartingFiles(files={SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)
 
 
 async def _tools_of(
@@ -265,7 +266,7 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
         ("store it, to compare later runs with", f"passhat history add {kept} --suite {name}"),
         *_FIRST_RUN,
     )
-    return StartingFiles(files={**files, **_suite_file(suite)}, next_steps=steps)
+    return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=steps)
 
 
 def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
@@ -301,9 +302,3 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
         return None
     guess = {"icontains": answer} if 0 < len(answer) <= LONGEST_ANSWER else {"regex": "[^ ]"}
     return FirstTask(name=name, prompt=asked, expect=(guess,))
-
-
-def _suite_file(suite: FirstSuite) -> dict[str, str]:
-    from passhat.suite.first_suite import SUITE_FILE
-
-    return {SUITE_FILE: suite_text(suite)}

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from passhat.records import Resources, Suite
 
 CPUS_OF_A_WORKER = 1.0
-"""CPUs that a worker asks for where the suite does not say what a trial takes: a worker is one
-Python process, and uses one CPU at most."""
+"""CPUs that a worker asks for if the suite does not say what a trial needs: a worker is one Python
+process, and uses one CPU at most."""
 
 ENVIRONMENT = "PASSHAT_RAY_ENV"
 """A variable with more of Ray's runtime_env, as JSON: `{"pip": ["my-agent==1.2"]}`."""
 
 LEFT_OUT = (".git", ".venv*", ".passhat", "node_modules", "__pycache__")
-"""Folders that workers need nothing of, and that may be too big to be shipped."""
+"""Folders that workers do not need, and that may be too big to ship."""
 
 STOP_SECONDS = 10.0
-"""How long workers may take to leave when a run ends: their grace, and closing their servers."""
+"""How long workers may take to stop when a run ends: their grace, and closing their servers."""
 
 Check = Callable[[], None]
 
@@ -37,9 +37,9 @@ Check = Callable[[], None]
 def ray_workers(suite: Suite, store: str, run: str, count: int) -> Iterator[Check]:
     """Worker actors for one run, on the cluster at RAY_ADDRESS or on a new local one.
 
-    Ray never retries a trial: an actor that dies is started again and claims tickets anew. This
-    folder and passhat itself are shipped to the nodes. What is handed over raises RunError once
-    no worker can work any more.
+    Ray never retries a trial: an actor that dies is started again and claims new tickets. This
+    folder and passhat itself are shipped to the nodes. The yielded function raises RunError once
+    no worker is left.
     """
     ray = _ray()
     needs = actor_options(suite.resources, suite.concurrency)
@@ -66,7 +66,7 @@ def ray_workers(suite: Suite, store: str, run: str, count: int) -> Iterator[Chec
 
 
 def actor_options(resources: Resources, concurrency: int) -> dict[str, float]:
-    """What a worker asks Ray for: what one trial takes, times the trials that it runs at once.
+    """What a worker asks Ray for: the resources of one trial, times its concurrency.
 
     >>> from passhat.records import Resources
     >>> actor_options(Resources(cpus=0.25, memory=10**8), 8)
@@ -90,15 +90,15 @@ class RayWorker:
         self._stop = threading.Event()
 
     def work(self) -> int:
-        """Run trials; what is said comes back to the driver's standard error."""
+        """Run trials; notes come back to the driver's standard error."""
         from passhat.journeys.working import work
 
-        # Whatever an agent prints must not end up between the lines of the driver's answer.
+        # What an agent prints must not end up between the lines of the driver's answer.
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         return work(self._store, run=self._run, stop=self._stop, say=_say)
 
     def stop(self) -> None:
-        """Claim nothing more, and give what is under way a moment to finish."""
+        """Claim nothing more, and give running trials a moment to finish."""
         self._stop.set()
 
 
@@ -115,7 +115,7 @@ def _connect(ray: Any, suite: Suite) -> None:
         )
     except InputError:
         raise
-    except Exception as error:  # Ray raises plain Exception where a node does not start
+    except Exception as error:  # Ray raises a plain Exception if a node does not start
         where = os.environ.get("RAY_ADDRESS", "a new local one")
         raise RunError(f"the Ray cluster ({where}) cannot be used: {_first_line(error)}") from error
 
@@ -162,13 +162,13 @@ def _refuse_too_big(nodes: list[Mapping[str, Any]], needs: Mapping[str, float]) 
 
 
 def _check(ray: Any, working: list[Any]) -> None:
-    """RunError if no worker is left, with what the first of them said."""
+    """Raise RunError if no worker is left, with the reason that the first of them gave."""
     ended, at_work = ray.wait(working, num_returns=len(working), timeout=0)
     if at_work:
         return
     try:
         ray.get(ended)
-    except Exception as error:  # Ray hands over what the worker raised as its own class
+    except Exception as error:  # Ray wraps what the worker raised in its own class
         why = getattr(error, "cause", None) or error
         raise RunError(f"no Ray worker is left: {_first_line(why)}") from error
     raise RunError(f"no Ray worker is left: {plural(len(ended), 'worker')} ended by themselves")

@@ -25,10 +25,10 @@ MOST_FAILURES = 3
 """Failures that a message shows."""
 
 LONGEST_PAUSE = 5.0
-"""Seconds that a test waits for an outage to pass: somebody is waiting for the verdict."""
+"""Seconds that a test waits at most in case of an outage: a person is waiting for the verdict."""
 
 LONGER = 3
-"""The k of a suite whose demands name no pass^k above 1."""
+"""The k that is shown for a suite whose demands name no pass^k above 1."""
 
 _RECORDED = ("score", "cost", "tokens", "tokens_in", "tokens_out", "turns", "tool_calls", "tools")
 _OUTCOME = "outcome"
@@ -216,9 +216,9 @@ def assert_reliable(
 
 
 def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | None = None) -> str:
-    """A verdict in words; where it is undecided, what to raise.
+    """A verdict in words; if it is undecided, what to raise.
 
-    `where` says how many runs there may be; `spent` is the limit that ended them before that.
+    `where` is what limits the number of runs; `spent` is the budget that ended them before that.
     """
     sentence = verdict.sentence.partition(": ")[2] or verdict.sentence
     for note in verdict.notes:
@@ -239,18 +239,18 @@ def _transcript(messages: object) -> str | None:
 
 
 def _wanted(function: Callable[..., Any]) -> list[str]:
-    """Which of `trial` and `seed` a function takes; refuses one that needs something else."""
+    """Which of `trial` and `seed` a function takes; refuses a function that needs anything else."""
     taken = inspect.signature(function).parameters.values()
     for one in taken:
         variadic = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
         if one.name not in ("trial", "seed") and one.default is one.empty and not variadic:
-            rule = "may take `trial`, `seed` or nothing; lambda: agent(...) hands over the rest"
+            rule = "may take `trial`, `seed` or nothing; pass the rest with lambda: agent(...)"
             raise ArgumentError("function", rule, f"parameter {one.name}")
     return [one.name for one in taken if one.name in ("trial", "seed")]
 
 
 def _failure(function: Callable[..., Any], given: Mapping[str, Any]) -> str | None:
-    """How a call failed; None where it did not."""
+    """How a call failed; None if it did not."""
     try:
         answer = function(**given)
         if inspect.isawaitable(answer):

@@ -1,4 +1,4 @@
-"""What pages ask of stored runs, computed once while a run does not change."""
+"""Reports and other answers on stored runs, computed once as long as a run does not change."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from passhat.analysis.comparing.trends import Moment, SystemTrend, trends
+from passhat.analysis.comparing.trends import SystemTrend, trends
 from passhat.analysis.reports.headline_k import HeadlineNumber, headline_k, headline_number
 from passhat.analysis.reports.report import Report
 from passhat.errors import PasshatError
 from passhat.history import History, Run
-from passhat.history.lookups import run_label
 from passhat.journeys.analyses import report_results
 from passhat.journeys.gating import gate_results
 from passhat.journeys.stored_runs import (
@@ -24,6 +23,7 @@ from passhat.journeys.stored_runs import (
     gates_of,
     run_groupings,
 )
+from passhat.journeys.trend_runs import moment_of
 from passhat.records import Tally
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class ReportCache:
         self._groupings: _Kept[Mapping[str, Sequence[RunGroups]]] = _Kept(MOST_TALLIES)
 
     def open(self, *, moving: bool = False) -> History:
-        """A connection of the caller's own that can only read.
+        """A new connection that can only read.
 
-        All it reads is of one moment, whatever a run writes meanwhile; unless it is `moving`.
+        Everything is read as it is now, even if a run writes meanwhile, unless it is `moving`.
         """
         history = History.open(self.path, read_only=True)
         if not moving:
@@ -92,14 +92,7 @@ class ReportCache:
         """How the systems of some runs (oldest first) moved."""
         marks = tuple(map(_mark, runs))
         moments = (
-            Moment(
-                key=run.key,
-                label=run_label(run),
-                started=run.started,
-                tallies=self.tallies(history, run),
-                groupings=self.groupings(history, run),
-            )
-            for run in runs
+            moment_of(run, self.tallies(history, run), self.groupings(history, run)) for run in runs
         )
         return self._trends.get(marks, lambda: trends(list(moments)))
 
@@ -113,7 +106,7 @@ class ReportCache:
 
 
 class _Kept(Generic[Answer]):
-    """The latest answers; two requests never compute the same one at once."""
+    """The latest answers; two requests never compute the same one at the same time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -136,7 +129,7 @@ def _mark(run: Run) -> Hashable:
 
 
 def judge_run(history: History, run: Run) -> Verdicts | None:
-    """The verdicts on a stored run by its own gates; None where it has none, or needs more."""
+    """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
     require = gates_of(run)
     if not require or run.status != "finished":
         return None

@@ -120,7 +120,7 @@ class Results:
         return tallies, SomeFailures(said=said, first_trial=first)
 
     def each(self) -> list[Results]:
-        """The same for each path by itself, with its own name."""
+        """Results for each path alone, with its own name."""
         names = self._names_by_path()
         return [
             replace(self, paths=(path,), names=(name,) if name else ())
@@ -217,7 +217,7 @@ class Results:
 
     @contextmanager
     def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
-        """The store that the path is, or is a run of, and the run that is meant."""
+        """The store that the path is or names a run of, and that run."""
         from passhat.history.references import look_up
 
         path = self.paths[0]
@@ -310,7 +310,7 @@ def trials_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials:
 
 
 def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
-    """The trials of the named systems; all of them, where none is named."""
+    """The trials of the named systems; all of them if none is named."""
     if not only:
         return trials
     _check_names(only, trials.systems)

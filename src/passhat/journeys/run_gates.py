@@ -1,4 +1,4 @@
-"""What is demanded of a run: gates of the suite and of the request, and their baselines."""
+"""The gates of a run: those of the suite and of the request, and their baselines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
-    """Every gate that speaks about something in the suite, those of the suite first."""
+    """Every gate that is about something in the suite, those of the suite first."""
     return tuple(gate for gate in _parsed(suite, require) if _subjects(gate, suite))
 
 
@@ -59,7 +59,7 @@ def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
 
 
 def _subjects(gate: Gate, suite: Suite) -> list[Pairing]:
-    """What a gate speaks about."""
+    """The pairings that a gate is about."""
     return [
         pairing
         for pairing in suite.pairings
@@ -75,7 +75,7 @@ def stopping_rule(
     until_settled: bool,
     baselines: Mapping[str, Trials] | None = None,
 ) -> StoppingRule | None:
-    """The rule that ends the run when every gate is settled; None where runs are fixed."""
+    """The rule that ends the run when every gate is settled; None for a fixed number of runs."""
     if not is_sequential(gates, until_settled=until_settled) or variants(suite):
         return None  # a suite that is run both ways is compared: it needs all its runs
     from passhat.analysis.gates.stopping import StoppingRule
@@ -91,7 +91,7 @@ def stopping_rule(
 
 
 def at_most(suite: Suite, rule: StoppingRule) -> str:
-    """How big a run is that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
+    """The size of a run that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
     return f"{suite.size.rpartition(', ')[0]}, at most {plural(rule.planned, 'trial')}"
 
 
@@ -101,7 +101,7 @@ def is_sequential(gates: Sequence[Gate], *, until_settled: bool) -> bool:
 
 
 def _capped(gate: Gate, suite: Suite) -> Gate:
-    """A gate that is watched because the request says so asks for no more than the suite."""
+    """A gate that only the request makes sequential runs no more trials than the suite."""
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
     from passhat.analysis.gates.demands import BestOfDemand, NoWorseDemand
@@ -123,7 +123,7 @@ def verdicts_on(
     baselines: Mapping[str, Trials],
     days: Mapping[str, Days] | None = None,
 ) -> Verdicts | None:
-    """What the gates say of the trials of a run that is over; None where there is no gate."""
+    """The verdicts on the trials of a finished run; None if there is no gate."""
     if not gates:
         return None
     import numpy as np
@@ -145,7 +145,7 @@ def verdicts_on(
 
 
 def quarantined(suite: Suite) -> dict[str, str]:
-    """The tasks whose quarantine is in force, and what is to be said of them."""
+    """The tasks whose quarantine is in force, each with the words for it."""
     today = datetime.now(tz=UTC).date()
     return {
         entry.task: f"in quarantine until {entry.until}"
@@ -174,7 +174,7 @@ def baselines_of(gates: Sequence[Gate], suite: Suite, store: RunStore) -> Mappin
 
 
 def days_of_baselines(gates: Sequence[Gate], suite: Suite, store: RunStore) -> dict[str, Days]:
-    """How far runs of the suite lie apart, for each of these baselines."""
+    """How much runs of the suite differ from day to day, for each of these baselines."""
     return {
         name: days_around(*_baseline(name, store), store.run, "fail")
         for name in _baseline_names(gates, suite)

@@ -52,7 +52,7 @@ JUDGED_BEFORE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunJob:
-    """One start of a run: what is run, where it is kept, and which stored run it continues.
+    """One start of a run: what is run, where it is stored, and which stored run it continues.
 
     `extended` says that runs are added to a plan that was judged before.
     """
@@ -80,7 +80,7 @@ class RunJob:
         return is_sequential(self.gates, until_settled=self.request.until_settled)
 
     def rule(self, baselines: Mapping[str, Trials] | None = None) -> StoppingRule | None:
-        """What ends the run when every gate is settled; None where the number of runs is fixed."""
+        """What ends the run when every gate is settled; None for a fixed number of runs."""
         return stopping_rule(
             self.suite, self.gates, until_settled=self.request.until_settled, baselines=baselines
         )
@@ -138,7 +138,7 @@ def conduct(
             at_most=None if (rule := job.rule()) is None else rule.planned,
         ) as opened,
     ):
-        # Before anything is paid for: a baseline that is not there is an error of the request.
+        # Before anything is paid for: a missing baseline is an error of the request.
         baselines = baselines_of(job.gates, job.suite, opened)
         rule = job.rule(baselines)
         kept = 0 if opened.run is None else opened.run.trials
@@ -204,7 +204,7 @@ def _refuse_absent(suite: Suite) -> None:
 
 
 def _lacks_trials(job: RunJob, opened: RunStore) -> bool:
-    """Whether a resumed run has something left to ask for: what is complete needs no key."""
+    """Whether a resumed run has trials left to run: a complete run needs no key."""
     run = opened.run
     return job.resumed is not None and run is not None and run.trials < job.suite.trials
 
@@ -235,7 +235,7 @@ def _run(
 ) -> RunResult:
     from passhat.runner import run_trials
 
-    # One at a time, nothing is under way when a replay settles: it is the same every time.
+    # One at a time, so that a replay stops at the same trial every time.
     one_by_one = cassettes is not None and cassettes.replaying and rule is not None
     return run_trials(
         job.suite,
@@ -250,7 +250,7 @@ def _run(
 
 
 def _raise_if_over(result: RunResult, opened: RunStore) -> None:
-    """Whether to skip the answer: an interrupted run that is kept can be resumed."""
+    """Raise if there is no answer: nothing ran, or the stored run was interrupted."""
     kept = opened.run is not None
     if result.ending == "interrupted" and (kept or not result.trials):
         raise RunInterrupted(
@@ -265,7 +265,7 @@ def _raise_if_over(result: RunResult, opened: RunStore) -> None:
 
 
 def _counts(trials: Sequence[Trial]) -> dict[str, int]:
-    """How the trials ended: passed, failed, errored, where any did so."""
+    """How many trials passed, failed and errored; without those of which there are none."""
     from passhat.records import Outcome
 
     found = Counter(trial.outcome for trial in trials)

@@ -60,25 +60,13 @@ def plan_run(
     **terms: Unpack[RunTerms],
 ) -> RunPlan:
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
-    path, loaded = load(suite)
-    return plan_of(prepare(loaded, RunRequest.of(path, terms, None), store=store))
-
-
-def plan_lines(plan: RunPlan) -> Iterator[str]:
-    """The plan as lines of text."""
-    yield f"{plan['suite']}: {plan['size']}"
-    for label, texts in _lines(plan):
-        for i, text in enumerate(texts):
-            yield f"  {'' if i else label:<9}{text}"
-
-
-def plan_of(job: RunJob) -> RunPlan:
-    """The plan in plain values."""
     from passhat.records.redaction import suite_redactor
 
+    path, loaded = load(suite)
+    job = prepare(loaded, RunRequest.of(path, terms, None), store=store)
     suite = job.suite
     redactor = suite_redactor(suite, os.environ)
-    source = choose_source(suite, job.request, resumed=job.resumed is not None)
+    source = choose_source(suite, job.request)
     if source.asks_always:
         refuse_unknown_models(suite)
     rule = job.rule()
@@ -105,6 +93,14 @@ def plan_of(job: RunJob) -> RunPlan:
         },
         "cost": {"low": low, "high": high, "how": why},
     }
+
+
+def plan_lines(plan: RunPlan) -> Iterator[str]:
+    """The plan as lines of text."""
+    yield f"{plan['suite']}: {plan['size']}"
+    for label, texts in _lines(plan):
+        for i, text in enumerate(texts):
+            yield f"  {'' if i else label:<9}{text}"
 
 
 def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""What a run is asked for, and what is kept of it so that it can be resumed."""
+"""A request to run a suite, and how it is stored so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from passhat.messages import one_of_rule
 from passhat.suite.fault_variants import vary
 
 if TYPE_CHECKING:
+    from passhat.journeys.executors import Executor
     from passhat.records import Budget, Pairing, Suite
 
 
@@ -25,6 +26,15 @@ class RunLimits(TypedDict, total=False):
     max_tokens: int | None
     max_minutes: float | None
     max_calls: int | None
+
+
+class ResumeTerms(RunLimits, total=False):
+    """How a run is resumed."""
+
+    retry_errors: bool
+    changed: bool
+    executor: Executor
+    workers: int
 
 
 class RunTerms(RunLimits, total=False):
@@ -155,7 +165,7 @@ def chosen_pairings(pairings: Sequence[Pairing], request: RunRequest) -> tuple[P
 
 
 def _chosen(pairing: Pairing, names: Sequence[str], patterns: Sequence[str]) -> Pairing | None:
-    """The pairing as far as patterns choose it: all of it, or single runs such as `refund #3`."""
+    """The part of a pairing that patterns choose: all of it, or single runs like `refund #3`."""
     whole = [p for p in patterns if p in names or not ROW.fullmatch(p)]
     if whole and _matches(names, whole):
         return pairing

@@ -1,4 +1,4 @@
-"""Where the trials of a run are kept: the history store, or memory when nothing may be kept."""
+"""Where the trials of a run are stored: the history store, or memory if nothing is stored."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from passhat.runner import Journal, RunResult
 
 UNFINISHED = ("running", "stopped", "interrupted", "budget", "failed")
-"""States that leave something to resume; a living owner refuses it."""
+"""The states of a run that can be resumed, unless its process is still alive."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RunStore:
-    """The journal of one run, and the store it lies in (None: memory)."""
+    """The journal of one run, and the store it is in (None: memory)."""
 
     journal: Journal
     history: History | None = None
@@ -36,14 +36,14 @@ class RunStore:
 
     @property
     def resume_command(self) -> str | None:
-        """The command that resumes this run; None where nothing was kept."""
+        """The command that resumes this run; None if nothing is stored."""
         if self.run is None:
             return None
         return _resume_command(self.run.key, self.name)
 
     @property
     def results(self) -> str | None:
-        """What a command reads to see this run, as a shell has it; None where nothing was kept."""
+        """What to type after a command so that it reads this run; None if nothing is stored."""
         from passhat.history import DEFAULT_PATH
 
         if self.run is None:
@@ -54,22 +54,22 @@ class RunStore:
 
     @property
     def more_runs(self) -> MoreRuns | None:
-        """How to add runs to this run; None where that cannot be done."""
+        """How to add runs to this run; None if that is not possible."""
         return None if self.run is None else more_runs(self.run, self.run.key, self.name)
 
     def close(self, result: RunResult) -> None:
-        """Say how the run ended."""
+        """Store how the run ended."""
         if self.history is not None and self.run is not None:
             status = "finished" if result.ending == "settled" else result.ending
             self.run = self.history.finish_run(self.run, status)
 
     def keep_notes(self, notes: Sequence[str]) -> None:
-        """Let every later report of the run say these things too."""
+        """Store notes that every later report of the run repeats."""
         if notes and self.history is not None and self.run is not None:
             self.history.keep_notes(self.run, notes)
 
     def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
-        """What was said in each trial, where it was kept."""
+        """The stored transcripts of these trials."""
         if self.history is None or self.run is None:
             wanted = set(map(_key, trials))
             ended = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
@@ -93,8 +93,8 @@ def open_run_store(
 ) -> Iterator[RunStore]:
     """The store of a new run, or of the stored run with the key `resumed`.
 
-    `replays` says that all its answers come from a recording. A run that its gates may end sooner
-    takes `at_most` so many trials.
+    `replays` says that all its answers come from a recording. `at_most` is the largest number of
+    trials of a run that its gates may end sooner.
     """
     from passhat.runner import MemoryJournal
 
@@ -140,7 +140,7 @@ def open_run_store(
 
 
 def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str, Any]:
-    """What a page that watches the run wants to know: how many trials, and which gates."""
+    """What a page that watches the run needs: how many trials, and which gates."""
     written = [{"require": gate} if isinstance(gate, str) else gate for gate in suite.gates]
     terms = [
         {name: gate[name] for name in ("require", "tags", "system") if gate.get(name)}
@@ -157,9 +157,9 @@ def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str
 
 
 def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None = None) -> NamedRun:
-    """The run to resume: the one that is named, else the newest unfinished one.
+    """The run to resume: the one that is named, or else the newest unfinished one.
 
-    With `runs`, which adds runs to finished ones too, else the newest that `passhat run` made.
+    With `runs`, which adds to finished runs too, it is the newest that `passhat run` made.
     """
     from passhat.history import History
     from passhat.history.references import NamedRun, look_up
@@ -174,17 +174,17 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
 
 
 def resume_newest(runs: Sequence[Run], store: str) -> str | None:
-    """The command that resumes the first of these runs that a signal, a crash or a budget ended."""
+    """The command that resumes the first of these runs that ended early."""
     ended = (run for run in runs if run.status in UNFINISHED and run.status != "running")
     found = next((run for run in ended if run.options.get("suite")), None)
     return None if found is None else _resume_command(found.key, store)
 
 
 def more_runs(run: Run, reference: str, store: str) -> MoreRuns | None:
-    """How to add runs to a stored run, which a command is to call `reference`.
+    """How to add runs to a stored run; the command calls the run `reference`.
 
-    None for runs that `passhat run` did not make, for shards and for recorded answers, of which
-    there are no more than were recorded.
+    None for runs that `passhat run` did not make, for shards, and for replays, which have no more
+    runs than were recorded.
     """
     from passhat.analysis.gates.run_answer import MoreRuns
 
@@ -224,7 +224,7 @@ def is_absent(store: str | Path) -> bool:
 
 
 def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:
-    """Whether there is something to resume: a request that was refused has brought nothing."""
+    """Whether there is something to resume; a refused request has no trials."""
     if isinstance(error, InputError):
         return bool(opened.journal.finished() or opened.journal.answered())
     return bool(opened.journal.launched())

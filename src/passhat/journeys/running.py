@@ -137,7 +137,7 @@ def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
 
 
 def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
-    """The suite, and its path where it came from a file."""
+    """The suite, and its path if it came from a file."""
     from passhat.records import Suite
 
     if isinstance(suite, Suite):

@@ -65,7 +65,9 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
             run = _shard_run(history.runs(), str(store))
             parts.append((run, list(history.trials(run)), dict(all_transcripts(history, run))))
     first = _the_same(parts)
-    trials = _in_order([trial for _, found, _ in parts for trial in found])
+    every = (trial for _, found, _ in parts for trial in found)
+    # As one process would have run them: first every pairing once, then every one again.
+    trials = sorted(every, key=lambda trial: (trial.trial, trial.system, trial.task))
     with History.open(into) as history:
         options = {**first.options, "shard": None}
         run = history.start_run(
@@ -90,9 +92,8 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
 
 
 def _shard_run(runs: Sequence[Run], store: str) -> Run:
-    for run in runs:
-        if run.options.get("shard"):
-            return run
+    if found := next((run for run in runs if run.options.get("shard")), None):
+        return found
     raise HistoryError(f"{store}: no run with --shard here")
 
 
@@ -116,19 +117,9 @@ def _plan(run: Run) -> tuple[Any, ...]:
 
 
 def _missing(parts: Sequence[tuple[Run, Any, Any]]) -> tuple[int, ...]:
-    shards = [read_shard(str(run.options["shard"])) for run, _, _ in parts]
-    there = {shard.number for shard in shards if shard is not None}
-    of = max(shard.of for shard in shards if shard is not None)
-    unfinished = {
-        shard.number
-        for shard, (run, _, _) in zip(shards, parts, strict=True)
-        if shard is not None and run.status != "finished"
-    }
-    return tuple(n for n in range(1, of + 1) if n not in there or n in unfinished)
-
-
-def _in_order(trials: Sequence[Trial]) -> list[Trial]:
-    """As one process would have run them: first every pairing once, then every one again."""
-    pairs = dict.fromkeys((t.system, t.task) for t in sorted(trials, key=lambda t: t.trial))
-    place = {pair: number for number, pair in enumerate(sorted(pairs))}
-    return sorted(trials, key=lambda t: (t.trial, place[t.system, t.task]))
+    """The numbers of the shards that are not there or did not finish."""
+    shards = [(read_shard(str(run.options["shard"])), run.status) for run, _, _ in parts]
+    unfinished = {shard.number for shard, status in shards if shard and status != "finished"}
+    there = {shard.number for shard, _ in shards if shard} - unfinished
+    of = max(shard.of for shard, _ in shards if shard)
+    return tuple(number for number in range(1, of + 1) if number not in there)

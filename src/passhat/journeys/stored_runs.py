@@ -1,4 +1,4 @@
-"""Questions about a stored run beside its report: its baseline, gates, tasks, and why it fails."""
+"""Answers on a stored run besides its report: its baseline, gates, tasks, and why it fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, rena
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.days import Days
@@ -33,7 +32,7 @@ _MOST_BESIDE = 50  # trials of a task that are read to find the nearest; a page 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineChange:
-    """One system in a run against the baseline; not `tagged`, that is only the run before."""
+    """One system in a run against the baseline; if not `tagged`, that is the run before."""
 
     baseline: Run
     tagged: bool
@@ -61,7 +60,7 @@ def change_since(
 ) -> BaselineChange | None:
     """The only system of a run, or the named one, against the same in the baseline, if it is there.
 
-    None where the run has several systems and none is named.
+    None if the run has several systems and none is named.
     """
     now = {tally.system: tally for tally in history.tallies(run) if only in (None, tally.system)}
     before = {tally.system: tally for tally in history.tallies(baseline)}
@@ -76,30 +75,22 @@ def change_since(
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
 
 
-def change_of_run(
-    store: str | Path, key: str, *, system: str | None = None
-) -> BaselineChange | None:
-    """One system of a stored run against its baseline; None where there is none to compare with."""
-    with open_store(store) as history:
-        return _change(history, history.find_run(key), system)
+def change_of_results(results: Results, *, system: str | None = None) -> BaselineChange | None:
+    """One system of the stored run that results name against its baseline.
 
-
-def change_of_results(results: Results, *, system: str) -> BaselineChange | None:
-    """One system of the stored run that results name against its baseline; None of files."""
+    None for files, and if there is nothing to compare with.
+    """
     if len(results.paths) != 1 or not results.is_stored(results.paths[0]) or results.names:
         return None
-    with results.open_stored() as (history, found):
-        return _change(history, found.run, system)
-
-
-def _change(history: History, run: Run, system: str | None) -> BaselineChange | None:
     from passhat.analysis.reports.headline_k import headline_number
 
-    baseline = baseline_of(history, run)
-    found = [one for one in history.tallies(run) if system in (None, one.system)]
-    if baseline is None or not found or not baseline.trials:
-        return None
-    return change_since(history, run, baseline, k=headline_number(found[0]).k, only=system)
+    with results.open_stored() as (history, named):
+        baseline = baseline_of(history, named.run)
+        found = [one for one in history.tallies(named.run) if system in (None, one.system)]
+        if baseline is None or not found or not baseline.trials:
+            return None
+        k = headline_number(found[0]).k
+        return change_since(history, named.run, baseline, k=k, only=system)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +102,7 @@ class StoredSide:
     label: str | None = None
 
     def subject(self, history: History) -> Trials | Tally:
-        """Its trials; of a huge run its counts."""
+        """Its trials, or its counts if the run is huge."""
         name = self.label or self.system
         if self.run.trials >= COUNTED_IN_STORE:
             found = next(one for one in history.tallies(self.run) if one.system == self.system)
@@ -122,9 +113,9 @@ class StoredSide:
 def compare_stored(
     history: History, first: StoredSide, second: StoredSide, *, ks: Sequence[int] | None = None
 ) -> Comparison:
-    """Is one system of a stored run better than another, as `compare` says it of those runs?
+    """Is one system of a stored run better than another? The same answer as `compare`.
 
-    Seeds, rounds and the spread between days are part of the answer.
+    Seeds, rounds and the spread between days are part of it.
     """
     from passhat.analysis.comparing.comparison import compare
 
@@ -135,9 +126,9 @@ def compare_stored(
 
 
 def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:
-    """What the report of a stored run finds that moved the runs of each system together.
+    """What moved the trials of each system together, as the report of the stored run finds it.
 
-    Of a run so large that its report is made from counts, that is nothing.
+    Nothing for a run so large that its report is made from counts.
     """
     from passhat.analysis.reports.subject import groupings_by_system
     from passhat.history.trial_rows import ROUND_COLUMNS
@@ -165,7 +156,7 @@ class StoredGate:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """It as a suite writes it."""
+        """The gate as a suite writes it."""
         return {"require": self.require, "tags": list(self.tags), "system": self.system}
 
 
@@ -188,7 +179,7 @@ def _stored_gate(terms: Mapping[str, Any]) -> StoredGate:
 
 
 def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:
-    """Of the system of the named baseline, from the newest runs of its suite."""
+    """The spread between days of the baseline's system, from the newest runs of its suite."""
     from passhat.history.references import look_up_baseline
 
     with open_store(results.store) as history:
@@ -204,7 +195,10 @@ def days_around(
     *,
     system: str | None = None,
 ) -> Days:
-    """Of a system of one run (its first), from the newest runs of its suite but the judged one."""
+    """The spread between days of a system, from the newest runs of its suite but the judged one.
+
+    It is the first system of the run unless one is named.
+    """
     from passhat.analysis.comparing.days import MOST_RUNS, days_of
 
     alike = history.runs(suite=run.suite, limit=MOST_RUNS)
@@ -216,9 +210,9 @@ def days_around(
 
 
 def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
-    """Between two results of which one or both are runs of the history.
+    """The spread between days for two results, of which one or both are stored runs.
 
-    None where neither is, or where both are the same run: those were not run on different days.
+    None if neither is, or if both are the same run: that did not run on different days.
     """
     from passhat.history.references import look_up
 
@@ -235,7 +229,7 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
 
 
 def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
-    """The trial beside the nearest that passed; raises InputError where no other trial passed."""
+    """The trial beside the most similar one that passed; raises InputError if no other passed."""
     from passhat.analysis.explaining.side_by_side import side_by_side
     from passhat.history import lookups
     from passhat.records import Trials
@@ -307,7 +301,7 @@ def _plot_task(moments: Sequence[TaskMoment]) -> Figure | Unavailable:
 
 
 def rate_so_far(runs: int, passed: int) -> Interval:
-    """The interval of a pass rate that is watched while a run lasts: it holds at every look."""
+    """The interval of a pass rate that is watched during a run: it holds at every look."""
     from passhat.stats.sequential import confidence_sequence
 
     return confidence_sequence(runs, passed)

@@ -28,7 +28,7 @@ CHANGES_BACK = 30
 """Runs in which a change is looked for."""
 
 RUNS_BACK = 12
-"""Runs that the small trend of a system looks back on."""
+"""Runs in the small trend of a system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class SystemLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBlock:
-    """One suite with its systems; `gates` that its newest run left undecided or failed.
+    """One suite with its systems; `gates` are those that its newest run failed or left undecided.
 
     `spent` is what its runs of the last 30 days cost, in dollars.
     """
@@ -100,7 +100,7 @@ def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """One system in one run; `groups` reads what moved its runs together, where it is asked."""
+    """One system in one run; `groups` reads what moved its trials together, if it is needed."""
 
     run: Run
     tally: Tally
@@ -157,7 +157,7 @@ def _fall(trend: SystemTrend | None) -> Iterator[str]:
 
 
 def _attention(found: Sequence[_Seen]) -> Iterator[str]:
-    """What the two newest finished runs say; a run in progress is not judged."""
+    """What the two newest finished runs show; a run in progress is not judged."""
     finished = [one for one in found if one.run.status == "finished"]
     if len(finished) < 2 or found[0].run.status != "finished":
         return
@@ -172,7 +172,7 @@ def _attention(found: Sequence[_Seen]) -> Iterator[str]:
 
 
 def _drop(new: _Seen, old: _Seen) -> str | None:
-    """A fall on the same tasks that keeps even the two intervals apart."""
+    """A fall on the same tasks that is so large that the two intervals do not overlap."""
     if new.tally.tasks != old.tally.tasks:
         return None
     k = min(headline_number(new.tally).k, headline_number(old.tally).k)
@@ -187,7 +187,7 @@ def _drop(new: _Seen, old: _Seen) -> str | None:
 
 
 def tasks_that_began_to_fail(new: Tally, old: Tally) -> list[str]:
-    """Tasks of which every run passed in the old run, and not every run in the new one."""
+    """Tasks whose every trial passed in the old run, and not in the new one."""
     solid = {task for task, runs, passed in _counts(old) if runs > 1 and passed == runs}
     return [task for task, runs, passed in _counts(new) if task in solid and passed < runs]
 

@@ -1,9 +1,9 @@
-"""How reliability moved over the runs of a history store."""
+"""How reliability changed over the stored runs of a suite, and which tasks are flaky."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,15 @@ from passhat.messages import listed
 if TYPE_CHECKING:
     from passhat.analysis.comparing.flaky import FlakyTasks
     from passhat.analysis.comparing.trends import Moment, SystemTrend
+    from passhat.analysis.reports.grouped_metrics import RunGroups
     from passhat.history import History, Run
+    from passhat.records import Tally
 
 MOST_SUITES = 20
 """Suites that a message names."""
 
 LAST, FLAKY_LAST = 50, 20
-"""Runs that a trend and the flaky tasks look at, where nothing else is said."""
+"""How many stored runs a trend and `flaky` look at by default."""
 
 
 def trend_of_runs(
@@ -35,7 +37,7 @@ def trend_of_runs(
     k: int | None = None,
     confidence: float = CONFIDENCE,
 ) -> tuple[SystemTrend, ...]:
-    """How did the reliability of each agent move over the newest `last` runs of a suite?"""
+    """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
     with open_store(store) as history:
@@ -70,12 +72,12 @@ def read_moments(
     moments = [_moment(history, run, only) for run in reversed(runs)]
     if not any(moment.tallies for moment in moments):
         asked = ", ".join(filter(None, [suite, branch, *only]))
-        raise HistoryError(f"{history.name}: no run with trials of {asked}; {_offered(history)}")
+        raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
     return moments
 
 
 def only_suite(history: History, command: str) -> str:
-    """The suite of a store that has one; of several, `command` must name one."""
+    """The suite of a store that has just one; an error lists several as calls of `command`."""
     suites = _suites(history)
     if not suites:
         raise HistoryError(f"{history.name}: {_offered(history)}")
@@ -91,7 +93,7 @@ def _offered(history: History) -> str:
     """The suites that a trend can be of, or the way to have one."""
     suites = _suites(history)
     if not suites:
-        return "it holds no run yet: `passhat run` and `passhat history add` keep some"
+        return "it has no run yet: `passhat run` and `passhat history add` store one"
     return f"its suites: {listed(suites, MOST_SUITES)}"
 
 
@@ -100,14 +102,21 @@ def _suites(history: History) -> list[str]:
 
 
 def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
+    tallies = [t for t in history.tallies(run) if not only or t.system in only]
+    return moment_of(run, tallies, run_groupings(history, run))
+
+
+def moment_of(
+    run: Run, tallies: Sequence[Tally], groupings: Mapping[str, Sequence[RunGroups]]
+) -> Moment:
+    """A stored run as a point of a trend."""
     from passhat.analysis.comparing.trends import Moment
     from passhat.history.lookups import run_label
 
-    tallies = [t for t in history.tallies(run) if not only or t.system in only]
     return Moment(
         key=run.key,
         label=run_label(run),
         started=run.started,
         tallies=tallies,
-        groupings=run_groupings(history, run),
+        groupings=groupings,
     )

@@ -1,4 +1,4 @@
-"""What a worker does: find a run with trials to run, and run them until there are none."""
+"""What a worker does: find a run that has trials to run, and run them until none are left."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from passhat.suite import load_suite
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.history.worker_session import WorkerSession
     from passhat.records import Suite
     from passhat.runner.executors.worker import WorkDone
 
 IDLE_SECONDS = 10.0
-"""How long a worker that is to stop when idle waits for a run: drivers start at their own pace."""
+"""How long a worker that stops when idle waits for a run: a driver may start after it."""
 
 LOOK_SECONDS = 1.0
 
@@ -81,15 +80,11 @@ def _work_once(
                 suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS, stop=stop
             )
         finally:
-            _close(session)
+            with suppress(StoreError):  # without a store the lease runs out by itself
+                session.close()
         if done.trials:
             say(f"run {found.key}: {done.trials:,} trials")
         return done if done.trials or done.signal is not None else None
-
-
-def _close(session: WorkerSession) -> None:
-    with suppress(StoreError):  # without a store the lease runs out by itself
-        session.close()
 
 
 def _find(history: History, reference: str | None) -> Run | None:

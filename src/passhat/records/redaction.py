@@ -138,7 +138,7 @@ def suite_redactor(suite: Suite | None, environment: Mapping[str, str]) -> Redac
 
 def environment_redactor(environment: Mapping[str, str]) -> Redactor:
     """A redactor for texts of no suite: it knows the keys in the environment."""
-    return Redactor({v: name for name, v in environment.items() if SECRET_NAME.search(name)})
+    return Redactor(_keys_in(environment))
 
 
 def known_secrets(suite: Suite, environment: Mapping[str, str]) -> dict[str, str]:
@@ -147,12 +147,19 @@ def known_secrets(suite: Suite, environment: Mapping[str, str]) -> dict[str, str
     Headers and keys are secret. A variable that is passed on to a process is secret where its
     name says so or its value looks random: LANG is not.
     """
-    found = {value: name for name, value in environment.items() if SECRET_NAME.search(name)}
+    found = _keys_in(environment)
     for name, value, certain in _referred(suite):
         if certain or SECRET_NAME.search(name) or looks_random(value):
             # "Bearer abc" hides "abc".
             found |= {word: name for word in (*value.split(), value) if word != "Bearer"}
     return found
+
+
+def _keys_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """The values of variables whose names say that they are secret, each with its name."""
+    named = {name: value for name, value in environment.items() if SECRET_NAME.search(name)}
+    # A key that comes from a file often ends with the end of a line, and is sent without it.
+    return {word: name for name, value in named.items() for word in (value, value.strip())}
 
 
 def looks_random(text: str) -> bool:

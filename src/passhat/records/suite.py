@@ -124,9 +124,11 @@ class Suite:
 
     @property
     def model_systems(self) -> tuple[ModelSystem, ...]:
-        """The systems that passhat runs by calling a model, each once."""
-        found = {p.system.name: p.system for p in self.pairings}
-        return tuple(system for system in found.values() if isinstance(system, ModelSystem))
+        """The system of each pairing that passhat runs by calling a model.
+
+        Two with one name may differ, in their scripts or faults.
+        """
+        return tuple(p.system for p in self.pairings if isinstance(p.system, ModelSystem))
 
     @property
     def used_servers(self) -> tuple[Server, ...]:

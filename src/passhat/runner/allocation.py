@@ -14,11 +14,11 @@ from passhat.records.ledger import TrialKey
 class Allocation(Protocol):
     """Decides what is run next, and when enough has been run.
 
-    Evidence is given in the order in which the tickets were given out, however the trials
-    finish: were it the order of finishing, quick passes would be seen before slow failures and
-    no error rate would hold. What a rule decided when it gave out a ticket (a bet, say) can ride
-    on the ticket's `stamp`, which is stored with it. So the same evidence in the same order is
-    there at any concurrency, and after an interruption.
+    The rule sees evidence in the order of the tickets, in whatever order the trials finish: else
+    it would see quick passes before slow failures, and no error rate would hold. What a rule
+    decided when it gave out a ticket (a bet, for example) can be put into the ticket's `stamp`,
+    which is stored with it. So the rule sees the same evidence in the same order at any
+    concurrency, and after an interruption.
     """
 
     def restore(self, tickets: Sequence[Ticket], /) -> None:
@@ -26,15 +26,15 @@ class Allocation(Protocol):
         ...
 
     def next(self, count: int, /) -> Sequence[Ticket] | None:
-        """At most `count` tickets to start now, numbered on from the last.
+        """At most `count` tickets to start now; their numbers continue those before.
 
-        None ends the run. An empty list waits for evidence of trials under way, or until the
-        rule's `pause_seconds`, where it has them, are over.
+        None ends the run. An empty list waits for evidence of trials under way, or for the end of
+        the rule's `pause_seconds`, if it has any.
         """
         ...
 
     def observe(self, ticket: Ticket, trial: Trial, /) -> None:
-        """A trial has ended: passed, failed or errored. Once for each ticket, by number."""
+        """Called when a trial has ended, once for each ticket, in the order of their numbers."""
         ...
 
 
@@ -54,12 +54,12 @@ class Shard:
         return place % self.of == self.number - 1
 
     def share(self, trials: int) -> int:
-        """How many of so many trials are in this part."""
+        """How many of a plan's trials are in this part."""
         return len(range(self.number - 1, trials, self.of))
 
 
 class FixedRuns:
-    """Every pairing as often as it asks for, interleaved so that an early stop is fair.
+    """Every pairing as many times as it says, interleaved so that an early stop is fair.
 
     >>> from passhat.records import CommandSystem, Task
     >>> agent = CommandSystem(name="agent", argv=("agent",))
@@ -83,7 +83,7 @@ class FixedRuns:
         return list(islice(self._rest, count)) or None
 
     def observe(self, ticket: Ticket, trial: Trial, /) -> None:
-        """Nothing that is seen changes a fixed plan."""
+        """Does nothing: evidence does not change a fixed plan."""
 
     def _interleaved(self, pairings: Sequence[Pairing]) -> Iterator[Ticket]:
         place = -1

@@ -290,7 +290,7 @@ def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
         return row
     return replace(
         row,
-        error=None if row.error is None else clean(row.error),
+        error=row.error and clean(row.error).encode("utf-8", "replace").decode(),
         tools=tuple(map(clean, row.tools)),
         tags=tuple(map(clean, row.tags)),
     )
@@ -308,6 +308,8 @@ def _budget(task: Task, suite: Suite) -> Budget:
 
 def _charge(budget: Budget) -> Charge:
     """Adds up what the replies of one trial cost; True when its budget is used up."""
+    if not budget.limited:
+        return lambda reply: False
     spending = RunSpending(budget)
 
     def charge(reply: Reply) -> bool:

@@ -1,4 +1,4 @@
-"""The time an attempt may take, not counting the time it waits for others."""
+"""The time that an attempt may take, without the time that it waits for providers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _current: ContextVar[Deadline | None] = ContextVar("passhat_deadline", default=N
 
 
 class Deadline:
-    """`async with Deadline(30)` ends its body with TimeoutError after 30 s of its own time."""
+    """`async with Deadline(30)` ends its body with TimeoutError after 30 s, without pauses."""
 
     __slots__ = ("_scope", "_seconds", "_token")
 
@@ -54,7 +54,7 @@ class Deadline:
 def excused() -> Iterator[None]:
     """Stop the clock of the attempt under way, if there is one.
 
-    Waiting for a rate limit or for a provider to recover is not the agent's doing.
+    The agent is not to blame for waiting for a rate limit or a busy provider.
     """
     deadline = _current.get()
     if deadline is None:

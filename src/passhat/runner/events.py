@@ -13,7 +13,7 @@ Ending = Literal["finished", "settled", "budget", "interrupted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run begins: `planned` trials at most, of which `kept` were there already."""
+    """A run begins: `planned` trials at most, of which `kept` had finished before."""
 
     planned: int
     kept: int
@@ -30,7 +30,7 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialFinished:
-    """An attempt ended and is durable; `row` is its name as people see it."""
+    """An attempt ended and is stored; `row` is the name that people see."""
 
     ticket: Ticket
     trial: Trial
@@ -49,14 +49,14 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paused:
-    """Many trials failed one after another; nothing is started for `wait` seconds."""
+    """Many trials in a row failed; nothing is started for `wait` seconds."""
 
     wait: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetHit:
-    """The suite has spent what it may; nothing new is started."""
+    """The suite has used up its budget; nothing new is started."""
 
     limit: str
     spent: str
@@ -72,7 +72,7 @@ class StopRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """A run is over: how, and how many planned trials were left undone."""
+    """A run is over: how it ended, and how many planned trials were not run."""
 
     ending: Ending
     done: int

@@ -1,4 +1,4 @@
-"""Finished trials, given to the stopping rule in the order in which it asked for them."""
+"""Finished trials, shown to the stopping rule in the order in which it asked for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passhat.runner.journal import Journal
 
 
 class OrderedEvidence:
-    """Finished trials by the number of their ticket; the rule sees them without gaps."""
+    """Finished trials by the number of their ticket; the rule sees them in order, without gaps."""
 
     def __init__(self, rule: Allocation) -> None:
         self._rule = rule
@@ -20,7 +20,7 @@ class OrderedEvidence:
         self._seen = 0
 
     def add(self, ticket: Ticket, trial: Trial) -> None:
-        """Take a finished trial, and show the rule all that are now in line."""
+        """Add a finished trial, and show the rule every trial that is next in the order."""
         self._trials[ticket.number] = trial
         self._tickets[ticket.number] = ticket  # only until the rule has seen it
         while (next_ticket := self._tickets.pop(self._seen, None)) is not None:
@@ -28,16 +28,16 @@ class OrderedEvidence:
             self._seen += 1
 
     def trials(self) -> tuple[Trial, ...]:
-        """All of them, by number."""
+        """All finished trials, by number."""
         return tuple(self._trials[number] for number in sorted(self._trials))
 
     @property
     def seen(self) -> int:
-        """How many the rule has been shown: the number of the first that is missing."""
+        """How many trials the rule has seen: the number of the first that is missing."""
         return self._seen
 
     def has(self, number: int) -> bool:
-        """Whether the trial of this ticket is known."""
+        """Whether the trial of this ticket has finished."""
         return number in self._trials
 
     def __len__(self) -> int:
@@ -71,10 +71,10 @@ class Restored:
         return found
 
     def forget_trials(self) -> None:
-        """Free what only the start of a run needs: most of a long run's memory."""
+        """Free what only the start of a run needs: most of the memory of a long run."""
         self.launched, self.finished = (), []
 
     def missing(self) -> list[Ticket]:
-        """Tickets that were given out and never came back."""
+        """Tickets whose trials did not finish."""
         done = {entry.ticket.number for entry in self.finished}
         return [ticket for ticket in self.launched if ticket.number not in done]

@@ -1,4 +1,4 @@
-"""Injected faults, where real ones would occur: in models and tools."""
+"""Faults injected where real ones occur: in models and tools."""
 
 from __future__ import annotations
 
@@ -19,11 +19,20 @@ WRONG_SCHEMA = '{"unexpected": [null, {"status": 418}]}'
 
 Reaction = Literal["retried", "other tool", "gave up", "looped", "made up a result"]
 
+LOOP = 3
+"""Calls of the same tool after its fault that count as a loop, not as a retry."""
+
+ADMISSIONS = (
+    "unable", "cannot", "can't", "could not", "couldn't", "error", "fail", "sorry",
+    "unavailable", "try again", "timed out", "not able", "problem",
+)  # fmt: skip
+"""Words of an answer that admits a failure; without any of them the agent made something up."""
+
 
 class FaultyModel:
-    """A model of which some requests go wrong: seeded, so that a trial breaks the same way again.
+    """A model some of whose requests fail: seeded, so that a trial fails the same way again.
 
-    One instance serves one trial, for it counts the calls.
+    Each trial has its own instance, because it counts the calls.
     """
 
     def __init__(self, model: ChatModel, faults: Sequence[Fault], *, seed: int) -> None:
@@ -47,7 +56,7 @@ class FaultyModel:
 
 
 class FaultyTools:
-    """Tools of which some calls go wrong. One instance serves one trial."""
+    """Tools some of whose calls fail. Each trial has its own instance."""
 
     def __init__(self, tools: Tools, faults: Mapping[str, Sequence[Fault]], *, seed: int) -> None:
         self._tools = tools
@@ -88,7 +97,7 @@ class FaultyTools:
 
 
 def reaction(calls: Sequence[ToolCall], broken: int, answer: str) -> Reaction:
-    """What an agent did after call number `broken` went wrong.
+    """What an agent did after call number `broken` failed.
 
     >>> failed = ToolCall(name="search", error="down")
     >>> reaction([failed, ToolCall(name="search", result="42")], 0, "42")
@@ -107,20 +116,13 @@ def reaction(calls: Sequence[ToolCall], broken: int, answer: str) -> Reaction:
     return "gave up" if _admits(answer) else "made up a result"
 
 
-LOOP = 3
-ADMISSIONS = (
-    "unable", "cannot", "can't", "could not", "couldn't", "error", "fail", "sorry",
-    "unavailable", "try again", "timed out", "not able", "problem",
-)  # fmt: skip
-
-
 def _admits(answer: str) -> bool:
     text = answer.lower()
     return not text.strip() or any(word in text for word in ADMISSIONS)
 
 
 class _Dice:
-    """Decides call by call, with a stream of chances that depends on the seed alone."""
+    """Decides for each call which fault happens; the chances depend only on the seed."""
 
     def __init__(self, faults: Sequence[Fault], *, seed: int, salt: str = "") -> None:
         self._faults = faults
@@ -133,7 +135,7 @@ class _Dice:
             if fault.tool is not None and fault.tool != tool:
                 continue
             self._seen[index] += 1
-            # Every die is thrown at every call: one fault does not shift the luck of another.
+            # Every fault draws at every call, so that none changes the draws of another.
             chance = self._rng.random()
             hit = (
                 self._seen[index] == fault.nth

@@ -27,14 +27,13 @@ MOST_AT_ONCE = 4096
 class Writing(Protocol):
     """Where entries are written.
 
-    `write` is called from one thread at a time and not always the same; everything in it is
-    durable when it returns, but for the intents (`CallIntent`) whose places it returns: a budget
-    that the store keeps refuses those. A `Finished` takes the place of an earlier one for the same
-    trial.
+    `write` is called from one thread at a time, not always the same. When it returns, everything
+    is durable except the intents (`CallIntent`) whose places it returns: the budget that the store
+    keeps refuses those. A `Finished` replaces an earlier one of the same trial.
 
-    `mark_sent` is called just before the bytes of a call go out. The mark survives the death of
+    `mark_sent` is called just before the bytes of a call are sent. The mark survives the death of
     this process, so that the next start can tell calls that were sent from those that were only
-    intended. `unmark_sent` takes it back.
+    intended. `unmark_sent` removes it.
     """
 
     def write(self, entries: Sequence[Entry], /) -> Collection[int] | None: ...
@@ -45,10 +44,10 @@ class Writing(Protocol):
 
 
 class Journal(Writing, Protocol):
-    """The ledger of one run. The history store has one; `MemoryJournal` forgets at exit.
+    """The ledger of one run, in the history store or, as a `MemoryJournal`, in memory.
 
     Everything but `write` is called before the run begins, on the thread that starts it. `key`
-    names the run in its store; it is empty where there is none.
+    names the run in its store; it is empty without a store.
     """
 
     @property
@@ -88,7 +87,7 @@ class Journal(Writing, Protocol):
 
 
 class MemoryJournal:
-    """A journal that lives as long as the process.
+    """A journal in memory, which is gone when the process ends.
 
     >>> journal = MemoryJournal()
     >>> journal.write([Ticket(number=0, system="a", task="t", trial=0)])
@@ -148,7 +147,7 @@ class MemoryJournal:
         for key in [key for key in self._open if key[:3] not in done]:
             intent = self._open.pop(key)
             if intent.request.startswith("agent:") and intent.call.system not in paid:
-                continue  # an agent that keeps its own accounts and never reported a cost
+                continue  # an agent that makes its own calls and never reported a cost
             self._again += _one_call(intent.most)
         for key in [key for key, one in self._open.items() if one.request[:6] != "agent:"]:
             self._given_up += _one_call(self._open.pop(key).most)
@@ -164,24 +163,24 @@ class MemoryJournal:
         return dict(self._remotes)
 
     def mark_sent(self, call: CallKey, /) -> None:
-        """Nothing outlives this process."""
+        """Does nothing: this journal does not outlive the process."""
 
     def unmark_sent(self, call: CallKey, /) -> None:
-        """Nothing was marked."""
+        """Does nothing: no call is marked."""
 
     def _done(self) -> set[tuple[str, str, int]]:
         return {(f.trial.system, f.trial.task, f.trial.trial) for f in self._finished.values()}
 
 
 class BudgetRefused(Exception):
-    """The store's budget has nothing left for a call that was to be made."""
+    """The budget that the store keeps has nothing left for a call."""
 
 
 class Scribe:
     """Writes to a journal from many tasks at once, in batches.
 
-    `keep` returns when the entry is durable. While one batch is being written the next one
-    gathers, so that a hundred trials share one flush of the disk.
+    `keep` returns when the entry is durable. While one batch is written the next one is collected,
+    so that a hundred trials share one flush of the disk.
     """
 
     def __init__(self, journal: Writing, *, thread: ThreadPoolExecutor | None = None) -> None:
@@ -204,7 +203,7 @@ class Scribe:
             self._thread.shutdown()
 
     async def keep(self, entry: Entry) -> None:
-        """Write an entry; it is durable on return. BudgetRefused where the store's budget is."""
+        """Write an entry; it is durable on return. BudgetRefused if the store refuses it."""
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._add(entry, written)
         # A cancelled trial must not cancel the write that others wait for too.
@@ -226,7 +225,7 @@ class Scribe:
             self._sent[call] = True
 
     def unmark_sent(self, call: CallKey) -> None:
-        """Take the mark back: the provider refused the call, and it costs nothing so far."""
+        """Remove the mark: the provider refused the call, which has cost nothing so far."""
         if self._sent.get(call):
             self._sent[call] = False
             self._journal.unmark_sent(call)
@@ -288,7 +287,7 @@ def _settle(
             written.set_result(None)
         else:
             written.set_exception(error)
-            written.exception()  # a trial that was cancelled meanwhile does not ask for it
+            written.exception()  # so that asyncio does not complain if its trial was cancelled
 
 
 def _one_call(most: Amount) -> UnansweredCalls:

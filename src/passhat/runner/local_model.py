@@ -1,4 +1,4 @@
-"""A real language model with no key: llama.cpp in a child process, on loopback, for one run."""
+"""A language model without a key: llama.cpp in a child process, on loopback, for one run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find_weights(name: str, *, directory: Path) -> Path:
     path = directory / Path(wanted).expanduser()
     if path.suffix != ".gguf":
         raise SuiteError(
-            f'no local model is called "{name}": there are local/smollm2 and FILE.gguf'
+            f'no local model is called "{name}": there are local/smollm2 and local/FILE.gguf'
         )
     if not path.exists():
         raise SuiteError(f'model "{name}": there is no file {path}')
@@ -82,7 +82,7 @@ def why_not_here(name: str, directory: Path | None = None) -> str | None:
 
 
 class LocalServer:
-    """One child process that serves one model, as long as the run lasts."""
+    """One child process that serves one model until the run ends."""
 
     def __init__(self, weights: Path) -> None:
         self._weights = weights
@@ -108,7 +108,8 @@ class LocalServer:
             raise
         if not line.startswith(b"http"):
             await self.stop()
-            raise ModelError(f"{self._weights.name} cannot be served: {self._stderr.text[-1000:]}")
+            reason = self._stderr.text[-1000:] or f"no answer within {START_TIMEOUT:g} s"
+            raise ModelError(f"{self._weights.name} cannot be served: {reason}")
         self.url = line.decode().strip()
         return self
 
@@ -126,7 +127,7 @@ class LocalServer:
 
 
 def serve() -> None:
-    """The life of the child: load the model, say where it listens, end when the parent does.
+    """What the child process does: load the model, print its address, end with the parent.
 
     One thread: with all cores busy, two threads are ten times slower than one.
     """
@@ -146,7 +147,7 @@ def serve() -> None:
     parameters.warmup = False
     server = xllamacpp.Server(parameters)
     os.write(1, f"{server.listening_address}\n".encode())
-    sys.stdin.buffer.read()  # closed when the parent ends, however it ends
+    sys.stdin.buffer.read()  # it is closed when the parent ends, for whatever reason
     os._exit(0)
 
 
@@ -165,8 +166,8 @@ def _check(path: Path, wanted: str) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != wanted:
         raise ModelError(
-            f"{path.name} is not what it should be: SHA-256 {found}, pinned is {wanted}; "
-            "it was not installed"
+            f"{path.name} was not installed, because it is not the expected file: its SHA-256 is "
+            f"{found}, expected is {wanted}"
         )
 
 

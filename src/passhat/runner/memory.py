@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -18,15 +20,27 @@ from passhat.runner.tools import ToolRequest, ToolResult, Tools
 Kind = Literal["model", "tool", "agent"]
 
 JUDGE_STEP = 1_000_000
-"""Where the exchanges of a trial with its judge are counted from."""
+"""The step of a trial's first exchange with its judge."""
 
 NOTHING_SECRET = Redactor({})
-"""Knows no value, but still the shapes of keys."""
+"""Knows no secret value, but still the shapes of keys."""
 
-_encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 _reply = msgspec.json.Decoder(Reply).decode
 _result = msgspec.json.Decoder(ToolResult).decode
 _observation = msgspec.json.Decoder(Observation, dec_hook=lambda kind, text: kind(text)).decode
+
+
+def json_bytes(value: Any, *, order: Literal["sorted"] | None = None) -> bytes:
+    r"""A value as JSON; half a character, which no file can hold, becomes a question mark.
+
+    >>> json_bytes({"answer": "cut \ud83d"})
+    b'{"answer": "cut ?"}'
+    """
+    try:
+        return msgspec.json.encode(value, order=order, enc_hook=str)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value, order=order, str_keys=True, enc_hook=str)
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Memory(Protocol):
@@ -41,6 +55,9 @@ class Memory(Protocol):
     def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None: ...
 
     async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None: ...
+
+
+_sorted_json = partial(json_bytes, order="sorted")
 
 
 class Cassettes:
@@ -85,7 +102,7 @@ class RememberingModel:
         if known is not None:
             return _reply(known)
         reply = await self._model.complete(request)
-        await self._memory.keep("model", request.place, fingerprint, _encode(reply))
+        await self._memory.keep("model", request.place, fingerprint, _sorted_json(reply))
         return reply
 
 
@@ -115,7 +132,7 @@ class RememberingTools:
                 await self._tools.call(request)
             return _result(known)
         result = await self._tools.call(request)
-        await self._memory.keep("tool", request.place, fingerprint, _encode(result))
+        await self._memory.keep("tool", request.place, fingerprint, _sorted_json(result))
         return result
 
 
@@ -132,7 +149,7 @@ class RememberingAgent:
         if known is not None:
             return _observation(known)
         seen = await self._agent.attempt(request)
-        await self._memory.keep("agent", request.place, fingerprint, _encode(seen))
+        await self._memory.keep("agent", request.place, fingerprint, _sorted_json(seen))
         return seen
 
 

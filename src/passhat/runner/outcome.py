@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-import msgspec
-
 from passhat.errors import RunError
 from passhat.fast_dataclass import dataclass
 from passhat.records import (
@@ -26,6 +24,7 @@ from passhat.records import (
 )
 from passhat.runner.agents.conversation import Conversation, transcript
 from passhat.runner.faults import reaction
+from passhat.runner.memory import json_bytes
 from passhat.runner.processes import exit_sentence
 
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
@@ -98,11 +97,11 @@ class Result:
             "expected_tool": task.right_tool,
         }
         kept = {key: value for key, value in parts.items() if value not in (None, "", [], ())}
-        return msgspec.json.encode(kept, enc_hook=str).decode()
+        return json_bytes(kept).decode()
 
     def spoken(self) -> str:
         """The conversation as JSON text, for a judge."""
-        return msgspec.json.encode(self._messages(), enc_hook=str).decode()
+        return json_bytes(self._messages()).decode()
 
     def _messages(self) -> list[dict[str, Any]]:
         """The conversation: ours, or as the agent reports it, or put together from its calls."""

@@ -1,4 +1,4 @@
-"""The programs and functions that a suite starts, looked up before anything is started."""
+"""Whether the programs and functions of a suite are there, before anything is started."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from passhat.records import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """What a system or server of a suite needs and lacks: which one, by which key, and why."""
+    """Something that a system or server of a suite needs and does not have, by its key."""
 
     section: Literal["systems", "servers"]
     name: str
@@ -107,9 +107,9 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
     if not isinstance(what, CommandSystem | StdioServer):
         return None
     if "{" in what.argv[0] or "{" in str(what.cwd or ""):
-        return None  # filled in for each trial, so it is not known yet
+        return None  # it is different for each trial, and not known yet
     program = what.argv[0]
-    # A path is taken from where the program will run; a name is looked up as it will be.
+    # A path starts from where the program will run; a name is looked up on its PATH.
     path = what.env["PATH"].reveal() if "PATH" in what.env else os.environ.get("PATH")
     place = str((what.cwd or directory) / program) if "/" in program else program
     if shutil.which(place, path=path) is not None:

@@ -43,20 +43,19 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 GRACE = 1.0
-"""Seconds that trials under way have to finish when a run is stopped; the rest of the two
-seconds that a user waits is for putting servers and processes away."""
+"""Seconds that trials under way have to finish when a run is stopped. A user waits two seconds;
+the rest of them is for stopping servers and processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """The result of a run: its trials in the order of evidence, how it ended, what it spent.
 
-    `tools_offered` are the tools of the servers that were started. `undone` counts planned trials
-    that an early end left out; `signal` is the one that ended it;
-    `limit` is the budget that did. `asked_again` are calls that were on the wire when an earlier
-    start of this run died: perhaps paid twice, but for the last `found` of them, whose answers the
-    provider had kept. `given_up` are calls whose answers were lost on their way: perhaps paid, and
-    not in `cost`.
+    `undone` counts planned trials that were not run because of an early end; `signal` or `limit`
+    (of the budget) says what ended it. `asked_again` are calls that were sent and not answered when
+    an earlier start of this run died: perhaps paid twice, except for `found` of them, whose answers
+    the provider had kept. `given_up` are calls whose answers were lost: perhaps paid, and not in
+    `cost`. `tools_offered` are the tools of the servers that were started.
     """
 
     trials: tuple[Trial, ...]
@@ -109,10 +108,10 @@ def run_trials(
     environment: Mapping[str, str] | None = None,
     handle_signals: bool = True,
 ) -> RunResult:
-    """Run a suite and come back when it is over: done, settled, out of budget, or interrupted.
+    """Run a suite until it is done, settled, out of budget, or interrupted.
 
-    What `journal` already holds is not run again. The first Ctrl-C stops launching and gives
-    trials under way a moment; the second ends the process at once.
+    Trials that are in `journal` already are not run again. After the first Ctrl-C nothing new is
+    started and trials under way have a moment to finish; the second ends the process at once.
 
     >>> from passhat.records import Behaviour, Model, ModelSystem, Pairing, Task
     >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
@@ -144,12 +143,12 @@ def run_trials(
 
 
 def run_coroutine(going: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine to its end, also where a loop runs already."""
+    """Run a coroutine to its end, even if this thread already runs an event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(going)
-    # A notebook runs a loop in this thread: ours gets a thread of its own.
+    # A notebook runs a loop in this thread: ours gets another thread.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, going).result()
 

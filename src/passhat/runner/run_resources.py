@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """What one trial remembers by: the journal of the run, and a cassette where there is one."""
+    """The memories of one trial: the journal of the run, and a cassette where there is one."""
 
     journal: Memory | None
     cassette: Memory | None
@@ -153,7 +153,7 @@ class RunResources:
         return self._cassettes
 
     def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
-        """The memories of one trial; what is recorded is paid for and needs no journal."""
+        """The memories of one trial; a recorded trial costs nothing and needs no journal."""
         held = self._cassettes.holds(request)
         journal = None if held else JournalMemory(self._scribe, answers, redactor=self.redactor)
         return Memories(journal, self._cassettes.memory(request))
@@ -218,7 +218,7 @@ class RunResources:
             yield tools
 
     def ask(self, request: AttemptRequest, memories: Memories) -> Ask:
-        """The judge of one trial: its answers are kept and recalled like any others."""
+        """The judge of one trial; its answers are kept and recalled like those of other models."""
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
@@ -239,7 +239,7 @@ class RunResources:
         return ask
 
     async def _judged(self, model: Model, judge: ChatModel, question: Request) -> str:
-        """What a judge says, by the schema of a tool where its model can call one."""
+        """The answer of a judge, in the form of a tool call where its model can make one."""
         if model.name != SCRIPTED and model.name not in self._without_tools:
             chosen = replace(question.parameters, tool_choice=GRADE_TOOL.name)
             by_schema = replace(question, tools=(GRADE_TOOL,), parameters=chosen)
@@ -287,7 +287,7 @@ class RunResources:
             self._spending,
             name=model.name,
             price=self._supply.price(model),
-            # A script costs nothing, so a lost answer needs no intent.
+            # A script costs nothing, so its calls need no intent.
             scribe=self._scribe if journalled and remote else None,
         )
 
@@ -296,7 +296,7 @@ class RunResources:
 
         provider = provider_of(model, self._environment)
         if provider not in self._throttles:
-            # A local model does one thing at a time; waiting for it is no trial's fault.
+            # A local model does one thing at a time, and no trial is to blame for waiting.
             usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
             limit = self._suite.rate_limits.get(provider, usual)
             throttle = Throttle(limit, name=provider, draw=self._draw)

@@ -1,4 +1,4 @@
-"""The scheduler: starts the trials that a rule asks for, so many at once, until it is stopped."""
+"""The scheduler: runs the trials that a rule asks for, a number of them at once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Work = Callable[[Ticket], Awaitable[None]]
 class Schedule:
     """Keeps up to `concurrency` trials under way.
 
-    `launch` gets every batch of new tickets, `work` runs one. A rule that has nothing to
-    give until evidence comes in is asked again after each trial.
+    `launch` gets every new ticket, `work` runs one. A rule that waits for evidence is asked again
+    after each trial.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Schedule:
         self._workers: list[asyncio.Task[None]] = []
 
     async def run(self) -> None:
-        """Work until the rule ends the run, or `stop` is called."""
+        """Run trials until the rule ends the run, or `stop` is called."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._workers = [
@@ -56,7 +56,7 @@ class Schedule:
         self._wake()
 
     def abandon(self) -> None:
-        """Give up what is under way."""
+        """Cancel the trials under way."""
         self.stop()
         for worker in self._workers:
             worker.cancel()
@@ -82,7 +82,7 @@ class Schedule:
             self._idle -= 1
 
     def _refill(self) -> None:
-        """Ask the rule for as many tickets as there are hands free."""
+        """Ask the rule for as many tickets as there are idle workers."""
         batch = self._rule.next(self._idle)
         if batch is None:
             self.stop()
@@ -98,7 +98,10 @@ class Schedule:
         if self._over:
             return
         if self._idle == len(self._workers) and not pause:
-            raise RunError("the stopping rule waits for evidence, and no trial is under way")
+            raise RunError(
+                "the stopping rule waits for evidence, but no trial is under way: its `next` must "
+                "return tickets, or None to end the run"
+            )
         # not wait_for, which in 3.11 loses a cancellation that comes with what it waits for
         with suppress(TimeoutError):
             async with asyncio.timeout(pause or None):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 PREFIX = "passhat-run-"
 OWNED = ".owned"
-"""A file that the owner keeps locked; the kernel releases the lock when the owner ends."""
+"""A file that the run keeps locked; the kernel releases the lock when the process ends."""
 
 UNDISTURBED = 60.0
-"""Seconds during which a new directory is left alone: its owner may not hold the lock yet."""
+"""Seconds during which a new directory is left alone: its run may not have the lock yet."""
 
 
 class Scratch:
@@ -33,13 +33,13 @@ class Scratch:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what runs left behind that could not do it themselves (SIGKILL, power)."""
+    """Remove the directories of runs that were killed before they could do it themselves."""
     for path in folder.glob(f"{PREFIX}*"):
         with suppress(OSError):
             found = path.lstat()
             if found.st_uid != os.getuid() or time.time() - found.st_mtime < UNDISTURBED:
                 continue
-            # Only a directory has a file in it: a symbolic link is not followed.
+            # A symbolic link is not followed.
             if path.is_symlink() or not (path / OWNED).exists():
                 continue
             if (lock := _lock(path)) is not None:

@@ -14,8 +14,8 @@ from passhat.records.ledger import CallKey
 from passhat.runner.models.exchange import Attachment, ToolSpec
 
 READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"
-"""Requests that passhat makes itself, by MCP's names for them. They are handled as tool calls,
-so that they are recorded and resumed like them; no model may make them."""
+"""Requests that passhat makes itself, by their names in MCP. They are handled as tool calls, so
+that they are recorded and resumed in the same way; models may not make them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool answered, as the model sees it; `fault` names what was injected on purpose."""
+    """The result of a tool call, as the model sees it; `fault` names an injected fault."""
 
     text: str = ""
     is_error: bool = False

@@ -11,7 +11,7 @@ PART = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
 
 
 class _Missing:
-    """What is found where there is nothing."""
+    """The value of a path that leads nowhere."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -22,7 +22,7 @@ MISSING: Final = _Missing()
 
 @lru_cache(maxsize=256)
 def path_parts(path: str) -> tuple[str | int, ...] | None:
-    """The names and places that a path goes through; None where it is no path.
+    """The names and indices in a path; None where the text is not a path.
 
     >>> path_parts("choices[0].message"), path_parts("a..b")
     (('choices', 0, 'message'), None)

@@ -90,12 +90,17 @@ def trial_counts(n: ArrayLike, c: ArrayLike) -> tuple[Counts, Counts]:
     return runs, passes
 
 
+def float_array(name: str, values: Any, rule: str = "must be numbers") -> Floats:
+    """Numbers of any shape, nan and infinity among them, as float64."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, rule, values) from None
+
+
 def score_array(name: str, values: ArrayLike) -> Floats:
     """Scores in [0, 1], as float64."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numbers in [0, 1]", values) from None
+    array = float_array(name, values, "must be numbers in [0, 1]")
     bad = ~((array >= 0) & (array <= 1))
     if bad.any():
         raise ArgumentError(name, "must be numbers in [0, 1]", array[bad].flat[0].item())
@@ -157,10 +162,7 @@ def finite_number(name: str, value: object) -> float:
 
 
 def _per_task(name: str, values: ArrayLike, shape: tuple[int, ...], runs_name: str) -> Floats:
-    try:
-        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "must be numbers, one per task", values) from None
+    array = np.atleast_1d(float_array(name, values, "must be numbers, one per task"))
     if array.shape != shape or array.ndim != 1:
         rule = f"must have one number per task, as {runs_name} has {shape}"
         raise ArgumentError(name, rule, array.shape)

@@ -28,8 +28,8 @@ More = TypeVarTuple("More")
 class Cells:
     """Cell j holds `tasks[..., j]` tasks that passed `c[j]` of `n[j]` runs.
 
-    Leading axes of `tasks` are independent suites over the same cells: a simulation hands in
-    thousands of them at once and runs the same code as a single suite.
+    Leading axes of `tasks` are independent suites over the same cells: a simulation has thousands
+    of them at once and runs the same code as a single suite.
     """
 
     n: Floats

@@ -214,11 +214,11 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
     tail = 1 - confidence
     single = float(special.stdtrit(freedom, 1 - tail / 2))
     apart = float(special.stdtrit(freedom, 1 - tail / 2 / (len(neighbours) + 1)))
-    angles = np.arccos(np.clip(neighbours, -1.0, 1.0))[:, None]
+    nodes = _corner_nodes(neighbours)
     # Newton's step, or halving where that is longer: at low levels the chance is not convex.
     low, high, c, step = single, apart, single, apart - single
     for _ in range(_STEPS):
-        chance, slope = _chance_of_any(c, freedom, angles)
+        chance, slope = _chance_of_any(c, freedom, nodes)
         low, high = (c, high) if chance > tail else (low, c)
         newton = (chance - tail) / -slope if slope < 0 else step
         short = abs(newton) <= abs(step) / 2 and low <= c + newton <= high
@@ -318,16 +318,22 @@ def _monotone(
     )
 
 
-def _chance_of_any(c: float, freedom: float, angles: Floats) -> tuple[float, float]:
+def _corner_nodes(correlations: Floats) -> tuple[Floats, Floats]:
+    """Where Plackett's integral up to each angle is evaluated: both squares, and the weights."""
+    angles = np.arccos(np.clip(correlations, -1.0, 1.0))[:, None]
+    node, weight = _gauss_legendre()
+    x = angles * (node + 1) / 4
+    return np.stack((np.cos(x) ** 2, np.sin(x) ** 2)), angles * weight / (2 * np.pi)
+
+
+def _chance_of_any(c: float, freedom: float, nodes: tuple[Floats, Floats]) -> tuple[float, float]:
     """The bound on P(any |t| > c), and its slope in c.
 
     P(the next exceeds, this does not) at a correlation cos(angle) is the integral from 0 to the
     angle of Plackett's derivative of a bivariate t (Genz 2004) over the corners of the square:
     ((1 + c^2 / (f cos^2(x/2)))^(-f/2) - (1 + c^2 / (f sin^2(x/2)))^(-f/2)) / pi.
     """
-    node, weight = _gauss_legendre()
-    x, weight = angles * (node + 1) / 4, angles * weight / (2 * np.pi)
-    square = np.stack((np.cos(x) ** 2, np.sin(x) ** 2))
+    square, weight = nodes
     height = c * c / freedom
     power = (square / (square + height)) ** (freedom / 2)
     fall = -c * power / (square + height)

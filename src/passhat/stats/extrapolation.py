@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,7 +11,7 @@ from passhat.defaults import CONFIDENCE
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, whole_number
 from passhat.stats.cells import Cells, count_cells, remembered
-from passhat.stats.difficulty_model import fit_with_atoms, prior_weights
+from passhat.stats.difficulty_model import DifficultyModel, fit_with_atoms, prior_weights
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_mean import population_bounds
@@ -35,12 +37,29 @@ def extrapolate_pass_hat_k(
     >>> extrapolate_pass_hat_k([5] * 4, [5, 5, 4, 2], 32).method
     'beta-binomial extrapolation (model-based)'
     """
-    power, level = whole_number("k", k), confidence_level(confidence)
+    return extrapolate_pass_hat_ks(n, c, (k,), confidence=confidence)[0]
+
+
+def extrapolate_pass_hat_ks(
+    n: ArrayLike, c: ArrayLike, ks: Sequence[int], *, confidence: float = CONFIDENCE
+) -> list[Estimate | Unavailable]:
+    """The same for several k: one model serves them all."""
+    powers, level = [whole_number("k", k) for k in ks], confidence_level(confidence)
     every = count_cells(n, c)
     cells = every.having(1)
     if cells.n.size == 0:
-        return Unavailable(f"extrapolating pass^{power} needs a task with a run; there is none")
+        return [
+            Unavailable(f"extrapolating pass^{power} needs a task with a run; there is none")
+            for power in powers
+        ]
     model = fit_with_atoms(cells)
+    left_out = int(every.task_count - cells.task_count)
+    return [_extrapolated(cells, model, power, level, left_out) for power in powers]
+
+
+def _extrapolated(
+    cells: Cells, model: DifficultyModel, power: int, level: float, left_out: int
+) -> Estimate:
     value = model.solid + (1 - model.solid - model.broken) * float(_moment(model.a, model.b, power))
     limits, free = _limits(cells, power, level)
     value = min(max(value, limits.low), limits.high)
@@ -59,7 +78,7 @@ def extrapolate_pass_hat_k(
         scope=TASKS_LIKE_THESE,
         tasks=int(cells.task_count),
         runs=int(cells.run_count),
-        excluded_tasks=int(every.task_count - cells.task_count),
+        excluded_tasks=left_out,
         notes=(MODEL_WARNING, ATOMS_NOTE) if model.atoms else (MODEL_WARNING,),
     )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import expm1, log, log1p, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -144,37 +147,14 @@ def plan_from(
     confidence: float,
 ) -> SuitePlan:
     """`plan_suite` of a spread, with widths that go through those that were seen."""
-
-    def rough(count: int, times: int, of: Spread, target: float = half_width) -> SuitePlan:
-        return plan_suite(
-            tasks=count,
-            runs=times,
-            variance=of.variance,
-            icc=of.icc,
-            half_width=target,
-            cost_ratio=cost_ratio,
-            confidence=confidence,
-        )
-
-    now = rough(seen.tasks, seen.runs, seen.spread)
+    rough = partial(
+        _rough_plan, half_width=half_width, cost_ratio=cost_ratio, confidence=confidence
+    )
     plan = rough(tasks, runs, spread)
-    # Where the share of luck is not known, all of the spread counts as luck.
-    guessed = seen.spread.icc_interval is None
-    luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
-    count = seen.tasks * seen.runs
-    here: _Widths | _ExactWidths
-    if seen.constant and seen.spread == spread:
-        here = _ExactWidths(tail=(1 - confidence) / 2)
-    else:
-        here = _Widths.through(
-            seen.this_suite,
-            now=rough(seen.tasks, seen.runs, seen_luck).this_suite,
-            normal=rough(seen.tasks, seen.runs, luck).this_suite,
-            count=count,
-        )
+    here = _suite_widths(seen, spread, rough, confidence)
     there = _Widths.through(
         seen.tasks_like_these,
-        now=now.tasks_like_these,
+        now=rough(seen.tasks, seen.runs, seen.spread).tasks_like_these,
         normal=rough(seen.tasks, runs, spread).tasks_like_these,
         count=seen.tasks,
     )
@@ -188,7 +168,8 @@ def plan_from(
         max(least, min(WIDEST, widest) * sqrt(icc / (icc + (1 - icc) / seen.runs)))
         for icc in (known.low, known.high)
     ]
-    needed = rough(tasks, runs, spread, min(half_width / factor, 0.499)).runs_tasks_like_these
+    target = min(half_width / factor, 0.499)
+    needed = rough(tasks, runs, spread, half_width=target).runs_tasks_like_these
     # Tasks like these never take fewer runs than this suite does.
     own = here.needed(half_width)
     own_runs = max(1, round_up(own / tasks))
@@ -231,6 +212,27 @@ def expected_half_widths(
     )
     here, there = (float(high - low) / 2 for low, high in (suite, likes))
     return here, max(here, there)
+
+
+def _rough_plan(tasks: int, runs: int, spread: Spread, **options: Any) -> SuitePlan:
+    """The normal approximation for a spread."""
+    return plan_suite(tasks=tasks, runs=runs, variance=spread.variance, icc=spread.icc, **options)
+
+
+def _suite_widths(
+    seen: Seen, spread: Spread, rough: Callable[..., SuitePlan], confidence: float
+) -> _Widths | _ExactWidths:
+    """The half-widths for this suite; where the share of luck is a guess, all spread is luck."""
+    if seen.constant and seen.spread == spread:
+        return _ExactWidths(tail=(1 - confidence) / 2)
+    guessed = seen.spread.icc_interval is None
+    luck, seen_luck = (replace(of, icc=0.0) if guessed else of for of in (spread, seen.spread))
+    return _Widths.through(
+        seen.this_suite,
+        now=rough(seen.tasks, seen.runs, seen_luck).this_suite,
+        normal=rough(seen.tasks, seen.runs, luck).this_suite,
+        count=seen.tasks * seen.runs,
+    )
 
 
 def _least_width(rate: float, tasks: int, confidence: float) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.stats.arguments import Floats, score_array
+from passhat.stats.arguments import Floats, float_array, score_array
 from passhat.stats.cells import count_cells
 from passhat.stats.dirichlet_mean import (
     lower_quantile,
@@ -343,7 +343,7 @@ def _single_runs(pair: Pair, once: Mask, weight: Floats) -> SampledFit:
 
 
 def _task_values(name: str, values: ArrayLike | TaskSums) -> Floats:
-    array = np.atleast_1d(np.asarray(values, dtype=float))
+    array = np.atleast_1d(float_array(name, values))
     if array.ndim > 1:
         raise ArgumentError(name, "must have one value per task (one dimension)", array.shape)
     score_array(name, array[~np.isnan(array)])

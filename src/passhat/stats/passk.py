@@ -127,7 +127,14 @@ def share_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], k: int) -> Floats
 def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int]) -> Floats:
     """The same for several k, a row for each: one running product serves them all."""
     most = max(ks)
-    if c.size * most > _BLOCK or _tabled(n, c, most):
+    if _tabled(n, c, most):
+        many = [k for k in ks if c.size * k >= _WORTH_A_TABLE]
+        runs, passes = int(n.flat[0]), c.astype(np.intp)
+        found = {k: _table_of_shares(runs, k)[passes] for k in many}
+        few = [k for k in ks if k not in found]
+        found |= dict(zip(few, shares_of_passing_subsets(n, c, few) if few else (), strict=True))
+        return np.stack([found[k] for k in ks])
+    if c.size * most > _BLOCK:
         return np.stack([share_of_passing_subsets(n, c, k) for k in ks])
     j = np.arange(most)[:, None]
     # Beyond the last run there are no passes either: 0 of 1 gives the same as 0 of 0 should.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
-from passhat.stats.arguments import Floats
+from passhat.stats.arguments import Floats, float_array
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
 from passhat.stats.proportions import Bounds
 
@@ -85,7 +85,7 @@ def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> T
     # One family for all makes no difference, nor do families of one task, unless weights differ.
     if families == 1:
         codes, families = np.arange(tasks), tasks
-    if families == tasks and np.ptp(sizes) == 0:
+    if families == tasks and (tasks == 0 or np.ptp(sizes) == 0):
         return None
     return TaskGroups(family=codes, weight=sizes)
 
@@ -154,10 +154,7 @@ def _unnamed(label: object) -> bool:
 
 
 def _weights(weight: ArrayLike, tasks: int) -> Floats:
-    try:
-        sizes = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError("weight", "must be numbers, one per task", weight) from None
+    sizes = float_array("weight", weight, "must be numbers, one per task")
     if sizes.shape != (tasks,):
         raise ArgumentError("weight", f"must have one number per task, {tasks}", sizes.shape)
     bad = ~(np.isfinite(sizes) & (sizes > 0))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from passhat.defaults import CONFIDENCE
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level, probability
+from passhat.stats.arguments import Floats, confidence_level, float_array, probability
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 
 
@@ -27,7 +27,7 @@ def quantile_estimate(
     """
     level = confidence_level(confidence)
     target = probability("share", share, open_ends=True)
-    known = np.asarray(values, dtype=np.float64).ravel()
+    known = float_array("values", values).ravel()
     known = np.sort(known[~np.isnan(known)])
     if known.size == 0:
         return Unavailable("no trial recorded it")

@@ -15,6 +15,7 @@ from passhat.stats.arguments import (
     Floats,
     RandomSource,
     confidence_level,
+    float_array,
     random_generator,
     score_array,
 )
@@ -128,7 +129,7 @@ def rank_systems(
 
 
 def _table(values: ArrayLike) -> Floats:
-    table = np.asarray(values, dtype=float)
+    table = float_array("values", values)
     if table.ndim != 2 or table.shape[1] < 2:
         rule = "must have a row per task and a column per system, two or more"
         raise ArgumentError("values", rule, table.shape)

@@ -11,7 +11,7 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level
+from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 
 # A correlation within tasks needs this many tasks that both passed and failed.
@@ -137,8 +137,8 @@ def association_with_passing(
 
 
 def _columns(numerator: ArrayLike, denominator: ArrayLike) -> tuple[Floats, Floats]:
-    top = np.asarray(numerator, dtype=np.float64).ravel()
-    bottom = np.asarray(denominator, dtype=np.float64).ravel()
+    top = float_array("numerator", numerator).ravel()
+    bottom = float_array("denominator", denominator).ravel()
     if top.size != bottom.size or top.size == 0:
         raise ArgumentError(
             "numerator and denominator", "must have one entry per task", (top.size, bottom.size)

@@ -57,11 +57,12 @@ def crossing_within(
     grid = np.linspace(*usual, points)
     columns = grid.reshape(points, *(1,) * len(shape))
     everywhere = np.broadcast_to(columns, (points, *shape))
+    values = (roughly or of)(everywhere)
     if points == _GRID:
-        quickly = _polished(of, _near_grid(grid, (roughly or of)(everywhere)))
+        quickly = _quickly(of, grid, values, limits[0])
         if quickly is not None:
             return quickly
-    values = of(everywhere)
+    values = values if roughly is None else of(everywhere)
     right = _first_below(values)
     low, high = grid[right - 1], grid[right]
     above, below = (np.take_along_axis(values, at[None], axis=0)[0] for at in (right - 1, right))
@@ -87,6 +88,19 @@ def bisected(
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
+
+
+def _quickly(
+    of: Callable[[Floats], Floats], grid: Floats, values: Floats, first: float
+) -> Floats | None:
+    """The roots next to points of the grid, or None where one of them is outside it."""
+    guess = _near_grid(grid, values)
+    nowhere = values[0] < 0
+    if nowhere.any():
+        # Below 0 from the first limit on: there is nothing to search.
+        nowhere &= of(np.full(guess.shape, first)) < 0
+    found = _polished(lambda x: np.where(nowhere, 0.0, of(x)), guess)
+    return None if found is None else np.where(nowhere, first, found)
 
 
 def _first_below(values: Floats) -> NDArray[np.intp]:

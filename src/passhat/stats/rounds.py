@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
-from passhat.stats.arguments import Counts, Floats, RandomSource, count_array, random_generator
+from passhat.stats.arguments import (
+    Counts,
+    Floats,
+    RandomSource,
+    count_array,
+    float_array,
+    random_generator,
+)
 from passhat.stats.estimate import Unavailable
 from passhat.stats.special import chdtrc, ndtr
 
@@ -168,7 +175,7 @@ def find_bursts(task: ArrayLike, passed: ArrayLike) -> tuple[Burst, ...]:
 
 
 def _round_table(scores: ArrayLike) -> Floats:
-    table = np.asarray(scores, dtype=np.float64)
+    table = float_array("scores", scores)
     if table.ndim != 2:
         rule = "must have a row for each task and a column for each round"
         raise ArgumentError("scores", rule, f"{table.ndim} dimensions")

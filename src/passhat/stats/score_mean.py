@@ -46,12 +46,11 @@ _Answer = tuple[Interval, str, int | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scores:
-    """Runs, scores and dispersion: the variance within tasks as a share of that of coin flips."""
+    """The tasks with a run: their runs, summed scores and squares, and the options of a call."""
 
     runs: Floats
     totals: Floats
     squares: Floats
-    dispersion: float
     all_or_nothing: bool
     confidence: float
     scope: Scope
@@ -109,7 +108,6 @@ def score_estimate(
         runs=runs[present],
         totals=sums[present],
         squares=powers[present],
-        dispersion=_dispersion(runs[present], sums[present], powers[present]),
         all_or_nothing=_all_or_nothing(sums[present], powers[present]),
         confidence=confidence_level(confidence),
         scope=where,
@@ -184,15 +182,15 @@ def _all_or_nothing(sums: Floats, powers: Floats) -> bool:
     return bool((powers == sums).all() and (sums == np.round(sums)).all())
 
 
-def _dispersion(runs: Floats, sums: Floats, powers: Floats) -> float:
+def _dispersion(scores: _Scores) -> float:
     """Mean within-task variance over mean m (1 - m): 1 for 0/1 scores, less for partial credit.
 
     m (1 - m) of a sample mean falls short by variance / n, which is added back. Without a task of
     two runs it is 1, the most that scores in [0, 1] can vary (Bhatia and Davis 2000).
     """
-    twice = runs > 1
-    n, total = runs[twice], sums[twice]
-    within = np.maximum(powers[twice] - total**2 / n, 0) / (n - 1)
+    twice = scores.runs > 1
+    n, total = scores.runs[twice], scores.totals[twice]
+    within = np.maximum(scores.squares[twice] - total**2 / n, 0) / (n - 1)
     room = total / n * (1 - total / n) + within / n
     # Rounded, so that scores of 0 and 1 give exactly 1.
     return float(min(round(within.sum() / room.sum(), 12), 1.0)) if room.sum() > 0 else 1.0
@@ -211,11 +209,11 @@ def _default(scores: _Scores) -> _Answer:
 
 def _run_noise(scores: _Scores) -> Floats:
     """The unbiased variance of the mean over new runs; tasks of one run get the mean of others."""
-    room = scores.means * (1 - scores.means)
-    shortfall = np.maximum(1 - scores.dispersion / scores.runs, 0.0)
+    room, dispersion = scores.means * (1 - scores.means), _dispersion(scores)
+    shortfall = np.maximum(1 - dispersion / scores.runs, 0.0)
     twice = shortfall > 0
     per_task = np.zeros_like(room)
-    per_task[twice] = scores.dispersion * room[twice] / shortfall[twice] / scores.runs[twice]
+    per_task[twice] = dispersion * room[twice] / shortfall[twice] / scores.runs[twice]
     if not twice.any():
         return np.array(scores.mean * (1 - scores.mean) / scores.means.size)
     per_task[~twice] = per_task[twice].mean()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.stats.arguments import Counts, Floats, trial_counts
+from passhat.stats.arguments import Counts, Floats, float_array, trial_counts
 from passhat.stats.estimate import Interval
 from passhat.stats.hypergeometric import upper_tail
 from passhat.stats.proportions import proportion_bounds
@@ -82,7 +82,7 @@ class MeanSeries:
     test: ClassVar[str] = "normal"
 
     def __post_init__(self) -> None:
-        value, error = np.asarray(self.value, float), np.asarray(self.error, float)
+        value, error = float_array("value", self.value), float_array("error", self.error)
         if value.ndim != 1 or value.shape != error.shape or not np.isfinite(value).all():
             raise ArgumentError("value", "must be one finite number per point", self.value)
         if not (np.isfinite(error) & (error > 0)).all():

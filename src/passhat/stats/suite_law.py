@@ -19,13 +19,8 @@ from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.passk import shares_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.roots import crossing_within
-from passhat.stats.sum_laws import (
-    TABLED_RUNS,
-    SumLaw,
-    lattice_steps,
-    sum_of_long_tasks,
-    sum_of_tasks,
-)
+from passhat.stats.sum_laws import TABLED_RUNS, SumLaw, sum_of_tasks, sums_of_long_tasks
+from passhat.stats.task_laws import lattice_steps
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
 # always pass may lie, which says how much a further pass of it would add to pass^k.
@@ -233,7 +228,7 @@ def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bo
 def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], ShrunkLaw]]:
     """The laws of the mean pass^k and of what it lacks to 1, for all k with as many points."""
     fewer, more = _unseen_groups(cells, ks)
-    laws = [_sum(cells, k) for k in ks]
+    laws = _sums(cells, ks)
     found = []
     for points in {law.chances.shape[-1] for law in laws}:
         places = [place for place, law in enumerate(laws) if law.chances.shape[-1] == points]
@@ -247,10 +242,16 @@ def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], S
     return found
 
 
+def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaw]:
+    if cells.n.max() <= TABLED_RUNS:
+        return [_sum(cells, k) for k in ks]
+    found = zip(sums_of_long_tasks(cells, ks), ks, strict=True)
+    return [law or _sum(cells, k) for law, k in found]
+
+
 @remembered
 def _sum(cells: Cells, k: int) -> SumLaw:
-    found = sum_of_long_tasks(cells, k) if cells.n.max() > TABLED_RUNS else None
-    return found or sum_of_tasks(cells, k, lattice_steps(cells.n, k))
+    return sum_of_tasks(cells, k, lattice_steps(cells.n, k))
 
 
 def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:

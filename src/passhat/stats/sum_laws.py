@@ -1,6 +1,4 @@
-"""The law of each task's pass^k given its runs, and the law of their sum.
-
-A task's law moves to the right with every pass. Adding up costs the same for any number of tasks.
+"""The law of the summed pass^k of tasks, at the same cost for any number of tasks.
 
 The characteristic functions of the tasks' laws are multiplied, and the product is turned back into
 chances over a window outside which there is next to none. Tasks with hundreds of runs have hundreds
@@ -10,31 +8,18 @@ normal that twelve cumulants, which add up over tasks, give it to eight digits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import comb, factorial
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.fast_dataclass import dataclass
-from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
 from passhat.stats.passk import share_of_passing_subsets
-
-# Splitting a value between two points of the lattice adds up to a sixth of a squared step to
-# its variance; four steps to the standard deviation of the tightest law, one failure in n runs,
-# keep that at 1 %.
-_STEPS_PER_DEVIATION = 4
-_FEWEST_STEPS, _MOST_STEPS = 64, 512
-NO_VALUE = 1e-12
-"""A pass^k below this is 0 to every digit that is ever shown."""
-
-# Beyond this exponent a tail is below e^-40, less than the rounding of a float.
-_REACH = 40.0
-# From so many times k runs on, betas of these means and variances are in order.
-_BETAS_IN_ORDER = 3
+from passhat.stats.task_laws import NO_VALUE, betas_in_order, scaled_betas, task_laws
 
 Complex = NDArray[np.complex128]
 # Points at which the law of the sum is given, unless laws on few points need all of them.
@@ -58,19 +43,11 @@ _ORDER = 12
 _LAST_FREQUENCY = 8.5
 # Cumulants beyond the last do not matter where that adds at most this much to any chance.
 _NEGLIGIBLE = 1e-8
+# Betas whose cumulants are computed at once: what that takes stays in the cache of a core.
+_AT_ONCE = 4096
+_FACTORIALS = np.array([float(factorial(one)) for one in range(_ORDER + 1)])
 # The largest of t^12 exp(-t^2 / 2).
 _PEAK = (_ORDER / np.e) ** (_ORDER / 2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScaledBetas:
-    """Laws of pass^k: scale * Beta(a, b) where it `varies` (those entries only), else `value`."""
-
-    value: Floats
-    varies: NDArray[np.bool_]
-    a: Floats
-    b: Floats
-    scale: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,46 +56,6 @@ class SumLaw:
 
     positions: Floats
     chances: Floats
-
-
-def lattice_steps(n: Floats, k: int) -> int:
-    """Into how many steps [0, 1] is divided for tasks of so many runs: a power of two."""
-    wanted = np.clip(_STEPS_PER_DEVIATION * n.max() / k, _FEWEST_STEPS, _MOST_STEPS)
-    return int(2 ** np.ceil(np.log2(wanted)))
-
-
-def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
-    """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n >= 2k runs; a row for each.
-
-    Mean and variance are those that the counts say without bias: f = C(c, k) / C(n, k) and
-    f^2 - C(c, 2k) / C(n, 2k). A row with more passes lies to the right of one with fewer, at
-    every chance, and so does whatever only adds and mixes rows.
-    """
-    laws = np.empty((n.size, steps + 1))
-    close = ~betas_in_order(n, k)
-    laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
-    for runs in set(n[close].tolist()):
-        rows = n == runs
-        laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
-    return laws
-
-
-def scaled_betas(n: Floats, c: Floats, k: int) -> ScaledBetas:
-    """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
-    used = np.maximum(c, 2 * k - 1)
-    value, top = (share_of_passing_subsets(n, passes, k) for passes in (c, used))
-    twice = share_of_passing_subsets(n, used, 2 * k)
-    varies = (c < n) & (c >= k) & (top > NO_VALUE)
-    most = top[varies]
-    relative = 1 - twice[varies] / most / most
-    first = (1 - most) / relative - most
-    second = first * (1 - most) / most
-    return ScaledBetas(value=value, varies=varies, a=first, b=second, scale=value[varies] / most)
-
-
-def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
-    """Where so many runs make `scaled_betas` move to the right with every pass."""
-    return np.asarray(n >= _BETAS_IN_ORDER * k)
 
 
 def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
@@ -144,108 +81,35 @@ def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
     return _joined(groups, cells.tasks.shape[:-1])
 
 
-def sum_of_long_tasks(cells: Cells, k: int) -> SumLaw | None:
-    """The law of the summed pass^k by cumulants, or None where it is too far from normal."""
-    if not betas_in_order(cells.n, k).all():
-        return None
-    means, cumulants = _cumulants(cells, k)
-    centre, sums = cells.tasks @ means, cells.tasks @ cumulants.T
-    deviation = np.sqrt(sums[..., 2])
-    if not (deviation > 0).all():
-        return None
-    orders = np.arange(_ORDER + 1)
-    terms = sums / deviation[..., None] ** orders / [float(factorial(one)) for one in orders]
-    if (np.abs(terms[..., -2:]) * _PEAK > _NEGLIGIBLE).any():
-        return None
-    return _from_spectrum(terms, centre, deviation)
+def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> list[SumLaw | None]:
+    """For each k the law of the summed pass^k by cumulants, None where it is too far from normal.
 
-
-def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
-    betas = scaled_betas(n, c, k)
-    points = np.arange(steps + 2) / steps
-    below = np.maximum(points - betas.value[:, None], 0.0)
-    below[betas.varies] = _expected_shortfall((betas.a, betas.b), betas.scale, points)
-    return _split(below, steps)
-
-
-@lru_cache(maxsize=64)
-def _chained_laws(n: int, k: int, steps: int) -> Floats:
-    """Laws for every count of passes where n is close to 2k, and betas would cross.
-
-    From one failure downward, the law with one pass fewer is that with one pass more, times a
-    share: the mean share, or else 1 or 0 with that mean, mixed so that the second moment is right.
+    All k are computed together: with hundreds of different counts that takes a fifth of the time.
     """
-    passes = np.arange(n + 1.0)
-    runs = np.full(n + 1, float(n))
-    value = share_of_passing_subsets(runs, passes, k)
-    square = 2 * value**2 - share_of_passing_subsets(runs, passes, 2 * k)
-    laws = np.zeros((n + 1, steps + 1))
-    laws[n, steps], laws[:k, 0] = 1.0, 1.0
-    spread = square[n - 1] - value[n - 1] ** 2
-    size = value[n - 1] * (1 - value[n - 1]) / spread - 1
-    if size > 1e-9:
-        shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
-        points = np.arange(steps + 2) / steps
-        laws[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
-    else:
-        laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
-    for one in range(n - 2, k - 1, -1):
-        if value[one] < NO_VALUE:
-            laws[one, 0] = 1.0
-            continue
-        share = value[one] / value[one + 1]
-        moment = square[one] / square[one + 1]
-        thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
-        laws[one] = (1 - thinned) * _scaled(laws[one + 1], share)
-        laws[one] += thinned * share * laws[one + 1]
-        laws[one, 0] += thinned * (1 - share)
-    return laws
+    found: dict[int, SumLaw | None] = dict.fromkeys(ks)
+    fit = [k for k in ks if betas_in_order(cells.n, k).all()]
+    if not fit:
+        return [None for _ in ks]
+    means, cumulants = _cumulants(cells, fit)
+    centre = cells.tasks @ means.T
+    sums = cells.tasks @ cumulants.reshape(-1, cells.n.size).T
+    sums = np.moveaxis(sums.reshape(*centre.shape[:-1], _ORDER + 1, len(fit)), -2, 0)
+    deviation = np.sqrt(sums[2])
+    scale = np.where(deviation > 0, deviation, 1.0)
+    terms = np.stack([one / scale**order / _FACTORIALS[order] for order, one in enumerate(sums)])
+    normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
+    near = normal.reshape(-1, len(fit)).all(axis=0)
+    law = _from_spectrum(terms[..., near], centre[..., near], deviation[..., near])
+    for place, k in enumerate(np.array(fit, dtype=int)[near].tolist()):
+        positions, chances = law.positions[..., place, :], law.chances[..., place, :]
+        found[k] = SumLaw(positions=positions, chances=chances)
+    return [found[k] for k in ks]
 
 
-def _scaled(law: Floats, share: float) -> Floats:
-    """The law of a share of what has this law, each value split between its neighbours."""
-    places = np.arange(law.size) * share
-    left = np.minimum(places.astype(np.intp), law.size - 2)
-    right = (places - left) * law
-    found = np.bincount(left, law - right, law.size)
-    found[1:] += np.bincount(left, right, law.size)[:-1]
-    return np.asarray(found)
-
-
-def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
-    """E max(x - s X, 0) for X from Beta(a, b)."""
-    a, b = (shape[:, None] for shape in shapes)
-    mean, factor = a / (a + b), scale[:, None]
-    x = points / factor
-    short = np.maximum(x - mean, 0.0)
-    # Beyond its reach X lies on one side of x, to every digit.
-    below, above = mean - _reach(b, a), mean + _reach(a, b)
-    rows, columns = np.nonzero((x < 1) & (x > below) & (x < above))
-    inside, first, second = x[rows, columns], shapes[0][rows], shapes[1][rows]
-    missing = mean[rows, 0] * special.betainc(first + 1, second, inside)
-    short[rows, columns] = inside * special.betainc(first, second, inside) - missing
-    return np.asarray(factor * short)
-
-
-def _reach(a: Floats, b: Floats) -> Floats:
-    """How far above its mean Beta(a, b) reaches: Bernstein's inequality at exp(-_REACH)."""
-    mean = a / (a + b)
-    variance = mean * (1 - mean) / (a + b + 1)
-    heavy = _REACH * variance / mean
-    return np.asarray(heavy + np.sqrt(heavy**2 + 2 * _REACH * variance))
-
-
-def _split(below: Floats, steps: float) -> Floats:
-    """Chances on the lattice with the mean of the law: each value is split between neighbours."""
-    before = np.concatenate((np.zeros((len(below), 1)), below[:, :-2]), axis=1)
-    chances = steps * (below[:, 1:] - 2 * below[:, :-1] + before)
-    return np.maximum(chances, 0.0)
-
-
-def _turned(chances: Floats, *, start: Floats, period: float, unit: float) -> SumLaw:
+def _turned(chances: Floats, *, start: Floats, period: Floats | float, unit: float) -> SumLaw:
     """The law whose points repeat after a period, cut open at `start`, in multiples of `unit`."""
     points = chances.shape[-1]
-    step = period / points
+    step = np.asarray(period)[..., None] / points
     first = np.ceil(start[..., None] / step).astype(np.intp)
     places = first + np.arange(points)
     # The points are a power of two, so their remainder is a mask of bits.
@@ -259,11 +123,13 @@ def _sums_over(
 ) -> Iterator[tuple[NDArray[np.intp], SumLaw]]:
     """The laws of suites with the same period; those with whole lattices of a length together."""
     spectrum = _spectrum(cells, k, steps, period)
-    lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
     alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
-    taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
-    spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
-    lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
+    lattice = np.zeros(len(alive), dtype=np.int64)
+    if alive.any():
+        lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
+        taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+        spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
+        lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
         whole, points, found = length or period, length or _POINTS, spectrum[kept]
@@ -342,41 +208,45 @@ def _log_table(
 
 
 def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> SumLaw:
-    """The law from its cumulants in standard deviations, over the widest window of the suites."""
-    period = _WINDOW * float(deviation.max())
-    turns = 2 * np.pi / period * np.arange(_POINTS // 2 + 1)
+    """The laws from their cumulants in standard deviations, order by order, each in its window."""
+    period = _WINDOW * deviation
+    last = int(_LAST_FREQUENCY * _WINDOW / (2 * np.pi))
+    turns = 2 * np.pi / period[..., None] * np.arange(last + 1)
     angle = turns * deviation[..., None]
-    kept = turns[angle.reshape(-1, angle.shape[-1]).min(axis=0) < _LAST_FREQUENCY]
-    angle = angle[..., : kept.size]
     log = np.zeros(angle.shape, dtype=np.complex128)
     for order in range(_ORDER, 1, -1):
-        log = 1j * angle * log + terms[..., order, None]
-    log = (1j * angle) ** 2 * log + 1j * kept * centre[..., None]
-    spectrum = np.where(angle < _LAST_FREQUENCY, np.exp(log), 0.0)
+        log = 1j * angle * log + terms[order][..., None]
+    log = (1j * angle) ** 2 * log + 1j * turns * centre[..., None]
     # irfft reads its input as the transform with the opposite sign of the angle.
-    chances = np.maximum(np.fft.irfft(np.conj(spectrum), _POINTS, axis=-1), 0.0)
+    chances = np.maximum(np.fft.irfft(np.conj(np.exp(log)), _POINTS, axis=-1), 0.0)
     return _turned(chances, start=centre - period / 2, period=period, unit=1.0)
 
 
-def _cumulants(cells: Cells, k: int) -> tuple[Floats, Floats]:
-    """The mean of each cell's law, and its cumulants from the second on, a row for each order."""
-    betas = scaled_betas(cells.n, cells.c, k)
-    size = betas.a + betas.b
-    mean = betas.a / size
-    moments = [np.ones_like(mean), np.zeros_like(mean)]
-    for order in range(1, _ORDER):
+def _cumulants(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
+    """The mean of each cell's law for each k, and its cumulants order by order from the second."""
+    betas = scaled_betas(cells.n, cells.c, ks)
+    shapes = betas.a.ravel(), betas.b.ravel(), betas.scale.ravel()
+    found = np.zeros((_ORDER + 1, betas.value.size))
+    for start in range(0, betas.value.size, _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        _cumulants_of_betas(found[:, some], *(part[some] for part in shapes))
+    found *= _FACTORIALS[[0, *range(_ORDER)], None]
+    return betas.value, found.reshape(_ORDER + 1, *betas.value.shape)
+
+
+def _cumulants_of_betas(found: Floats, a: Floats, b: Floats, scale: Floats) -> None:
+    """Fill in the cumulants of scale * Beta(a, b) from the second on, each over (order - 1)!."""
+    size = a + b
+    mean = a / size
+    product, lean = mean * (1 - mean) * scale**2, (1 - 2 * mean) * scale
+    # Moments too are over their factorial: each cumulant is then a moment less a sum of products
+    # of those before, without binomials.
+    moments = np.zeros((_ORDER + 1, a.size))
+    moments[0] = 1.0
+    for r in range(1, _ORDER):
         # Integrating (x - mean)^r x (1 - x) f by parts gives each central moment from two before.
-        inner = mean * (1 - mean) * moments[order - 1] + (1 - 2 * mean) * moments[order]
-        moments.append(order / (size + order) * inner)
-    found = np.zeros((_ORDER + 1, cells.n.size))
-    central: list[Floats] = [np.zeros_like(mean), np.zeros_like(mean)]
-    power = betas.scale
-    for order in range(2, _ORDER + 1):
-        lower = sum(
-            comb(order - 1, one - 1) * central[one] * moments[order - one]
-            for one in range(2, order - 1)
-        )
-        central.append(moments[order] - lower)
-        power = power * betas.scale
-        found[order, betas.varies] = central[order] * power
-    return betas.value, found
+        inner = product * moments[r - 1] + r * lean * moments[r]
+        moments[r + 1] = inner / ((r + 1) * (size + r))
+    for r in range(2, _ORDER + 1):
+        before = found[2 : r - 1], moments[r - 2 : 1 : -1]
+        found[r] = r * moments[r] - np.einsum("jc,jc->c", *before)

@@ -164,13 +164,8 @@ def _model_system(
 
 
 def _shared_fields(entry: ServerPart) -> dict[str, Any]:
-    return {
-        "shared": entry.shared,
-        "start_timeout": entry.start_timeout,
-        "call_timeout": entry.call_timeout,
-        "faults": _faults(entry.faults),
-        "resource_tools": entry.resource_tools,
-    }
+    names = ("shared", "start_timeout", "call_timeout", "resource_tools")
+    return {name: getattr(entry, name) for name in names} | {"faults": _faults(entry.faults)}
 
 
 def _faults(entries: Iterable[FaultPart]) -> tuple[Fault, ...]:

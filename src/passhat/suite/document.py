@@ -45,6 +45,8 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`agents:`", schema.AgentPart),
     ("`systems:`", system_schema.SystemPart),
     ("`tasks:`", task_schema.TaskPart),
+    ("`prompt:` of a server", task_schema.PromptPart),
+    ("`resources:` of a server", task_schema.ResourcePart),
     ("`steps:` of a task", task_schema.StepPart),
     ("`expect:`", expect_schema.ExpectPart),
     ("`number:`", expect_schema.NumberPart),
@@ -59,11 +61,12 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`gates:` in the long form", schema.GatePart),
     ("`budget:`", schema.SuiteBudgetPart),
     ("`budget:` of one trial", task_schema.BudgetPart),
+    ("`resources:`", schema.ResourcesPart),
     ("`rate_limits:`", schema.RateLimitPart),
     ("`cassette:`", schema.CassettePart),
     ("`quarantine:`", schema.QuarantinePart),
     ("`judge:`", schema.JudgePart),
-    ("how a model is asked", system_schema.ModelFields),
+    ("how a model is called", system_schema.ModelFields),
     ("`prices:`", system_schema.PricesPart),
     ("`script:` of the model `scripted`", system_schema.BehaviourPart),
     ("`calls:` of a script", system_schema.CallPart),
@@ -178,16 +181,14 @@ def _any_of(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _key_docs(part: type[Part]) -> dict[str, str]:
     """The docstring under each field. Sources are read for it, which a run has no time for."""
     docs: dict[str, str] = {}
-    for owner in reversed(part.__mro__):
-        docs |= _docstrings(owner.__module__).get(owner.__name__, {})
+    for owner in reversed(part.__mro__[:-1]):
+        docs |= _docstrings(owner.__module__)[owner.__name__]
     return docs
 
 
 @functools.cache
 def _docstrings(module: str) -> dict[str, dict[str, str]]:
     """The texts under the fields of every class in a module of the suite."""
-    if not module.startswith("passhat."):
-        return {}
     tree = ast.parse(inspect.getsource(importlib.import_module(module)))
     return {
         part.name: {
@@ -205,7 +206,8 @@ def _docstrings(module: str) -> dict[str, dict[str, str]]:
 
 def _section(heading: str, part: type[Part]) -> str:
     definition = _definition(part, {})
-    shared = set(system_schema.ModelFields.field_types()) if _asks_a_model(part) else set()
+    asked = system_schema.ModelFields
+    shared = asked.field_types() if issubclass(part, asked) and part is not asked else ()
     rows = [
         f"| `{key}` | {_cell(_kind(field))} | {_default_cell(definition, key)} "
         f"| {_cell(field['description'])} |"
@@ -223,10 +225,6 @@ def _section(heading: str, part: type[Part]) -> str:
             "",
         ]
     )
-
-
-def _asks_a_model(part: type[Part]) -> bool:
-    return issubclass(part, system_schema.ModelFields) and part is not system_schema.ModelFields
 
 
 def _default_cell(definition: Mapping[str, Any], key: str) -> str:
@@ -256,7 +254,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 def _limits(part: Mapping[str, Any]) -> str:
     signs = {"minimum": ">=", "exclusiveMinimum": ">", "maximum": "<=", "exclusiveMaximum": "<"}
-    limits = [f"{sign} {part[key]:g}" for key, sign in signs.items() if key in part]
+    limits = [f"{sign} {part[key]}" for key, sign in signs.items() if key in part]
     return f" ({', '.join(limits)})" if limits else ""
 
 
@@ -264,9 +262,8 @@ def _link(name: str) -> str:
     for heading, part in PARTS:
         if part.__name__ == name:
             anchor = re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-")
-            return (
-                f"[{heading.split(' ')[0].strip('`:') if '`' in heading else heading}](#{anchor})"
-            )
+            words = heading.split(" ")[0].strip("`:") if "`" in heading else heading
+            return f"[{words}](#{anchor})"
     return name.removesuffix("Part").lower()
 
 

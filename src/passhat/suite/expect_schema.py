@@ -29,17 +29,15 @@ NULLABLE = ("exact", "contains")
 """Matchers whose value may be null."""
 
 
-def _pattern(value: Any) -> Any:
+def _pattern(value: str) -> str:
     try:
-        re.compile(value if isinstance(value, str) else "")
+        re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"is no pattern: {error}") from None
     return value
 
 
 def _json_schema(value: Any) -> Any:
-    if not isinstance(value, dict | bool):
-        return value
     try:
         from jsonschema import Draft202012Validator
         from jsonschema.exceptions import SchemaError
@@ -52,16 +50,15 @@ def _json_schema(value: Any) -> Any:
     return value
 
 
-def _target(value: Any) -> Any:
-    if isinstance(value, str):
-        root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
-        if root not in TARGETS:
-            raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
+def _target(value: str) -> str:
+    root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
+    if root not in TARGETS:
+        raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
     return value
 
 
 Pattern = Annotated[str, Reads(_pattern)]
-JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema)]
+JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema, of=dict | bool)]
 Target = Annotated[str, Reads(_target)]
 
 
@@ -109,11 +106,11 @@ class CalledPart(Part):
     tool: str
     """The tool's name."""
     times: CountOrZero | None = None
-    """Exactly so often."""
+    """Exactly this many times."""
     min: CountOrZero | None = None
-    """At least so often (1 unless `times` or `max` is given)."""
+    """At least this many times (1 unless `times` or `max` is given)."""
     max: CountOrZero | None = None
-    """At most so often."""
+    """At most this many times."""
 
 
 class CalledWithPart(Part):
@@ -142,17 +139,17 @@ class JudgeCheckPart(Part):
     rubric: str
     """What the judge looks for."""
     model: str | None = None
-    """The judging model; the suite's `judge:` where it is left out."""
+    """The judging model; by default that of the suite's `judge:`."""
     threshold: Annotated[Share, Spelled("threshold", "min_score")] = 0.7
     """The least mean score that earns the credit."""
     repeats: Count | None = None
-    """How often the judge is asked; the suite's `judge.repeats` where it is left out."""
+    """How often the judge reads each answer; by default the suite's `judge.repeats`."""
     transcript: bool = False
     """Whether the judge also reads the whole transcript, tool calls included."""
 
 
 class MatcherPart(Part):
-    """What is demanded of the target: exactly one of these."""
+    """What must be true of the target: exactly one of these."""
 
     exact: Any = None
     """Equal to this value."""
@@ -181,7 +178,7 @@ class MatcherPart(Part):
     length: Annotated[LengthPart, Short("exact")] | None = None
     """The length of the text or list."""
     exists: bool | None = None
-    """Whether the target is there at all."""
+    """Whether the target exists at all."""
     called: Annotated[CalledPart, Short("tool")] | None = None
     """A tool was called."""
     not_called: Annotated[Texts | None, Spelled("not_called", "not-called")] = None
@@ -209,7 +206,7 @@ class MatcherPart(Part):
 
     def matchers(self) -> dict[str, Any]:
         """The matchers that were written, `exact: null` among them."""
-        return {name: getattr(self, name) for name in MATCHERS if name in self.written}
+        return {name: value for name, value in vars(self).items() if name in MATCHERS}
 
 
 class ExpectPart(MatcherPart):

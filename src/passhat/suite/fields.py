@@ -76,51 +76,41 @@ class Short:
 
 
 class Reads:
-    """A function that reads a value before its type is checked, and the schema of what it adds.
+    """A function that reads texts (or lists and so on) before the type is checked.
 
-    It returns what it does not know as it is, and raises ValueError where it can say what is wrong.
+    It raises ValueError where it can say what is wrong. `schema` is what it lets a file write
+    besides what the type says.
     """
 
-    def __init__(
-        self, function: Callable[[Any], Any], schema: Mapping[str, Any] | None = None
-    ) -> None:
-        self.function = function
-        self.schema = schema
+    def __init__(self, function: Callable[[Any], Any], schema: Any = None, of: Any = str) -> None:
+        self.function, self.schema, self.of = function, schema, of
 
 
-def _seconds(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+def _seconds(value: str) -> float:
     match = DURATION.fullmatch(value.strip())
     if match is None:
         raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
     return float(match[1]) * SECONDS[match[2]]
 
 
-def _bytes(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+def _bytes(value: str) -> int:
     match = SIZE.fullmatch(value.strip())
     if match is None:
         raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
-    unit = 1024 if "i" in match[2] else 1000
+    unit = 1024.0 if "i" in match[2] else 1000.0
     return round(float(match[1]) * unit ** BYTES[match[2][0]])
 
 
-def _words(value: Any) -> Any:
+def _words(value: str) -> list[str]:
     try:
-        return shlex.split(value) if isinstance(value, str) else value
+        return shlex.split(value)
     except ValueError as error:
         raise ValueError(f"cannot be split into words: {error}") from None
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _day(value: Any) -> Any:
+def _day(value: str) -> date:
     try:
-        return date.fromisoformat(value) if isinstance(value, str) else value
+        return date.fromisoformat(value)
     except ValueError:
         raise ValueError("must be a date such as 2027-01-31") from None
 
@@ -147,7 +137,7 @@ Argv = Annotated[
 ]
 """A command and its arguments, as a list or as one text."""
 
-Texts = Annotated[Sequence[str], Reads(_listed, {"type": "string"})]
+Texts = Annotated[Sequence[str], Reads(lambda value: [value], {"type": "string"})]
 """One text or several."""
 
 Day = Annotated[date, Reads(_day)]

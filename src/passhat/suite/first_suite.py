@@ -86,22 +86,23 @@ def suite_text(suite: FirstSuite) -> str:
 
 
 def starter_files(
-    *, ci: str | None = None, pytest: bool = False, scripted: bool = False
+    *, ci: str | None = None, pytest: bool = False, scripted: bool = False, example: bool = True
 ) -> Mapping[str, str]:
     """Paths and texts: a suite that runs at once, its schema, and the files asked for with it.
 
-    Its model is a small real one, whose recorded runs come with it, or a `scripted` one.
+    Its model is a small real one, whose recorded runs come with it, or a `scripted` one. Without
+    the `example` there are only the files that every suite needs.
 
     >>> list(starter_files(ci="gitlab", scripted=True))
     ['passhat.yml', '.passhat/suite.schema.json', '.passhat/.gitignore', '.gitlab-ci.yml']
     """
     files = {
-        SUITE_FILE: _shipped("templates/scripted.yml" if scripted else "templates/passhat.yml"),
         ".passhat/suite.schema.json": _shipped("suite.schema.json"),
         ".passhat/.gitignore": IGNORE,
     }
-    if not scripted:
-        files |= _cassettes()
+    if example:
+        suite = _shipped("templates/scripted.yml" if scripted else "templates/passhat.yml")
+        files = {SUITE_FILE: suite, **files, **({} if scripted else _cassettes())}
     if ci is not None:
         files[CI_FILES[ci]] = _shipped(f"templates/{ci}.yml")
     if pytest:

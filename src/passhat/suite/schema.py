@@ -56,9 +56,8 @@ class AgentPart(TaskFields, ModelFields):
     """The system prompt."""
 
     def broken_rule(self) -> str | None:
-        if self.model is not None and self.models is not None:
-            return super().broken_rule() or "has both model and models: keep one"
-        return super().broken_rule()
+        both = self.model is not None and self.models is not None
+        return super().broken_rule() or ("has both model and models: keep one" if both else None)
 
 
 class DefaultsPart(ModelFields):
@@ -100,7 +99,7 @@ class RateLimitPart(Part):
 
 
 class ResourcesPart(Part):
-    """What one trial takes of the machine it runs on."""
+    """What one trial needs of the machine it runs on."""
 
     cpus: Positive | None = None
     """CPUs, or a part of one."""
@@ -114,9 +113,9 @@ class CassettePart(Part):
     """Recorded runs."""
 
     mode: Literal["none", "record", "append", "replay", "replay-or-live"] | None = None
-    """How they are used; the run decides where it is left out."""
+    """How they are used; by default the run decides."""
     directory: str = "cassettes"
-    """Where they live, relative to the suite."""
+    """Their directory, relative to the suite."""
     servers: Literal["live", "recorded"] = "recorded"
     """Whether a replay calls the real servers or uses their recorded answers."""
 
@@ -127,7 +126,7 @@ class QuarantinePart(Part):
     task: str
     """The task's name."""
     until: Day
-    """The last day it holds."""
+    """The last day of the quarantine."""
     reason: str = ""
     """Why."""
 
@@ -138,11 +137,11 @@ class JudgePart(ModelFields):
     model: str
     """The model's name."""
     repeats: Count = 1
-    """How often it is asked about each answer; its disagreement is reported."""
+    """How often it reads each answer; how far it disagrees with itself is reported."""
 
 
 class GatePart(Part):
-    """What is demanded of the results, in the long form."""
+    """What the results must show, in the long form."""
 
     require: str | None = None
     """The demand: `pass^3 >= 0.8`."""
@@ -161,7 +160,7 @@ class GatePart(Part):
     evidence: Literal["bound", "point", "sequential"] | None = None
     """What decides."""
     indifference: Positive | None = None
-    """How far beyond the threshold an agent is expected to PASS (sequential evidence)."""
+    """How far beyond the threshold an agent should be to PASS (sequential evidence)."""
     design: Literal["sprt", "truncated"] | None = None
     """For one task: `sprt` ends soonest, `truncated` always decides."""
     alpha: Chance | None = None
@@ -176,16 +175,15 @@ class GatePart(Part):
     """Whether a failure fails the run."""
 
     def broken_rule(self) -> str | None:
-        if (self.require is None) == (self.every_task is None):
-            return "needs a demand: write require, or every task"
-        return None
+        one = (self.require is None) != (self.every_task is None)
+        return None if one else "needs a demand: write require, or every task"
 
 
 class SuitePart(Part):
     """What to run and what to demand."""
 
     name: str | None = None
-    """The suite's name; that of the file where it is left out."""
+    """The suite's name; by default that of the file."""
     description: str | None = None
     """For the reader."""
     servers: Mapping[Name, ServerPart] = {}
@@ -197,11 +195,11 @@ class SuitePart(Part):
     tasks: Sequence[TaskPart] = ()
     """Tasks for every system."""
     shares: Mapping[Name, Positive] = {}
-    """How much of the traffic each tag, level or family of tasks stands for; a task is in one."""
+    """The traffic share of each tag, level or family of tasks; each task is in one of them."""
     defaults: DefaultsPart = DefaultsPart()
     """Defaults for agents, systems and tasks."""
     gates: Sequence[Annotated[GatePart, Short("require")]] = ()
-    """What is demanded of the results."""
+    """What the results must show."""
     seed: CountOrZero = 0
     """Where the seeds of the trials begin."""
     seeds: Sequence[int] = ()
@@ -211,13 +209,13 @@ class SuitePart(Part):
     concurrency: Count | None = None
     """Trials at a time."""
     resources: ResourcesPart = ResourcesPart()
-    """What one trial takes; a worker asks its cluster for so much, times its concurrency."""
+    """What one trial needs; a worker asks its cluster for this much times its concurrency."""
     rate_limits: Mapping[str, RateLimitPart] = {}
-    """How hard a provider (anthropic, openai, or a host name) may be driven."""
+    """The most load for each provider (anthropic, openai, or a host name)."""
     retries: CountOrZero | None = None
     """How often one model request is tried again."""
     cassette: CassettePart = CassettePart()
-    """Where recorded runs live, and how they are used."""
+    """Where recorded runs are kept, and how they are used."""
     quarantine: Sequence[QuarantinePart] = ()
     """Tasks known to be flaky."""
     judge: JudgePart | None = None

@@ -39,15 +39,13 @@ class ReferencePart(Part):
 Reference = Annotated[ReferencePart, Short("text")]
 
 
-def _named(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    if not all(isinstance(name, str) for name in value):
+def _named(names: list[Any]) -> dict[str, Any]:
+    if not all(isinstance(name, str) for name in names):
         raise ValueError("should be a list of names, or names and values")
-    return {name: {"env": name} for name in value}
+    return {name: {"env": name} for name in names}
 
 
-Names = Reads(_named, {"type": "array", "items": {"type": "string"}})
+Names = Reads(_named, {"type": "array", "items": {"type": "string"}}, of=list)
 """Names of variables that are passed on where they are set, or names and values."""
 
 ExitStatus = Annotated[int, Meta(ge=-64, le=2**32 - 1)]
@@ -71,9 +69,8 @@ class FaultPart(Part):
     """What the error says."""
 
     def broken_rule(self) -> str | None:
-        if (self.probability is None) == (self.nth is None):
-            return "needs either probability or nth"
-        return None
+        one = (self.probability is None) != (self.nth is None)
+        return None if one else "needs either probability or nth"
 
 
 class AuthPart(Part):
@@ -98,7 +95,7 @@ class ServerPart(Part):
     url: Url | None = None
     """Where it listens (streamable HTTP)."""
     transport: Literal["http", "sse"] = "http"
-    """How it is spoken to at its `url`: streamable HTTP, or the older SSE."""
+    """How its `url` is called: streamable HTTP, or the older SSE."""
     headers: Mapping[str, Reference] = {}
     """Headers sent to it; secrets by reference."""
     auth: AuthPart | None = None
@@ -122,11 +119,11 @@ class PricesPart(Part):
     """Prices in dollars per million tokens."""
 
     input: NotNegative
-    """Tokens that go in."""
+    """Input tokens."""
     output: NotNegative
-    """Tokens that come out."""
+    """Output tokens."""
     cached: NotNegative | None = None
-    """Tokens read from a cache; the price of input where it is left out."""
+    """Tokens read from a cache; by default the price of input."""
     cache_write: NotNegative | None = None
     """Tokens written to a cache."""
 
@@ -160,20 +157,20 @@ class BehaviourPart(Part):
 
 
 class ModelFields(Part):
-    """How a model is asked, and where it lives."""
+    """How a model is called, and at which address."""
 
     temperature: NotNegative | None = None
-    """The sampling temperature; the provider's own where it is left out."""
+    """The sampling temperature; by default the provider's own."""
     top_p: Share | None = None
     """The nucleus of sampling."""
     seed: int | None = None
-    """One sampling seed for all trials; each trial has its own where it is left out."""
+    """One sampling seed for all trials; by default each trial has its own."""
     max_tokens: Count | None = None
     """The most tokens in one answer."""
     parallel_tool_calls: bool | None = None
     """Whether several tools may be called in one turn."""
     tool_choice: str | None = None
-    """auto, required, none, constrained (held to the tools' JSON schema), or a tool's name."""
+    """auto, required, none, constrained (to the tools' JSON schema), or a tool's name."""
     stop: Texts = ()
     """Texts that end the answer."""
     reasoning: Literal["low", "medium", "high"] | int | None = None
@@ -183,7 +180,7 @@ class ModelFields(Part):
     extra: Mapping[str, Any] = {}
     """Merged into the request unchanged."""
     wire: WireFormat | None = None
-    """The wire format; found from the model's name where it is left out."""
+    """The wire format; by default the model's name decides."""
     base_url: Url | None = None
     """The endpoint of the model."""
     api_key: Reference | None = None
@@ -212,7 +209,7 @@ class AnswerPart(Part):
     cost: Texts = ()
     """Dollars."""
     error: Texts = ()
-    """What is there only when something went wrong."""
+    """What is present only when something went wrong."""
 
 
 class SystemPart(ModelFields):
@@ -242,7 +239,7 @@ class SystemPart(ModelFields):
     timeout: Seconds | None = None
     """The most seconds for one trial."""
     cwd: str | None = None
-    """Where a command runs; a fresh directory for each trial where it is left out."""
+    """Where a command runs; by default in a fresh directory for each trial."""
     env: Annotated[Mapping[str, Reference], Names] = {}
     """The variables a command sees, like those of a server; also PASSHAT_TASK and the like."""
     inherit_env: bool | None = None
@@ -250,7 +247,7 @@ class SystemPart(ModelFields):
     outcome: Literal["auto", "exit", "json", "expect"] | None = None
     """What decides about a command: its exit code, its JSON line, or the expectations alone."""
     exit_codes: Annotated[Sequence[ExitStatus], Meta(min_length=1)] | None = None
-    """The exit codes of a command that are no failure: `[0]` where it is left out."""
+    """The exit codes of a command that are no failure; by default `[0]`."""
     workers: CountOrZero | None = None
     """Worker processes for a function; 0 runs it in this one."""
 

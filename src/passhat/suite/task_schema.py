@@ -22,7 +22,7 @@ from passhat.suite.fields import (
 
 
 class ToolSelectionPart(Part):
-    """The floor under how often the right tool is picked."""
+    """How often the right tool must be picked, at least."""
 
     expected_tool: str
     """The tool that must appear among the calls."""
@@ -57,7 +57,7 @@ class StepPart(Part):
 
 
 class PromptPart(Part):
-    """What is asked: a text, or a prompt that an MCP server of the agent has."""
+    """The prompt: a text, or a prompt of one of the agent's MCP servers."""
 
     text: str | None = None
     """The text itself."""
@@ -66,21 +66,20 @@ class PromptPart(Part):
     arguments: Mapping[str, str] = {}
     """What the server's prompt is filled with."""
     server: str | None = None
-    """The server that has the prompt; the first that has it where it is left out."""
+    """The server that has the prompt; by default the first that has it."""
 
     def broken_rule(self) -> str | None:
-        if (self.text is None) == (self.name is None):
-            return "needs either text or the name of a prompt"
-        return None
+        one = (self.text is None) != (self.name is None)
+        return None if one else "needs either text or the name of a prompt"
 
 
 class ResourcePart(Part):
-    """A resource of an MCP server of the agent, to be read before the task is asked."""
+    """A resource of one of the agent's MCP servers, read before the task begins."""
 
     uri: Name
     """Its address, such as `file:///report.md`."""
     server: str | None = None
-    """The server that has it; the first that has it where it is left out."""
+    """The server that has it; by default the first that has it."""
 
 
 class TaskFields(Part):
@@ -105,7 +104,7 @@ class TaskFields(Part):
     runs: CountOrZero | None = None
     """How many trials (for each seed, where there are `seeds:`); 0 means 1."""
     pass_score: PassScore | None = None
-    """The score at which a trial passes; 1.0 where it is left out."""
+    """The score at which a trial passes; by default 1.0."""
     bar: Share | None = None
     """The pass^k this task must clear."""
     level: Level | None = None
@@ -113,7 +112,7 @@ class TaskFields(Part):
     family: str | None = None
     """The source that the task shares with others; rows of a dataset have its task's name."""
     weight: Positive | None = None
-    """How much the task counts; 1 where it is left out."""
+    """How much the task counts; by default 1."""
     tags: Texts = ()
     """Words to slice reports by."""
     timeout: Seconds | None = None
@@ -121,17 +120,16 @@ class TaskFields(Part):
     max_turns: Count | None = None
     """The most turns of the conversation."""
     expected_tool: Name | None = None
-    """The tool that a good run calls, for the matrix of `passhat why`; that of `tool_selection` or
-    of the one `called` expectation where it is left out."""
+    """The tool that a good run calls, for the matrix of `passhat why`; by default that of
+    `tool_selection`, or of the one `called` expectation."""
     tool_selection: ToolSelectionPart | None = None
-    """A floor under the choice of the right tool."""
+    """How often the right tool must be picked, at least."""
     budget: BudgetPart = BudgetPart()
     """The most that one trial of it may spend."""
 
     def broken_rule(self) -> str | None:
-        if bool(self.steps) == (self.prompt is not None):
-            return "needs either prompt or steps"
-        return None
+        one = bool(self.steps) != (self.prompt is not None)
+        return None if one else "needs either prompt or steps"
 
 
 class TaskPart(TaskFields):
@@ -140,4 +138,4 @@ class TaskPart(TaskFields):
     system_prompt: str | None = None
     """A system prompt for this task, in place of the system's own."""
     systems: Texts | None = None
-    """Only these systems; all of them where it is left out."""
+    """Only these systems; by default all of them."""

@@ -48,7 +48,7 @@ OTHER_WORDS = {
 
 UNIONS = (Union, UnionType)
 TYPES: dict[Any, tuple[type, str]] = {
-    str: (str, "a text"),
+    str: (str, "a valid string"),
     int: (int, "a valid integer"),
     float: (float, "a valid number"),
     bool: (bool, "a valid boolean"),
@@ -146,10 +146,12 @@ class _Reader:
         return None
 
     def _refuse(self, path: Path, message: str, value: Any) -> None:
-        if not isinstance(value, (dict, list)):
-            hint = ": put it in quotes" if message == "should be a text" else ""
-            message = f"{message}, got {shown(value)}{hint}"
-        self._add(path, message)
+        if isinstance(value, (dict, list)):
+            self._add(path, message)
+        elif message == "should be a valid string":
+            self._add(path, f"should be a text, got {shown(value)}: put it in quotes")
+        else:
+            self._add(path, f"{message}, got {shown(value)}")
 
     def _add(self, path: Path, message: str) -> None:
         self.problems.append(self._tree.problem(path, message))
@@ -162,7 +164,7 @@ def _is_part(kind: Any) -> bool:
 def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
     """The value, apart from what is inside it; ValueError says why it is not right."""
     for note in notes:
-        if isinstance(note, Reads):
+        if isinstance(note, Reads) and isinstance(value, note.of):
             value = note.function(value)
     origin = get_origin(kind)
     if origin is Literal and value not in get_args(kind):

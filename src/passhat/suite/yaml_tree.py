@@ -15,9 +15,11 @@ MAX_BYTES = 2**20
 MAX_DEPTH = 40
 MAX_NODES = 200_000
 # The core schema of YAML 1.2.2, section 10.3.2: `no`, `0777` and `12:30` stay texts.
-NULL = re.compile(r"null|Null|NULL|~|")
-TRUE = re.compile(r"true|True|TRUE")
-FALSE = re.compile(r"false|False|FALSE")
+WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
 INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 SPECIAL_FLOAT = re.compile(r"[-+]?(\.inf|\.Inf|\.INF)|\.nan|\.NaN|\.NAN")
@@ -56,19 +58,19 @@ class Tree:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection whose end has not come yet."""
+    """A mapping or list that is still being read."""
 
     value: Any
     path: Path
     anchor: str | None
     nodes_before: int
     key: Any = None
-    has_key: bool = False
-    seen: dict[Any, int] = field(default_factory=dict)
+    """The key of a mapping whose value comes next."""
+    seen: dict[str, int] = field(default_factory=dict)
 
 
 class _Stop(Exception):
-    """The file cannot be read on."""
+    """Something after which the rest of the file cannot be read."""
 
     def __init__(self, mark: Mark, path: Path, message: str) -> None:
         super().__init__(message)
@@ -76,7 +78,7 @@ class _Stop(Exception):
 
 
 class _Builder:
-    """Builds the tree from events; an alias is the same object again, counted again."""
+    """Builds the tree from events. An alias is the same object again, and counts again."""
 
     def __init__(self, env: Mapping[str, str], keeps: Callable[[Path], bool]) -> None:
         self.root: Any = None
@@ -168,7 +170,7 @@ class _Builder:
             top.value.append(value)
         else:
             top.value.setdefault(top.key, value)
-            top.has_key = False
+            top.key = None
 
     def _take_key(self, key: Any, mark: Mark) -> None:
         top = self._stack[-1]
@@ -181,14 +183,11 @@ class _Builder:
             self._problem(mark, path, f'"{key}" is given twice, first on line {top.seen[key]}')
         top.seen.setdefault(key, mark[0])
         self.marks.setdefault(path, mark)
-        top.key, top.has_key = key, True
+        top.key = key
 
     def _at_key(self) -> bool:
-        return (
-            bool(self._stack)
-            and isinstance(self._stack[-1].value, dict)
-            and (not self._stack[-1].has_key)
-        )
+        top = self._stack[-1] if self._stack else None
+        return top is not None and isinstance(top.value, dict) and top.key is None
 
     def _next_path(self) -> Path:
         if not self._stack:
@@ -217,10 +216,12 @@ def read_tree(
     {'runs': 10}
     """
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
-        return _failed(f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset")
+        message = f"the file is larger than {MAX_BYTES} bytes: put tasks in a dataset"
+        problem = Problem(line=1, column=1, path=(), message=message)
+        return Tree(value=None, marks={}, problems=(problem,))
     builder = _Builder(env, keeps_references)
     fault = _feed(text, builder)
-    if fault is not None:  # what was read of a torn file would be blamed for what is missing
+    if fault is not None:  # the part that was read would be reported for what is missing
         return Tree(value=None, marks={}, problems=(*builder.problems, fault))
     return Tree(value=builder.root, marks=builder.marks, problems=tuple(builder.problems))
 
@@ -231,10 +232,8 @@ def resolve(text: str) -> Any:
     >>> [resolve(t) for t in ("10", "0.5", "no", "true", "~", "0x1F")]
     [10, 0.5, 'no', True, None, 31]
     """
-    if NULL.fullmatch(text):
-        return None
-    if TRUE.fullmatch(text) or FALSE.fullmatch(text):
-        return bool(TRUE.fullmatch(text))
+    if text in WORDS:
+        return WORDS[text]
     if INTEGER.fullmatch(text):
         # Python refuses to read integers of more than 4300 digits: such a thing is a text.
         base = {"0o": 8, "0x": 16}.get(text[:2], 10)
@@ -253,7 +252,7 @@ def entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
 
 
 def section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
-    """A mapping of the suite with its path; nothing where there is none."""
+    """A mapping of the suite with its path, if there is one."""
     found = tree.value.get(key)
     return [((key,), found)] if is_map(found) else []
 
@@ -283,7 +282,7 @@ def texts(value: Any) -> list[str]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """The list, or none where it is something else."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -297,13 +296,8 @@ def is_text(value: Any) -> TypeGuard[str]:
     return isinstance(value, str)
 
 
-def _failed(message: str) -> Tree:
-    problem = Problem(line=1, column=1, path=(), message=message)
-    return Tree(value=None, marks={}, problems=(problem,))
-
-
 def _feed(text: str, builder: _Builder) -> Problem | None:
-    """Hand the events to the builder; the problem that ended it, if one did."""
+    """Give the events to the builder; return the problem that stopped it, if there was one."""
     # The pure-Python parser keeps its own stack, so that deep nesting cannot overflow ours.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError, YAMLStreamError

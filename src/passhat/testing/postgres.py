@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests and benchmarks: temporary, on loopback, gone at the end."""
+"""A temporary PostgreSQL server on loopback, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAST_START = "-c shared_buffers=64MB -c max_connections=100"
 
 
 class NoPostgres(Exception):
-    """There is no PostgreSQL here, with the reason."""
+    """Why there is no PostgreSQL server here."""
 
 
 class PostgresServer:
@@ -82,7 +82,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """A running server; NoPostgres where it cannot be had."""
+    """A running server; NoPostgres where none can be started."""
     programs, user = _programs(), _user()
     folder = Path(tempfile.mkdtemp(prefix="passhat-postgres-"))
     if user is not None:
@@ -119,7 +119,7 @@ def _user() -> str | None:
 
 
 def _stop(data: Path) -> None:
-    """Stop the server whose data these are, whatever state it is in."""
+    """Stop the server with this data directory, whatever state it is in."""
     try:
         pid = int((data / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGQUIT)

@@ -17,12 +17,13 @@ Body = dict[str, Any]
 class WireForm:
     """How one provider writes an answer: its whole body, and the events of a stream.
 
-    Where `streams` is True every answer is streamed; else the request asks for it.
+    Without `events` nothing is streamed; where `streams` is True everything is. Otherwise the
+    request asks for it.
     """
 
     name: str
     whole: Callable[[Reply, str], Body]
-    events: Callable[[Reply, str], Iterator[tuple[str, Body]]]
+    events: Callable[[Reply, str], Iterator[tuple[str, Body]]] | None = None
     streams: bool = False
 
 
@@ -32,11 +33,6 @@ def form_of(path: str) -> WireForm | None:
         if path.endswith(ending):
             return form
     return None
-
-
-def arguments_text(call: CallRequest) -> str:
-    """The arguments of a call as text: as they are, even if they are broken."""
-    return msgspec.json.encode(call.arguments).decode() if call.broken is None else call.broken
 
 
 def _chat(reply: Reply, model: str) -> Body:
@@ -66,7 +62,7 @@ def _chat_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
         begun = {"name": call.name, "arguments": ""}
         head = {"index": index, "id": call.id, "type": "function", "function": begun}
         yield chunk({"tool_calls": [head]})
-        for piece in _pieces(arguments_text(call)):
+        for piece in _pieces(call.sent_text):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, _chat_reason(reply))
     last: Body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0}
@@ -74,7 +70,7 @@ def _chat_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
 
 
 def _chat_call(call: CallRequest) -> Body:
-    function = {"name": call.name, "arguments": arguments_text(call)}
+    function = {"name": call.name, "arguments": call.sent_text}
     return {"id": call.id, "type": "function", "function": function}
 
 
@@ -99,7 +95,7 @@ def _chat_usage(reply: Reply) -> Body:
 def _messages(reply: Reply, model: str) -> Body:
     content: list[Body] = [{"type": "text", "text": reply.text}] if reply.text else []
     content += [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call)}
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.sent}
         for call in reply.calls
     ]
     return {
@@ -141,10 +137,6 @@ def _deltas(block: Body) -> Iterator[Body]:
         yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _input(call: CallRequest) -> Any:
-    return dict(call.arguments) if call.broken is None else call.broken
-
-
 def _messages_reason(reply: Reply) -> str:
     words = {"done": "end_turn", "refused": "refusal"}
     return "tool_use" if reply.calls else words.get(reply.stop_reason, reply.stop_reason)
@@ -179,7 +171,7 @@ def _responses(reply: Reply, model: str) -> Body:
             "id": f"fc_{index}",
             "call_id": call.id,
             "name": call.name,
-            "arguments": arguments_text(call),
+            "arguments": call.sent_text,
             "status": "completed",
         }
         for index, call in enumerate(reply.calls)
@@ -256,9 +248,10 @@ def _pieces(text: str, size: int = 7) -> Iterator[str]:
 
 def _converse(reply: Reply, model: str) -> Body:
     blocks: list[Body] = [{"text": reply.text}] if reply.text else []
-    for call in reply.calls:
-        given = call.arguments if call.broken is None else call.broken
-        blocks.append({"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}})
+    blocks += [
+        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.sent}}
+        for call in reply.calls
+    ]
     reason = {"done": "end_turn", "tool_calls": "tool_use"}.get(reply.stop_reason)
     used = reply.usage
     return {
@@ -273,14 +266,10 @@ def _converse(reply: Reply, model: str) -> Body:
     }
 
 
-def _never_streamed(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
-    raise AssertionError("Bedrock is asked for whole answers")
-
-
 def _gemini(reply: Reply, model: str) -> Body:
     parts: list[Body] = [{"text": reply.text}] if reply.text else []
     parts += [
-        {"functionCall": {"id": call.id, "name": call.name, "args": _input(call)}}
+        {"functionCall": {"id": call.id, "name": call.name, "args": call.sent}}
         for call in reply.calls
     ]
     words = {"done": "STOP", "tool_calls": "STOP", "max_tokens": "MAX_TOKENS", "refused": "SAFETY"}
@@ -314,7 +303,7 @@ FORMS: dict[str, WireForm] = {
     ":streamRawPredict": WireForm(
         name="anthropic", whole=_messages, events=_messages_events, streams=True
     ),
-    "/converse": WireForm(name="bedrock-converse", whole=_converse, events=_never_streamed),
+    "/converse": WireForm(name="bedrock-converse", whole=_converse),
     "/chat/completions": WireForm(name="openai-chat", whole=_chat, events=_chat_events),
     "/messages": WireForm(name="anthropic", whole=_messages, events=_messages_events),
     "/responses": WireForm(name="openai-responses", whole=_responses, events=_responses_events),

@@ -49,13 +49,13 @@ def say_hello(asked: ReceivedRequest) -> Reply:
 
 
 class WireServer:
-    """Serves in a thread of its own, as long as the `with` lasts.
+    """Serves in another thread until the end of the `with`.
 
     `troubles` gives the chance of each trouble for every request, drawn with `seed`; it may be
-    changed on the way. `answered`
-    counts the answers that went out whole; `asked` holds the requests (unless `keep` is False).
-    With `models`, other names do not exist. Answers with `store: true` are kept in `stored` with
-    their metadata, and listed by it; those with `background: true` are ready after `latency`.
+    changed meanwhile. `answered` counts the answers that were sent completely; `asked` holds the
+    requests (unless `keep` is False). With `models`, other names do not exist. Answers with
+    `store: true` are kept in `stored` with their metadata, and listed by it; those with
+    `background: true` are ready after `latency`.
 
     >>> with WireServer(troubles={"429": 0.2}) as server:
     ...     server.url.startswith("http://127.0.0.1:")
@@ -166,7 +166,7 @@ class WireServer:
         return await self._respond(asked, form, writer)
 
     def _prepare(self, asked: ReceivedRequest, form: WireForm) -> dict[str, Any]:
-        """Begin an answer in the background; what is sent at once is only its name."""
+        """Begin an answer in the background; only its name is sent at once."""
         name = f"resp_{asked.number}"
         body = {**form.whole(self._answer(asked), asked.model), "id": name}
         self._background[name] = (time.monotonic() + self.latency, body)
@@ -174,10 +174,10 @@ class WireServer:
 
     def _in_background(self, name: str) -> dict[str, Any]:
         ready, body = self._background[name]
-        self.answered += time.monotonic() >= ready
-        return (
-            body if time.monotonic() >= ready else {**body, "status": "in_progress", "output": []}
-        )
+        if time.monotonic() < ready:
+            return {**body, "status": "in_progress", "output": []}
+        self.answered += 1
+        return body
 
     def _stored_as(self, path: str) -> list[dict[str, Any]]:
         """The answers that were stored with the metadata that a query names."""
@@ -234,7 +234,7 @@ class WireServer:
         trouble: Trouble | None,
         writer: asyncio.StreamWriter,
     ) -> bool:
-        if form.streams or asked.body.get("stream"):
+        if form.events is not None and (form.streams or asked.body.get("stream")):
             events = [_event(kind, body) for kind, body in form.events(reply, asked.model)]
             if form.name == "openai-chat":
                 events.append(b"data: [DONE]\n\n")

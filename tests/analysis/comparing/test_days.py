@@ -50,7 +50,7 @@ def test_with_fewer_than_five_stored_runs_it_is_said_and_not_included(rates):
     new, old = a_day(rng, rates, 0.0), a_day(rng, rates, 0.0, "old")
     found = compare(new, old, days=few)
     assert found.headline == compare(new, old).headline
-    assert found.notes[-1].endswith("history keeps 4 of the 5 runs that would tell")
+    assert found.notes[-1].endswith("history has 4 of the 5 runs that this takes")
 
 
 def test_a_day_that_moved_is_not_called_worse_where_days_move_so_much(rates):

@@ -41,8 +41,7 @@ from passhat.stats.width_sources import NoiseSources, noise_sources
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 
-_Groups = tuple[tuple[str | None, ...] | None, Floats | None]
-"""The families and the weights of tasks, where they have any."""
+_WIDENED = Unavailable("the interval also includes the spread between rounds, seeds or days")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +115,8 @@ def compare(
     sides = tuple(gather(tally, options.errors) for tally in tallies)
     shared = _shared_tasks(tallies, sides)
     left, right = (side.only(shared) for side in sides)
-    differences = _differences(left, right, options, margin)
+    pair = _Pair(left=left, right=right, options=options, margin=margin)
+    differences = pair.differences()
     tables = _shared_trials(given, shared)
     moved = including_what_moved(differences, tables, options, margin)
     if days is not None:
@@ -130,7 +130,7 @@ def compare(
         second=tallies[1].system,
         differences=moved.differences,
         seeded=_COUNTS_ONLY if tables is None else _seeded_difference(tables, options),
-        noise=_noise(left, right, options, widened=moved.differences != differences),
+        noise=pair.noise() if moved.differences == differences else _WIDENED,
         tasks=task_differences(
             left, right, options, scores=task_scores(tables, shared, options.errors)
         ),
@@ -181,25 +181,117 @@ def _shared_trials(
     return trials_on(first, shared), trials_on(second, shared)
 
 
-def _differences(
-    left: Evidence, right: Evidence, options: ReportOptions, margin: float | None
-) -> dict[str, Difference]:
-    typical = min(left.typical_runs, right.typical_runs)
-    ks = options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
-    means = _of_sums("mean_score", left.scores, right.scores, options, margin, _groups(left, right))
-    # where every score is 0 or 1 the mean score is pass^1, and so is its difference
-    graded = not (left.all_or_nothing and right.all_or_nothing)
-    suite = _suite_differences(left, right, [k for k in ks if k > 1], options.confidence)
-    found = [
-        means,
-        *(
-            _pass_hat(left, right, k, suite.get(k), options, margin)
-            if k > 1 or graded
-            else replace(means, name="pass^1")
-            for k in ks
-        ),
-    ]
-    return {difference.name: _nested(_agreeing(difference), margin) for difference in found}
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pair:
+    """Two systems on their shared tasks, and how they are compared."""
+
+    left: Evidence
+    right: Evidence
+    options: ReportOptions
+    margin: float | None
+
+    @property
+    def family(self) -> tuple[str | None, ...] | None:
+        """As the first side that has families names them."""
+        return self.right.family if self.left.family is None else self.left.family
+
+    @property
+    def weight(self) -> Floats | None:
+        return self.right.weight if self.left.weight is None else self.left.weight
+
+    def differences(self) -> dict[str, Difference]:
+        """Of the mean score and of each pass^k, in both scopes."""
+        left, right = self.left, self.right
+        typical = min(left.typical_runs, right.typical_runs)
+        ks = self.options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
+        means = self._of_sums("mean_score", left.scores, right.scores)
+        suite = self._on_suite([k for k in ks if k > 1])
+        found = [means, *(self._pass_hat(k, suite.get(k)) for k in ks if k > 1)]
+        if 1 in ks:
+            # where every score is 0 or 1 the mean score is pass^1, and so is its difference
+            plain = left.all_or_nothing and right.all_or_nothing
+            one = replace(means, name="pass^1") if plain else self._of_passes()
+            found.insert(1, one)
+        return {one.name: _nested(_agreeing(one), self.margin) for one in found}
+
+    def noise(self) -> NoiseSources | Unavailable:
+        """Where the width of the mean score's interval comes from."""
+        level = self.options.confidence
+        scores = self.left.scores, self.right.scores
+        return noise_sources(*scores, family=self.family, weight=self.weight, confidence=level)
+
+    def _of_passes(self) -> Difference:
+        return self._of_sums("pass^1", self.left.outcomes, self.right.outcomes)
+
+    def _of_sums(self, name: str, left: TaskSums, right: TaskSums) -> Difference:
+        every = np.ones(left.runs.size, dtype=bool)
+        return Difference(
+            name=name,
+            first=self._mean(left.means, every),
+            second=self._mean(right.means, every),
+            this_suite=self._paired(left, right, THIS_SUITE, every),
+            tasks_like_these=self._paired(left, right, TASKS_LIKE_THESE, every),
+        )
+
+    def _pass_hat(self, k: int, on_suite: Estimate | Unavailable | None) -> Difference:
+        """Over the tasks with k runs on both sides; the others are counted in a note."""
+        if on_suite is None:
+            none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
+            return Difference(
+                name=f"pass^{k}", first=None, second=None, this_suite=none, tasks_like_these=none
+            )
+        left, right = (side.values("pass^k", k) for side in (self.left, self.right))
+        both = ~np.isnan(left) & ~np.isnan(right)
+        alike = self._paired(left[both], right[both], TASKS_LIKE_THESE, both)
+        short = np.flatnonzero(~both).tolist()
+        if short and isinstance(alike, PairedDifference):
+            tasks = plural(len(short), "task has", "tasks have")
+            out = "is" if len(short) == 1 else "are"
+            note = f"{tasks} fewer than {k} runs of one of the systems and {out} left out"
+            alike = replace(alike, excluded=tuple(short), notes=(note, *alike.notes))
+        return Difference(
+            name=f"pass^{k}",
+            first=self._mean(left, both),
+            second=self._mean(right, both),
+            this_suite=on_suite,
+            tasks_like_these=alike,
+        )
+
+    def _mean(self, values: Floats, kept: Mask) -> float:
+        weight = self.weight
+        return float(np.average(values[kept], weights=None if weight is None else weight[kept]))
+
+    def _paired(
+        self, left: TaskSums | Floats, right: TaskSums | Floats, scope: Scope, kept: Mask
+    ) -> PairedDifference | Unavailable:
+        """The difference over the tasks that are kept, which both sides hold already."""
+        family, weight = self.family, self.weight
+        return paired_difference(
+            left,
+            right,
+            scope=scope,
+            confidence=self.options.confidence,
+            margin=self.margin,
+            family=None if family is None else np.array(family, dtype=object)[kept],
+            weight=None if weight is None else weight[kept],
+            rng=self.options.seed,
+        )
+
+    def _on_suite(self, ks: Sequence[int]) -> dict[int, Estimate | Unavailable]:
+        """pass^k on these tasks, for each k that a task has the runs for on both sides."""
+        fewest = np.minimum(self.left.runs, self.right.runs)
+        level = self.options.confidence
+        found: dict[int, Estimate | Unavailable] = {}
+        # k that the same tasks have the runs for are answered together
+        for tasks, alike in groupby(sorted(ks), key=lambda k: int((fewest >= k).sum())):
+            some = tuple(alike)
+            if tasks:
+                both = fewest >= some[0]
+                sides = [(side.runs[both], side.passes[both]) for side in (self.left, self.right)]
+                weight = None if self.weight is None else self.weight[both]
+                answers = pass_hat_differences(*sides, ks=some, confidence=level, weight=weight)
+                found.update(zip(some, answers, strict=True))
+        return found
 
 
 def _agreeing(found: Difference) -> Difference:
@@ -225,133 +317,6 @@ def _nested(found: Difference, margin: float | None) -> Difference:
         if isinstance(suite, PairedDifference):
             wider = replace(wider, needed=suite.needed)
     return replace(found, tasks_like_these=wider)
-
-
-def _groups(left: Evidence, right: Evidence) -> _Groups:
-    """Families and weights of the shared tasks, as the first side that has them names them."""
-    return (
-        right.family if left.family is None else left.family,
-        right.weight if left.weight is None else left.weight,
-    )
-
-
-def _of_sums(
-    name: str,
-    left: TaskSums,
-    right: TaskSums,
-    options: ReportOptions,
-    margin: float | None,
-    groups: _Groups,
-) -> Difference:
-    def within(scope: Scope) -> PairedDifference | Unavailable:
-        return paired_difference(
-            left,
-            right,
-            scope=scope,
-            confidence=options.confidence,
-            margin=margin,
-            family=groups[0],
-            weight=groups[1],
-            rng=options.seed,
-        )
-
-    return Difference(
-        name=name,
-        first=float(np.average(left.means, weights=groups[1])),
-        second=float(np.average(right.means, weights=groups[1])),
-        this_suite=within(THIS_SUITE),
-        tasks_like_these=within(TASKS_LIKE_THESE),
-    )
-
-
-def _pass_hat(
-    left: Evidence,
-    right: Evidence,
-    k: int,
-    on_suite: Estimate | Unavailable | None,
-    options: ReportOptions,
-    margin: float | None,
-) -> Difference:
-    if k == 1:
-        sides = left.outcomes, right.outcomes
-        return _of_sums("pass^1", *sides, options, margin, _groups(left, right))
-    values = left.values("pass^k", k), right.values("pass^k", k)
-    both = ~np.isnan(values[0]) & ~np.isnan(values[1])
-    if on_suite is None:
-        none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
-        return Difference(
-            name=f"pass^{k}", first=None, second=None, this_suite=none, tasks_like_these=none
-        )
-    return Difference(
-        name=f"pass^{k}",
-        first=_mean(values[0], both, _groups(left, right)[1]),
-        second=_mean(values[1], both, _groups(left, right)[1]),
-        this_suite=on_suite,
-        tasks_like_these=_alike_difference(values, both, k, options, margin, _groups(left, right)),
-    )
-
-
-def _mean(values: Floats, kept: Mask, weight: Floats | None) -> float:
-    return float(np.average(values[kept], weights=None if weight is None else weight[kept]))
-
-
-def _alike_difference(
-    values: tuple[Floats, Floats],
-    both: Mask,
-    k: int,
-    options: ReportOptions,
-    margin: float | None,
-    groups: _Groups,
-) -> PairedDifference | Unavailable:
-    """Over the tasks with k runs on both sides; the others are counted in a note."""
-    family, weight = groups
-    found = paired_difference(
-        values[0][both],
-        values[1][both],
-        scope=TASKS_LIKE_THESE,
-        confidence=options.confidence,
-        margin=margin,
-        family=None if family is None else np.array(family, dtype=object)[both],
-        weight=None if weight is None else weight[both],
-        rng=options.seed,
-    )
-    short = np.flatnonzero(~both).tolist()
-    if isinstance(found, Unavailable) or not short:
-        return found
-    have, are = ("task has", "is") if len(short) == 1 else ("tasks have", "are")
-    note = f"{len(short):,} {have} fewer than {k} runs of one of the systems and {are} left out"
-    return replace(found, excluded=tuple(short), notes=(note, *found.notes))
-
-
-def _suite_differences(
-    left: Evidence, right: Evidence, ks: Sequence[int], confidence: float
-) -> dict[int, Estimate | Unavailable]:
-    """pass^k on these tasks, for each k that a task has the runs for on both sides."""
-    weight = _groups(left, right)[1]
-    fewest = np.minimum(left.runs, right.runs)
-    found: dict[int, Estimate | Unavailable] = {}
-    # k that the same tasks have the runs for are answered together
-    for tasks, alike in groupby(sorted(ks), key=lambda k: int((fewest >= k).sum())):
-        some = tuple(alike)
-        if tasks:
-            both = fewest >= some[0]
-            sides = [(side.runs[both], side.passes[both]) for side in (left, right)]
-            kept = None if weight is None else weight[both]
-            answers = pass_hat_differences(*sides, ks=some, confidence=confidence, weight=kept)
-            found.update(zip(some, answers, strict=True))
-    return found
-
-
-def _noise(
-    left: Evidence, right: Evidence, options: ReportOptions, *, widened: bool
-) -> NoiseSources | Unavailable:
-    """Where the width of the mean score's interval comes from, unless rounds or days add to it."""
-    if widened:
-        return Unavailable("the interval also includes the spread between rounds, seeds or days")
-    family, weight = _groups(left, right)
-    return noise_sources(
-        left.scores, right.scores, family=family, weight=weight, confidence=options.confidence
-    )
 
 
 def _seeded_difference(

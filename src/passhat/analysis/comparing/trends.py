@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -174,16 +173,12 @@ def trends(
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """What is known of each task at one moment, fresh or carried forward."""
+    """Runs and passes of each task at one moment; what is not `fresh` is carried forward."""
 
     moment: Moment
     counts: Mapping[str, tuple[int, int]]
-    carried: tuple[str, ...]
+    fresh: Mapping[str, tuple[int, int]]
     weights: Mapping[str, float]
-
-    @cached_property
-    def stale(self) -> frozenset[str]:
-        return frozenset(self.carried)
 
     def arrays(self) -> tuple[Counts, Counts]:
         pairs = np.array(list(self.counts.values()), dtype=np.int64).reshape(-1, 2)
@@ -239,12 +234,11 @@ def _snapshots(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
         }
         if not fresh:
             continue
-        carried = tuple(task for task in known if task not in fresh)
         known = {**known, **fresh}
         for evidence in found:
             if evidence.weight is not None:
                 weights |= dict(zip(evidence.tasks, evidence.weight.tolist(), strict=True))
-        snapshots.append(_Snapshot(moment, dict(known), carried, dict(weights)))
+        snapshots.append(_Snapshot(moment, known, fresh, dict(weights)))
     return snapshots
 
 
@@ -276,9 +270,9 @@ def _point(
         label=moment.label,
         started=moment.started,
         metrics=metrics,
-        tasks=len(snapshot.counts) - len(snapshot.carried),
-        runs=sum(n for task, (n, _) in snapshot.counts.items() if task not in snapshot.stale),
-        carried=snapshot.carried,
+        tasks=len(snapshot.fresh),
+        runs=sum(n for n, _ in snapshot.fresh.values()),
+        carried=tuple(task for task in snapshot.counts if task not in snapshot.fresh),
     )
 
 
@@ -287,9 +281,8 @@ def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSer
     place = {task: i for i, task in enumerate(snapshots[-1].counts)}
     counts = np.zeros((2, len(snapshots), len(place)), dtype=np.int64)
     for row, snapshot in enumerate(snapshots):
-        for task, pair in snapshot.counts.items():
-            if task not in snapshot.stale:
-                counts[:, row, place[task]] = pair
+        for task, pair in snapshot.fresh.items():
+            counts[:, row, place[task]] = pair
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
 
 
@@ -320,10 +313,9 @@ def _pooled(snapshots: Sequence[_Snapshot]) -> dict[str, tuple[int, int]]:
     """Passed runs and all runs of each task; counts carried forward are no new runs."""
     found: dict[str, tuple[int, int]] = {}
     for snapshot in snapshots:
-        for task, (runs, passed) in snapshot.counts.items():
-            if task not in snapshot.stale:
-                so_far = found.get(task, (0, 0))
-                found[task] = (so_far[0] + passed, so_far[1] + runs)
+        for task, (runs, passed) in snapshot.fresh.items():
+            so_far = found.get(task, (0, 0))
+            found[task] = (so_far[0] + passed, so_far[1] + runs)
     return found
 
 
@@ -334,7 +326,7 @@ def _turns(snapshots: Sequence[_Snapshot]) -> tuple[TaskTurn, ...]:
     for snapshot in snapshots:
         n, c = snapshot.arrays()
         for task, label in zip(snapshot.counts, label_tasks(n, c).labels.tolist(), strict=True):
-            if label == UNDECIDED or task in snapshot.stale:
+            if label == UNDECIDED or task not in snapshot.fresh:
                 continue
             before = last.get(task, label)
             last[task] = label

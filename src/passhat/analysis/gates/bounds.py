@@ -32,17 +32,14 @@ from passhat.stats.suite_mean import suite_estimate
 _MOST_RUNS = 10_000_000
 
 
-def one_sided(gate: Gate, subject: Subject) -> Number | float:
-    """The number a gate demands, with a lower and an upper bound at the gate's own error rates.
-
-    A bare float has no interval at all.
-    """
+def one_sided(gate: Gate, subject: Subject) -> Number:
+    """The number a gate demands, with a lower and an upper bound at the gate's own error rates."""
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
     # the end that a PASS rests on is missed with chance alpha, the other with chance beta
     errors = (gate.alpha, gate.beta) if demand.upward else (gate.beta, gate.alpha)
-    ends = [_estimate(gate, demand.target, subject, 1 - 2 * error) for error in errors]
-    low, high = ends
+    found = {error: _estimate(gate, demand.target, subject, 1 - 2 * error) for error in {*errors}}
+    low, high = (found[error] for error in errors)
     if not isinstance(low, Estimate) or not isinstance(high, Estimate):
         return low
     if low.interval is None or high.interval is None:
@@ -91,7 +88,7 @@ def reached_often(error: float) -> float:
     return 1 + float(ndtri(SETTLING_POWER)) / float(ndtri(1 - error))
 
 
-def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number | float:
+def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
     if target.is_metric:
         return _metric(gate, target, subject, confidence)
     if target.name == "error_rate" or target.tool:
@@ -202,8 +199,8 @@ def _quantile(quantile: tuple[str, float], subject: Subject, confidence: float) 
     return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
 
 
-def _any_target(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number | float:
-    """Any other number, as the report has it."""
+def _any_target(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+    """Any other number, as the report has it; a bare one has no interval."""
     report = measure(
         [subject.tally] if subject.trials is None else subject.trials,
         ks=None if target.k is None else (target.k,),
@@ -211,4 +208,7 @@ def _any_target(gate: Gate, target: Target, subject: Subject, confidence: float)
         errors=subject.errors,
         bars=subject.bars,
     )
-    return target.value_in(report.systems[0], gate.scope)
+    found = target.value_in(report.systems[0], gate.scope)
+    if not isinstance(found, float):
+        return found
+    return Estimate(value=found, interval=None, method="as described", confidence=gate.confidence)

@@ -86,10 +86,10 @@ def judge(
     """
     refuse_file("trials", trials, instead="passhat.gate_results")
     check_subject("trials", trials, counts=False)
+    named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline or {})
     around = _Circumstances(
         bars=bars,
-        baselines=_baselines(baseline)
-        | {name: trials.where(system=name) for name in trials.systems},
+        baselines=named | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
         quarantined=tuple(quarantined),
         errors=error_policy(errors),
@@ -181,12 +181,6 @@ def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
     """Every system; a baseline among them is not compared with itself."""
     baseline = getattr(gate.demand, "baseline", None)
     return tuple(name for name in trials.systems if name != baseline)
-
-
-def _baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
-    if baseline is None:
-        return {}
-    return {"": baseline} if isinstance(baseline, Trials) else dict(baseline)
 
 
 def _baseline(

@@ -44,7 +44,7 @@ def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
 def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
     demand = gate.demand
     assert isinstance(demand, NumberDemand)
-    found = _with_method(gate, one_sided(gate, subject))
+    found = one_sided(gate, subject)
     verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
     if isinstance(found, Unavailable):
         return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
@@ -55,13 +55,6 @@ def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
     more = runs_to_settle(gate, found) if word == "UNDECIDED" and independent else None
     sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
     return replace(verdict, word=word, more_runs=more, sentence=sentence)
-
-
-def _with_method(gate: Gate, found: Estimate | Unavailable | float) -> Estimate | Unavailable:
-    """A bare number as an Estimate without an interval."""
-    if not isinstance(found, float):
-        return found
-    return Estimate(value=found, interval=None, method="as described", confidence=gate.confidence)
 
 
 def _way_out(target: Target, tally: Tally) -> str:

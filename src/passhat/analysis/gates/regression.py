@@ -93,15 +93,24 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
 def _difference(
     gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials, days: Days | None
 ) -> Estimate | Unavailable:
-    ends = []
-    for error in (gate.alpha, gate.beta):
-        found = _compared(demand, subject, baseline, days, confidence=1 - 2 * error)
-        name = found.differences[demand.metric]
-        number = name.this_suite if gate.scope == THIS_SUITE else name.tasks_like_these
+    k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
+    ours = subject.tally if subject.trials is None else subject.trials
+    ends = {}
+    for error in {gate.alpha, gate.beta}:
+        found = compare(
+            ours,
+            baseline,
+            ks=(k,),
+            confidence=1 - 2 * error,
+            errors=subject.errors,
+            days=days,
+        )
+        difference = found.differences[demand.metric]
+        number = difference.this_suite if gate.scope == THIS_SUITE else difference.tasks_like_these
         if isinstance(number, Unavailable):
             return number
-        ends.append(number)
-    low, high = ends
+        ends[error] = number
+    low, high = ends[gate.alpha], ends[gate.beta]
     assert low.interval is not None
     assert high.interval is not None
     return Estimate(
@@ -119,19 +128,6 @@ def _difference(
             *_unshared(found),
         ),
     )
-
-
-def _compared(
-    demand: NoWorseDemand,
-    subject: Subject,
-    baseline: Trials,
-    days: Days | None,
-    *,
-    confidence: float,
-) -> Comparison:
-    k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
-    ours = subject.tally if subject.trials is None else subject.trials
-    return compare(ours, baseline, ks=(k,), confidence=confidence, errors=subject.errors, days=days)
 
 
 def _unshared(found: Comparison) -> tuple[str, ...]:

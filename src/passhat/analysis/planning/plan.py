@@ -143,7 +143,7 @@ def plan(
     if seen is not None and seen.constant and (rate is not None or correlation is not None):
         # Runs that all ended alike say nothing of how others will spread.
         seen, base = None, replace(base, measured=False, icc_interval=None)
-    rivals = _Rivals(base=base, power=probability("power", power, open_ends=True), confidence=level)
+    power = probability("power", power, open_ends=True)
     target = _Target(
         base=base,
         seen=seen,
@@ -166,12 +166,10 @@ def plan(
         zero_failures=tuple(
             (rate, zero_failure_runs(rate, confidence=level)) for rate in ZERO_FAILURE_RATES
         ),
-        detectable=rivals.detectable(tasks, runs),
         difference=difference,
-        tasks_for_difference=rivals.tasks_for(difference, runs),
-        runs_for_difference=rivals.runs_for(difference, tasks),
+        **_apart(base, tasks, runs, difference, power, level),
         budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
-        power=rivals.power,
+        power=power,
         confidence=level,
         notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
         assured=Later(
@@ -190,7 +188,7 @@ def plan(
                 known,
                 **design,
                 difference=difference,
-                power=rivals.power,
+                power=power,
                 task_correlation=base.task_correlation,
             )
         ),
@@ -292,39 +290,34 @@ class _Target:
         return tuple(self.design(tasks, runs) for runs in sorted({*_RUN_STEPS, *more}))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rivals:
-    """Two agents compared on the same tasks."""
-
-    base: Assumptions
-    power: float
-    confidence: float
-
-    def detectable(self, tasks: int, runs: int) -> DetectableDifference | Unavailable:
-        if tasks < 2:
-            return ONE_TASK
-        return detectable_difference(tasks=tasks, runs=runs, **self._terms())
-
-    def tasks_for(self, difference: float | None, runs: int) -> int | None:
-        if difference is None:
-            return None
-        return tasks_for_difference(difference, runs=runs, **self._terms())
-
-    def runs_for(self, difference: float | None, tasks: int) -> int | Unavailable | None:
-        if difference is None:
-            return None
-        if tasks < 2:
-            return ONE_TASK
-        return runs_for_difference(difference, tasks=tasks, **self._terms())
-
-    def _terms(self) -> dict[str, float]:
-        return {
-            "variance": self.base.variance,
-            "icc": self.base.icc,
-            "task_correlation": self.base.task_correlation,
-            "power": self.power,
-            "confidence": self.confidence,
-        }
+def _apart(
+    base: Assumptions,
+    tasks: int,
+    runs: int,
+    difference: float | None,
+    power: float,
+    confidence: float,
+) -> dict[str, Any]:
+    """What tells two agents apart on the same tasks, by formula."""
+    terms = {
+        "variance": base.variance,
+        "icc": base.icc,
+        "task_correlation": base.task_correlation,
+        "power": power,
+        "confidence": confidence,
+    }
+    detectable: DetectableDifference | Unavailable = ONE_TASK
+    if tasks > 1:
+        detectable = detectable_difference(tasks=tasks, runs=runs, **terms)
+    more_tasks, more_runs = None, None
+    if difference is not None:
+        more_tasks = tasks_for_difference(difference, runs=runs, **terms)
+        more_runs = runs_for_difference(difference, tasks=tasks, **terms) if tasks > 1 else ONE_TASK
+    return {
+        "detectable": detectable,
+        "tasks_for_difference": more_tasks,
+        "runs_for_difference": more_runs,
+    }
 
 
 def _all_errored(tally: Tally | None, evidence: Evidence | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.decay import LONGEST_DEFAULT, DecayCurve, decay_curves
 from passhat.stats.estimate import THIS_SUITE, Number, Unavailable
-from passhat.stats.extrapolation import extrapolate_pass_hat_k
+from passhat.stats.extrapolation import extrapolate_pass_hat_ks
 from passhat.stats.run_sequences import (
     TOO_SHORT_TO_FLIP,
     SequenceColumns,
@@ -167,7 +167,5 @@ def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
         return ()
     most = int(evidence.runs.max())
     ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
-    return tuple(
-        CurvePoint(k=k, estimate=extrapolate_pass_hat_k(evidence.runs, evidence.passes, k))
-        for k in ks
-    )
+    found = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
+    return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, found, strict=True))

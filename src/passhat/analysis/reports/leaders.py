@@ -53,9 +53,9 @@ def _leaders(judged: Sequence[SystemReport], ranked: RankedSubjects, confidence:
     ties: Sequence[Sequence[int]]
     left_out = int((~np.isnan(ranked.values)).any(axis=1).sum()) - tasks
     if isinstance(ranking, Unavailable):  # a single task cannot show how others would differ
-        first, ahead = _first_on_one_task(ranked, confidence), None
-        ties, scope, method = [first], THIS_SUITE, "intervals of one task, Bonferroni"
         means = ranked.values[~np.isnan(ranked.values).any(axis=1)][0].tolist()
+        first, ahead = ranked.first_on_one_task(means, confidence=confidence), None
+        ties, scope, method = [first], THIS_SUITE, "intervals of one task, Bonferroni"
     else:
         first, ahead = ranking.first, ranked.ahead_here(ranking)
         ties, scope, method = ranking.tie_bands, TASKS_LIKE_THESE, ranking.method
@@ -74,18 +74,6 @@ def _leaders(judged: Sequence[SystemReport], ranked: RankedSubjects, confidence:
         confidence=confidence,
         here=None if ahead is None else names[ahead],
     )
-
-
-def _first_on_one_task(ranked: RankedSubjects, confidence: float) -> list[int]:
-    """Given the task, the runs of two systems are independent; all differences hold at once."""
-    from passhat.analysis.reports.ranked_subjects import is_behind
-
-    level = 1 - (1 - confidence) / (len(ranked.subjects) - 1)
-    places = range(len(ranked.subjects))
-    found = [ranked.metric_of(i, confidence=level) for i in places]
-    order = sorted(places, key=lambda i: -(found[i].value or 0.0))
-    top = found[order[0]].this_suite
-    return [i for i in order if not is_behind(found[i].this_suite, top)]
 
 
 def _value(system: SystemReport, k: int, mean: float, *, whole: bool) -> float:

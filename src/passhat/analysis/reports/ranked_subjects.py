@@ -36,9 +36,11 @@ class RankedSubjects:
         known = ~np.isnan(self.values).any(axis=1)
         return [self.tasks[i] for i in np.flatnonzero(known).tolist()]
 
-    def metric_of(self, place: int, *, confidence: float) -> Metric:
+    def metric_of(self, place: int, *, confidence: float, this_suite_only: bool = False) -> Metric:
         """The metric of one system over the shared tasks, as a report of them has it."""
-        found = self.subjects[place].metrics_on(self.shared, (self.k,), confidence=confidence)
+        found = self.subjects[place].metrics_on(
+            self.shared, (self.k,), confidence=confidence, this_suite_only=this_suite_only
+        )
         return found[self.metric]
 
     def ahead_here(self, ranking: Ranking) -> int | None:
@@ -49,9 +51,23 @@ class RankedSubjects:
         """
         best, *others = ranking.first
         level = 1 - ranking.pair_level
-        top = self.metric_of(best, confidence=level).this_suite
-        below = (self.metric_of(one, confidence=level).this_suite for one in others)
-        return best if others and all(is_behind(one, top) for one in below) else None
+        if not others:
+            return None
+        top = self._on_suite(best, level)
+        return best if all(_is_behind(self._on_suite(one, level), top) for one in others) else None
+
+    def first_on_one_task(self, means: Sequence[float], *, confidence: float) -> list[int]:
+        """The systems that may be first on the one task that all share, the best first.
+
+        All differences from the best hold at once (Bonferroni).
+        """
+        level = 1 - (1 - confidence) / (len(means) - 1)
+        order = sorted(range(len(means)), key=lambda i: -means[i])
+        found = [self._on_suite(i, level) for i in order]
+        return [i for i, one in zip(order, found, strict=True) if not _is_behind(one, found[0])]
+
+    def _on_suite(self, place: int, level: float) -> Number:
+        return self.metric_of(place, confidence=level, this_suite_only=True).this_suite
 
 
 def rank_subjects(
@@ -78,7 +94,7 @@ def rank_subjects(
     )
 
 
-def is_behind(one: Number, top: Number) -> bool:
+def _is_behind(one: Number, top: Number) -> bool:
     """Whether two independent intervals show that one number is below the other."""
     lead = independent_difference(top, one)
     return isinstance(lead, Estimate) and lead.interval is not None and lead.interval.low > 0

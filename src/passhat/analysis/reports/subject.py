@@ -60,16 +60,27 @@ class Subject:
         return int(self.tally.runs(self.errors).sum())
 
     def metrics_on(
-        self, tasks: Sequence[str], ks: Sequence[int], *, confidence: float
+        self,
+        tasks: Sequence[str],
+        ks: Sequence[int],
+        *,
+        confidence: float,
+        this_suite_only: bool = False,
     ) -> dict[str, Metric]:
         """The metrics over these tasks alone, with the intervals that a report of them prints."""
-        evidence, groupings = self.evidence, self.groupings
-        kept = [name for name in evidence.tasks if name in set(tasks)]
+        evidence, groupings, wanted = self.evidence, self.groupings, set(tasks)
+        kept = [name for name in evidence.tasks if name in wanted]
         if len(kept) < len(evidence.tasks):
             evidence = evidence.only(kept)
             if self.trials is not None:
                 groupings = Subject.of(trials_on(self.trials, kept), errors=self.errors).groupings
-        return measure_metrics(evidence, ks, confidence=confidence, groupings=groupings)
+        return measure_metrics(
+            evidence,
+            ks,
+            confidence=confidence,
+            groupings=groupings,
+            this_suite_only=this_suite_only,
+        )
 
 
 def groupings_by_system(

@@ -7,6 +7,7 @@ the reference shows are made from it; a new number is one line here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from passhat.analysis.reports.parts import Rounds, RunOrder, VarianceSplit
 from passhat.analysis.reports.seed_grid import SeedSpread
@@ -48,18 +49,22 @@ def passed(trial: Trial) -> float | None:
     return None if trial.outcome is Outcome.ERRORED else float(trial.outcome is Outcome.PASSED)
 
 
-def _share(
-    form: str, meaning: str, find: Find, *also: str, read: Read | None = None
-) -> TargetFamily:
-    """A family whose numbers lie between 0 and 1."""
-    return TargetFamily(form=form, meaning=meaning, find=find, is_share=True, also=also, read=read)
-
-
 def _other(
-    form: str, meaning: str, find: Find, *also: str, read: Read | None = None
+    form: str,
+    meaning: str,
+    find: Find,
+    *also: str,
+    read: Read | None = None,
+    is_share: bool = False,
 ) -> TargetFamily:
     """A family of counts, amounts or percentages."""
-    return TargetFamily(form=form, meaning=meaning, find=find, also=also, read=read)
+    return TargetFamily(
+        form=form, meaning=meaning, find=find, is_share=is_share, also=also, read=read
+    )
+
+
+# A family whose numbers lie between 0 and 1.
+_share = partial(_other, is_share=True)
 
 
 def _metrics(sign: str, *, called: str = "", within: str = "") -> Find:
@@ -131,8 +136,8 @@ def _decay(system: SystemReport, _: Scope) -> Named:
         yield from ((f"decay[{k}]", percent) for k, percent in enumerate(order.decay, 1))
 
 
-def _labelled(name: str, label: str) -> Find:
-    return lambda system, _: iter([(f"tasks.{name}", float(system.tasks.count(label)))])
+def _labelled(label: str) -> Find:
+    return lambda system, _: iter([(f"tasks.{label}", float(system.tasks.count(label)))])
 
 
 def _flaky_share(system: SystemReport, _: Scope) -> Named:
@@ -267,10 +272,10 @@ FAMILIES: tuple[TargetFamily, ...] = (
         lambda system, _: iter([("error_rate", system.errors.rate)]), "error rate",
         read=lambda _, trial: float(trial.outcome is Outcome.ERRORED),
     ),
-    _other("tasks.solid", "how many tasks are solid", _labelled("solid", "solid")),
-    _other("tasks.flaky", "how many tasks are flaky", _labelled("flaky", "flaky")),
-    _other("tasks.broken", "how many tasks are broken", _labelled("broken", "broken")),
-    _other("tasks.undecided", "how many have no label yet", _labelled("undecided", "undecided")),
+    _other("tasks.solid", "how many tasks are solid", _labelled("solid")),
+    _other("tasks.flaky", "how many tasks are flaky", _labelled("flaky")),
+    _other("tasks.broken", "how many tasks are broken", _labelled("broken")),
+    _other("tasks.undecided", "how many have no label yet", _labelled("undecided")),
     _share("flaky_share", "the share of tasks that are flaky", _flaky_share),
     _other("bars[{k}].above", "tasks certified to clear their bar on pass^k", _bars("above")),
     _other("bars[{k}].below", "tasks certified to miss their bar on pass^k", _bars("below")),

@@ -1,4 +1,4 @@
-"""One trial as an agent sees it, and the seam that every agent fills."""
+"""One trial as an agent sees it, and the interface that every agent has."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from passhat.records.ledger import CallKey
 class AttemptRequest:
     """What an agent is asked: the task, the place of the trial in the run, its seed and its time.
 
-    `workdir` is a directory of this trial's own, which `make_workdir` makes; `directory` is that
-    of the suite. For one step of a task, `said` is its prompt and `history` what was said before.
+    `workdir` is the directory of this trial, which `make_workdir` makes; `directory` is that of the
+    suite. For one step of a task, `said` is its prompt and `history` the messages before it.
     """
 
     task: Task
@@ -40,7 +40,7 @@ class AttemptRequest:
     def for_step(
         self, number: int, *, history: Sequence[Mapping[str, str]], timeout: float | None
     ) -> AttemptRequest:
-        """The same for one step of the task, with what was said before it."""
+        """The request for one step of the task, with the messages before it."""
         return replace(
             self,
             place=self.place._replace(step=number),

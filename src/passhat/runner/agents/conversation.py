@@ -174,11 +174,10 @@ class Conversation:
                 attachments=result.attachments,
             )
         )
-        arguments: Any = call.arguments if call.broken is None else call.broken
         self.calls.append(
             ToolCall(
                 name=call.name,
-                arguments=arguments,
+                arguments=call.sent,
                 result=result.text,
                 error=result.text if result.is_error else None,
                 server=result.server or None,
@@ -201,7 +200,7 @@ class Conversation:
     def _next_place(self) -> CallKey:
         step = self._steps
         self._steps += 1
-        return self.place._replace(step=step)
+        return CallKey(*self.place[:3], step)
 
 
 def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -231,5 +230,4 @@ def _entry(message: Message) -> dict[str, Any]:
 
 
 def _call(call: CallRequest) -> dict[str, Any]:
-    arguments = call.arguments if call.broken is None else call.broken
-    return {"name": call.name, "arguments": arguments, "id": call.id}
+    return {"name": call.name, "arguments": call.sent, "id": call.id}

@@ -1,4 +1,4 @@
-"""A system that is an endpoint: the task is posted to it, and it answers."""
+"""A system that is an HTTP endpoint: the task is posted to it, and it answers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import observe_report, observe_value
+from passhat.runner.models.endpoint import sendable_headers
 from passhat.runner.value_paths import MISSING, value_at
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ PLACE = re.compile(r"\{(\w+)\}")
 
 
 class HttpAgent:
-    """Posts what the suite says, or all that is known of the trial, and reads JSON or text."""
+    """Posts the request of the suite, or everything about the trial, and reads JSON or text."""
 
     def __init__(self, system: HttpSystem, client: httpx2.AsyncClient) -> None:
         self._system = system
@@ -62,12 +63,15 @@ class HttpAgent:
         if "answer" in self._system.reads and not {"answer", "error"} & report.keys():
             paths = " or ".join(self._system.reads["answer"])
             said = msgspec.json.encode(value, enc_hook=str)[:SHOWN].decode("utf-8", "replace")
-            raise RunError(f"{self._system.name} answers with nothing at {paths}: {said}")
+            raise RunError(
+                f"{self._system.name} gives no answer: there is nothing at {paths} in {said}"
+            )
         return replace(observe_report(report, about=self._system.name), reported=_mapping(value))
 
     async def _post(self, body: bytes) -> tuple[bytes, str]:
-        headers = {name: secret.reveal() for name, secret in self._system.headers.items()}
-        headers = {"content-type": "application/json", **headers}
+        given = {name: secret.reveal() for name, secret in self._system.headers.items()}
+        checked = sendable_headers(given, about=self._system.name)
+        headers = {"content-type": "application/json", **checked}
         async with self._client.stream(
             "POST", self._system.url, content=body, headers=headers, timeout=None
         ) as response:
@@ -77,7 +81,7 @@ class HttpAgent:
                 if len(content) > MOST_ANSWER:
                     raise RunError(f"{self._system.name} answers with over {MOST_ANSWER} bytes")
         if not response.is_success:
-            said = bytes(content[:300]).decode("utf-8", "replace")
+            said = bytes(content[:SHOWN]).decode("utf-8", "replace")
             raise RunError(f"{self._system.name} answers {response.status_code}: {said!r}")
         return bytes(content), response.headers.get("content-type", "")
 
@@ -91,7 +95,7 @@ class HttpAgent:
 
 
 def filled(template: Any, known: Mapping[str, Any]) -> Any:
-    """A template with its places filled in; a text that is one place alone becomes that value.
+    """A template with its placeholders filled in; a lone placeholder becomes the value itself.
 
     >>> filled({"q": "Say {prompt}", "all": "{messages}"}, {"prompt": "hi", "messages": [1]})
     {'q': 'Say hi', 'all': [1]}

@@ -24,7 +24,7 @@ class Wanted:
 
     @property
     def keys(self) -> set[str]:
-        """All that is asked for."""
+        """Everything that the function takes."""
         return {*self.by_place, *self.by_name.values()}
 
     def call(self, function: Callable[..., Any], offered: Mapping[str, Any]) -> Callable[[], Any]:
@@ -36,8 +36,9 @@ class Wanted:
 def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
     """The parameters of a function, and the argument for each.
 
-    Parameters named in OFFERED get that; a lone one of any other name, and `*args` alone, gets the
-    prompt; `**kwargs` alone gets all by name. What a partial has bound stays as it is.
+    Parameters named in OFFERED get the value of that name. A single parameter of another name, or
+    `*args` alone, gets the prompt; `**kwargs` alone gets everything by name. What a partial has
+    bound stays as it is.
 
     >>> wanted_by(lambda question, /: True, about="mine").by_place
     ('prompt',)
@@ -47,7 +48,7 @@ def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return Wanted(by_place=("prompt",))  # written in C, and keeps its parameters to itself
+        return Wanted(by_place=("prompt",))  # written in C, without a signature
     bound = function.keywords if isinstance(function, functools.partial) else {}
     parameters = [parameter for parameter in parameters if parameter.name not in bound]
     asked = _asked(parameters, about)
@@ -63,7 +64,7 @@ def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
 
 
 def _asked(parameters: list[inspect.Parameter], about: str) -> list[tuple[inspect.Parameter, str]]:
-    """The parameters that get something, and what."""
+    """The parameters that get a value, and which."""
     asked: list[tuple[inspect.Parameter, str]] = []
     skipped = False
     for parameter in parameters:
@@ -77,7 +78,8 @@ def _asked(parameters: list[inspect.Parameter], about: str) -> list[tuple[inspec
             skipped = True
         elif asked:
             raise SuiteError(
-                f'"{about}" wants a "{parameter.name}"; there are: {", ".join(OFFERED)}'
+                f'"{about}" has a parameter "{parameter.name}", for which there is no value; there '
+                f"are values for {', '.join(OFFERED)}"
             )
         else:
             asked.append((parameter, "prompt"))

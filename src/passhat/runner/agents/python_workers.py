@@ -1,4 +1,4 @@
-"""A Python function in worker processes: it may crash, hang or hog a core without harm."""
+"""A Python function in worker processes, where it may crash or hang without harm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SERVE = "from passhat.runner.agents.python_workers import serve; serve()"
 
 
 class WorkerAgent:
-    """Hands requests to at most `workers` processes; each does one at a time."""
+    """Gives requests to at most `workers` processes; each works on one at a time."""
 
     def __init__(self, system: PythonSystem) -> None:
         self._system = system
@@ -54,9 +54,9 @@ class WorkerAgent:
 
 
 def serve() -> None:
-    """The life of a worker: read a request from stdin, call the function, write what it gave.
+    """What a worker does: read requests from stdin, call the function, write what it returned.
 
-    What the function prints goes to stderr, for stdout is ours. There is one event loop for all
+    What the function prints goes to stderr, because stdout is ours. There is one event loop for all
     calls: clients that the module makes once belong to the loop that first used them.
     """
     answers = os.fdopen(os.dup(1), "wb")
@@ -106,9 +106,9 @@ class _Worker:
         except (ConnectionError, ValueError) as error:
             raise RunError(f"the worker of {self._about} broke: {error}") from error
         if not line.endswith(b"\n"):
-            await asyncio.sleep(0.05)  # for its last words
-            said = self._stderr.text[-1000:]
-            raise RunError(f"the worker of {self._about} died: {said or 'without a word'}")
+            await asyncio.sleep(0.05)  # until its last output is read
+            said = self._stderr.text[-1000:] or "it printed nothing on stderr"
+            raise RunError(f"the worker of {self._about} died: {said}")
         return msgspec.json.decode(line, type=dict[str, Any])
 
     async def end(self) -> None:

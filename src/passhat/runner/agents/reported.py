@@ -46,7 +46,7 @@ def observe_value(value: object, *, about: str) -> Observation:
     if (report := report_of(value)) is not None:
         return observe_report(report, about=about)
     raise RunError(
-        f"{about} returned {_kind(value)}; a bool, a score in [0, 1], a text or a dict is wanted"
+        f"{about} returned {_kind(value)}; return a bool, a score in [0, 1], a text or a dict"
     )
 
 
@@ -108,7 +108,7 @@ def _reported_score(report: Mapping[str, Any], about: str) -> float | None:
 def _score(value: object, about: str) -> float:
     if isinstance(value, (bool, int, float)) and 0 <= value <= 1:
         return float(value)
-    raise RunError(f"{about} gives the score {value!r}; a bool or a number in [0, 1] is wanted")
+    raise RunError(f"{about} gives the score {value!r}; it must be a bool or a number in [0, 1]")
 
 
 def _usage(report: Mapping[str, Any], about: str) -> TokenUsage | None:
@@ -137,7 +137,7 @@ def _number(report: Mapping[str, Any], key: str, about: str, *, skip: bool = Fal
         return float(value)
     if skip:
         return None
-    raise RunError(f"{about} gives {key} as {value!r}; a number >= 0 is wanted")
+    raise RunError(f"{about} gives {key} as {value!r}; it must be a number >= 0")
 
 
 def _kind(value: object) -> str:

@@ -30,7 +30,7 @@ from passhat.runner.spending import RunSpending, spent_by
 POLL_SECONDS = 0.25
 READ_AT_ONCE = 5_000
 AHEAD_OF_FIXED = 20_000
-"""Tickets of a fixed plan that are ready at most: enough for a poll of ten thousand hands."""
+"""How many tickets of a fixed plan are ready at most: enough for ten thousand trials a poll."""
 
 
 class Board(Protocol):
@@ -63,10 +63,10 @@ def drive(
     handle_signals: bool = True,
     check: Callable[[], None] | None = None,
 ) -> RunResult:
-    """Lead a run that workers carry out, and return when it is over.
+    """Direct a run whose trials workers run, and return when it is over.
 
-    The driver runs nothing itself. It may be killed and started again: everything it knows is in
-    the store. `check` is called at every poll, and raises if no worker is left.
+    The driver runs no trial. It may be killed and started again: everything it knows is in the
+    store. `check` is called at every poll, and raises if no worker is left.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
     driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
@@ -103,7 +103,7 @@ class _Driver:
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
         self._over = False
-        # A run that starts its own workers needs no advice to start some.
+        # A run that starts its own workers is not told that there are none yet.
         self._crew = (-1, -1) if check is None else (0, 0)
 
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
@@ -124,7 +124,7 @@ class _Driver:
             self._take(entry.ticket.number, entry.trial, announce=False)
 
     def _step(self, clock: float) -> bool:
-        """Take evidence, hand out tickets; whether there is more to do."""
+        """Take evidence and publish tickets; returns whether there is more to do."""
         self._gather()
         state = self._board.state()
         self._tell_crew(state)
@@ -162,7 +162,7 @@ class _Driver:
             self._tickets.update({ticket.number: ticket for ticket in batch})
 
     def _no_more(self, state: BoardState) -> None:
-        """The rule has nothing to add: a fixed plan runs to its end, a settled one stops."""
+        """The rule gives no more tickets: a fixed plan runs to its end, a settled one stops."""
         if not self._fixed:
             self._board.stop("settled")
             self._over = True
@@ -194,7 +194,7 @@ class _Driver:
         self._board.stop(limit)
 
     def _interrupt(self, signal_number: int) -> None:
-        """Hand out nothing more: workers finish what they have, and the run can be resumed."""
+        """Publish nothing more: workers finish what they have, and the run can be resumed."""
         self._signal, self._ending = signal_number, "interrupted"
         self._on_event(StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()

@@ -30,7 +30,7 @@ GRACE = 1.0
 
 UNSEEN_ANSWER = 4096
 """Tokens reserved for the first answer of a model whose requests set no limit: workers cannot
-wait for one another as calls of one process do. The default of most providers' examples."""
+wait for one another as the calls of one process do. The value in most providers' examples."""
 
 
 Answered = TypeVar("Answered")
@@ -68,7 +68,7 @@ class LeasedSession(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkDone:
-    """What a worker did in one session, and why it ended: idle, stopped by a signal, or lost."""
+    """The result of a worker's session, and why it ended: idle, stopped by a signal, or lost."""
 
     trials: int
     ending: str
@@ -123,7 +123,7 @@ class _Worker:
     async def go(
         self, budget: Budget, environment: Mapping[str, str] | None, handle_signals: bool
     ) -> WorkDone:
-        # The store holds the limits that all workers share; here they only make calls bounded.
+        # The store has the limits that all workers share; here calls are only given a bound.
         spending = RunSpending(Budget(), unseen=UNSEEN_ANSWER)
         async with (
             Scribe(self._session, thread=self._thread) as self._scribe,
@@ -188,13 +188,13 @@ class _Worker:
             finished = await self._attempts.run(ticket, claim.answers)
         except Exhausted:
             await self._call(self._session.give_back, ticket)
-            await asyncio.sleep(POLL_SECONDS)  # others' calls may settle for less than they hold
+            await asyncio.sleep(POLL_SECONDS)  # other calls may cost less than they reserved
             return
         await self._scribe.keep(finished)
         self._done += 1
 
     async def _pause(self, free: int) -> None:
-        """Until a trial ends, or (with hands free) it is time to look for tickets again."""
+        """Wait until a trial ends, or, if another could start, until the next look for tickets."""
         self._changed.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_SECONDS if free else None):
@@ -223,7 +223,7 @@ class _Worker:
         self._changed.set()
 
     async def _end(self) -> None:
-        """Give what is under way a moment, then leave it to other workers."""
+        """Give trials under way a moment to finish, then leave them to other workers."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=0 if self._error else GRACE)
         for task in list(self._tasks):

@@ -1,4 +1,4 @@
-"""A rubric read by a model, as often as asked, with its own disagreement measured."""
+"""Grades by a model that reads a rubric, once or several times, and how much it disagrees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passhat.runner.models.exchange import ToolSpec
 MAX_ANSWER = 50_000
 
 Ask = Callable[[Model, str, int], Awaitable[str]]
-"""`await ask(model, prompt, repeat)`: what the judging model says, the repeat-th time."""
+"""`await ask(model, prompt, repeat)`: the answer of the judging model, the repeat-th time."""
 
 QUESTION = """\
 You grade one answer of an AI agent against a rubric.
@@ -43,7 +43,7 @@ GRADE_TOOL = ToolSpec(
         "additionalProperties": False,
     },
 )
-"""The form of a judge's answer, as a tool: every provider holds its models to a tool's schema."""
+"""The form of a judge's answer, as a tool: every provider enforces the schema of a tool."""
 
 
 async def match_rubric(
@@ -51,8 +51,8 @@ async def match_rubric(
 ) -> Match:
     """Ask the judge `repeats` times; the mean score earns the credit from `threshold` on.
 
-    It is shown what the agent was `asked`, the answer, and, where the rubric wants it, all that
-    was said.
+    It is shown what the agent was `asked`, the answer, and the transcript where the rubric wants
+    it.
     """
     options = expectation.options
     threshold = float(options.get("threshold", 0.7))
@@ -74,7 +74,7 @@ async def match_rubric(
 
 
 def judge_prompt(rubric: str, parts: Mapping[str, str]) -> str:
-    """What the judge is asked. The marker depends on what is shown, which so cannot forge it."""
+    """What the judge is asked. The marker is a hash of what is shown, which cannot contain it."""
     texts = {name: text[:MAX_ANSWER] for name, text in parts.items()}
     content = "\0".join(texts.values()).encode(errors="replace")
     marker = f"====={hashlib.sha256(content).hexdigest()[:16]}====="
@@ -96,5 +96,5 @@ def _reading(reply: str) -> tuple[float, str]:
     found = json_in(reply)
     score = found.get("score") if isinstance(found, Mapping) else None
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
-        raise GraderError(f"the judge must give a score from 0 to 1, and said {shown(reply)}")
+        raise GraderError(f"the judge must give a score from 0 to 1, but it said {shown(reply)}")
     return float(score), shown(str(found.get("reason", "")))

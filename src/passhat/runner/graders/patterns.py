@@ -10,7 +10,8 @@ import sys
 from passhat.errors import GraderError
 
 MAX_STEPS = 10**8
-"""What a search may cost here, by the bound below; beyond it, it runs where it can be stopped."""
+"""Steps that a search may take by the bound of `may_hang`; a longer one runs in a process of its
+own, which can be stopped."""
 
 TIMEOUT = 2.0
 
@@ -28,7 +29,7 @@ SEARCH = (
 def may_hang(pattern: str, text: str) -> bool:
     """Whether a search might backtrack for so long that it would hold up the run.
 
-    r repeats cost at most len(text)^(r + 1) steps, unless they are nested or look back.
+    r repeats take at most len(text)^(r + 1) steps, unless they are nested or refer back.
 
     >>> may_hang("(a+)+b", "a" * 30), may_hang("(?i)sacramento", "x" * 10**6)
     (True, False)
@@ -56,7 +57,7 @@ def _shape(pattern: str) -> tuple[bool, int]:
 
 
 def _search_apart(pattern: str, text: str) -> bool:
-    """Search in a process of its own, which can be ended: a thread inside `re` cannot."""
+    """Search in another process, which can be killed: a thread inside `re` cannot."""
     given = f"{pattern}\0{text}".encode("utf-8", "replace")
     try:
         done = subprocess.run(
@@ -69,7 +70,7 @@ def _search_apart(pattern: str, text: str) -> bool:
     except subprocess.TimeoutExpired:
         raise GraderError(
             f"regex {pattern!r} searched {len(text)} characters for more than {TIMEOUT:g} s: "
-            "it backtracks without end; avoid repeats inside repeats"
+            "it backtracks too much; avoid repeats inside repeats"
         ) from None
     if done.returncode not in (0, 1):
         raise GraderError(f"regex {pattern!r} broke: {done.stderr.decode(errors='replace')[-200:]}")

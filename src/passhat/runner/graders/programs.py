@@ -1,4 +1,4 @@
-"""Graders written by users: a Python function, or a program by its exit code."""
+"""Graders that users write: Python functions, and programs whose exit code decides."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from passhat.runner.value_paths import MISSING
 async def match_function(
     value: Any, observation: Observation, expectation: Expectation, *, directory: Path
 ) -> Match:
-    """Ask a function `module:name(value)` or `(value, observation)` for a bool or a score.
+    """Call a function `module:name(value)` or `(value, observation)` for a bool or a score.
 
-    An assertion that does not hold is a failure; any other exception is a broken grader.
+    A failed assertion is a failure; any other exception is a broken grader.
     """
     name = str(expectation.value)
     function = load_function(name, directory)
@@ -35,7 +35,7 @@ async def match_function(
             returned = await function(*arguments)
         else:
             returned = await asyncio.to_thread(function, *arguments)
-        if inspect.isawaitable(returned):  # an object whose call is async does not look it
+        if inspect.isawaitable(returned):  # an object with an async __call__
             returned = await returned
     except AssertionError as error:
         return Match(0.0, f"{name}: {str(error) or 'an assertion did not hold'}")
@@ -62,7 +62,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 async def match_command(
     observation: Observation, expectation: Expectation, *, directory: Path
 ) -> Match:
-    """Ask a program: exit code 0 is a pass, 1 a failure, anything else a broken grader.
+    """Run a program: exit code 0 is a pass, 1 a failure, anything else a broken grader.
 
     It runs where the attempt left its files, and reads the observation as JSON.
     """
@@ -80,7 +80,7 @@ def _load_module(name: str, directory: Path) -> Any:
     file = directory / f"{name.replace('.', '/')}.py"
     if not file.is_file():
         return importlib.import_module(name)
-    # Under a name of its own: two suites may both have a `graders.py`.
+    # Under a unique name: two suites may both have a `graders.py`.
     unique = f"passhat_suite_{abs(hash(file.resolve())):x}_{name.replace('.', '_')}"
     if unique in sys.modules:
         return sys.modules[unique]

@@ -20,7 +20,7 @@ from passhat.runner.models.dialect import (
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
 
 DEFAULT_MAX_TOKENS = 4096
-"""The API demands a number; this one holds any tool call and a long answer."""
+"""The API requires a number; this is enough for any tool call and a long answer."""
 
 BUDGETS: dict[str, int] = {"low": 1_024, "medium": 4_096, "high": 16_384}
 """Tokens of thinking for each effort; 1,024 is the least that the API takes."""
@@ -66,7 +66,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
 
 
 def thinking_budget(reasoning: str | int) -> int:
-    """The tokens that an effort means; a number is taken as it is."""
+    """How many tokens an effort stands for; a number is taken as it is."""
     return int(BUDGETS.get(str(reasoning), reasoning))
 
 
@@ -161,7 +161,7 @@ def _with_images(message: Message) -> list[dict[str, Any]]:
 
 
 def _sendable(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block as it came, except that the input of a call must be an object to be sent back."""
+    """A block as it came, except that the API takes the input of a call only as an object."""
     if block["type"] == "tool_use" and not isinstance(block["input"], Mapping):
         return {**block, "input": dict(_call(block).arguments)}
     return dict(block)

@@ -44,6 +44,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     if not base_url:
         wanted = " or ".join(provider.url_variables)
         raise SuiteError(f'model "{model.name}" needs an address: set `base_url:` or {wanted}')
+    _check_address(model, base_url)
     sign = _signer(model, provider, base_url, variables)
     return ModelAddress(
         provider=provider.name,
@@ -109,6 +110,18 @@ def _filled_address(model: Model, provider: Provider, variables: Mapping[str, st
     return address.replace("//global-", "//")  # Vertex AI's global location has no prefix
 
 
+def _check_address(model: Model, base_url: str) -> None:
+    try:
+        scheme = urlsplit(base_url).scheme
+    except ValueError as error:
+        raise SuiteError(f'model "{model.name}": {base_url!r} is not an address: {error}') from None
+    if scheme not in ("http", "https"):
+        raise SuiteError(
+            f'model "{model.name}": its address must begin with http:// or https://, '
+            f"got {base_url!r}"
+        )
+
+
 def _signer(
     model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]
 ) -> AwsSigner | None:
@@ -128,9 +141,10 @@ def _signer(
 
 
 def _key(model: Model, provider: Provider, base_url: str, variables: Mapping[str, str]) -> str:
+    # A key that comes from a file often ends with the end of a line.
     if model.api_key is not None:
-        return model.api_key.reveal()
-    key = _first(variables, provider.key_variables)
+        return model.api_key.reveal().strip()
+    key = _first(variables, provider.key_variables).strip()
     usual = base_url == provider.base_url or bool(provider.places and model.base_url is None)
     if not key and provider.key_variables and usual:
         known = provider.key_variables

@@ -1,4 +1,4 @@
-"""Tool calls by a grammar, for models too small to make them unaided."""
+"""Tool calls by a grammar, for models that are too small to make them without help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Answer with the JSON of one tool call: {{"tool": NAME, "arguments": {{...}}}}"""
 
 
 class Constrained:
-    """Makes a model follow the JSON schema of its tools until one was called; then it is free.
+    """Makes a model follow the JSON schema of its tools until it has called one.
 
     The tools are described in the system prompt, and the schema goes out as `response_format`,
     which llama.cpp, vLLM and OpenAI enforce token by token.
@@ -56,7 +56,7 @@ def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 
 def _closed(tool: ToolSpec) -> dict[str, Any]:
-    """The parameters of a tool, without room for others."""
+    """The parameters of a tool; others are not allowed."""
     return {"properties": {}, **tool.parameters, "additionalProperties": False}
 
 
@@ -79,7 +79,7 @@ def _unconstrained(request: Request) -> Request:
 
 
 def _in_words(request: Request) -> Request:
-    """The conversation without the form of tool calls, which the template may not know."""
+    """The conversation with tool calls written as text, for templates that have no tools."""
     return replace(request, messages=tuple(_spoken(message) for message in request.messages))
 
 
@@ -96,7 +96,7 @@ def _call_text(call: CallRequest) -> str:
 
 
 def _with_call(reply: Reply, *, step: int) -> Reply:
-    """The reply with its text read as a call; cut off in the middle, it is a broken one."""
+    """The reply with its text read as a call, if it is one."""
     try:
         said = msgspec.json.decode(reply.text, type=dict[str, Any])
         call = CallRequest(id=f"call_{step}", name=said["tool"], arguments=said["arguments"])

@@ -7,20 +7,19 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import field, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
-from passhat.errors import MissingExtra, ModelBusy, ModelError
+from passhat.errors import MissingExtra, ModelBusy, ModelError, SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import listed
 from passhat.records.ledger import CallKey
 from passhat.runner.models.dialect import Body, Dialect
 from passhat.runner.models.exchange import Reply, Request
 from passhat.runner.models.prices import Pricing
+from passhat.runner.models.retrying import retry_after
 
 if TYPE_CHECKING:
     import httpx2
@@ -121,11 +120,14 @@ class Endpoint:
         # Some providers name the model in the address; its colons and slashes are escaped there.
         path = (self._assemble and at.dialect.stream_path) or at.dialect.path
         self._url = _join(at.base_url, path.replace("{model}", quote(at.model, safe="")))
-        self._headers = {
-            "content-type": "application/json",
+        given = {
             **at.dialect.headers(at.key),
             **_azure_headers(at.base_url, at.key),
             **(headers or {}),
+        }
+        self._headers = {
+            "content-type": "application/json",
+            **sendable_headers(given, about=f'model "{at.model}"', source=at.key_variable),
         }
 
     async def complete(self, request: Request, /) -> Reply:
@@ -314,37 +316,25 @@ class _Outgoing:
         yield self._body
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the provider asks to wait: given in milliseconds, seconds, or as a date.
+def sendable_headers(
+    headers: Mapping[str, str], *, about: str, source: str = ""
+) -> Mapping[str, str]:
+    """The headers, if they can be sent; the error shows no value, for most are secrets.
 
-    >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
-    (1.5, 0.25)
-    >>> date = {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}
-    >>> retry_after(date), retry_after({**date, "date": "Wed, 21 Oct 2015 07:28:00 GMT"})
-    (0.0, 5.0)
+    >>> sendable_headers({"x-key": "naïve"}, about="agent", source="MY_KEY")
+    Traceback (most recent call last):
+        ...
+    passhat.errors.SuiteError: agent: the header x-key has characters that cannot be sent (only \
+printable ASCII can): check MY_KEY
     """
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        return max(0.0, float(headers["retry-after"]))
-    except KeyError:
-        return None
-    except ValueError:
-        return _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
-
-
-def _seconds_until(date: str, sent: str) -> float | None:
-    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
-    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
-    return None if when is None else max(0.0, (when - now).total_seconds())
-
-
-def _moment(date: str) -> datetime | None:
-    try:
-        when = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            where = f": check {source}" if source else ""
+            raise SuiteError(
+                f"{about}: the header {name} has characters that cannot be sent (only printable "
+                f"ASCII can){where}"
+            )
+    return headers
 
 
 def _events(content: bytes) -> Iterator[Body]:

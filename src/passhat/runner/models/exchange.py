@@ -16,7 +16,7 @@ from passhat.records import ModelParameters, TokenUsage
 from passhat.records.ledger import Amount, CallKey
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
-"""Fields of messages and parameters that the first cassettes do not know."""
+"""Fields of messages and parameters that came after the first cassettes."""
 
 FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "x-m4a": "m4a"}
 """Formats whose media type has another name: Python guesses audio/x-wav for a .wav file."""
@@ -41,6 +41,16 @@ class CallRequest:
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     broken: str | None = None
+
+    @property
+    def sent(self) -> Mapping[str, Any] | str:
+        """The arguments as the model sent them: an object, or a text that is none."""
+        return self.arguments if self.broken is None else self.broken
+
+    @property
+    def sent_text(self) -> str:
+        """The arguments as text."""
+        return msgspec.json.encode(self.arguments).decode() if self.broken is None else self.broken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +120,15 @@ class Request:
         messages = [_without_defaults(message) for message in self.messages]
         asked = msgspec.json.encode((messages, self.system, self.tools), order="sorted")
         how = msgspec.json.encode(_without_defaults(self.parameters), order="sorted")
-        # Apart, for only the seed differs from run to run: that the rest is clean is known then.
+        # Apart, because only the seed differs from run to run: `clean` remembers the rest.
         text = f"{clean(asked.decode())[:-1]},{clean(how.decode())}]"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _without_defaults(value: Any) -> dict[str, Any]:
-    """The fields of a value; those that came later only where they say something.
+    """The fields of a value; those that came later only where they are set.
 
-    What was hashed before a field was added must hash the same ever after: cassettes hold it.
+    A value from before a field was added must keep its hash: cassettes hold it.
     """
     names, parts, later = _fields(value.__class__)
     found = dict(zip(names, parts(value), strict=True))
@@ -138,7 +148,7 @@ def _fields(cls: Any) -> tuple[list[str], Callable[[Any], tuple[Any, ...]], list
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back: text, tool calls, why it ended, and what it took.
+    """What came back: text, tool calls, why it ended, and what it cost.
 
     `stop_reason` is one of `done`, `tool_calls`, `max_tokens`, `refused`, or the provider's own
     word. `cost` is None where no price is known. `faults` names what was injected on purpose.
@@ -156,7 +166,7 @@ class Reply:
 
     @property
     def spent(self) -> Amount:
-        """What it took, in money and tokens."""
+        """What it cost, in money and tokens."""
         return Amount(cost=self.cost, tokens=self.usage.total)
 
     def message(self) -> Message:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from passhat.errors import ModelBusy
 from passhat.records import TokenUsage
 from passhat.runner.models.dialect import Body, Dialect, attachments_of, bearer, cut_off, effort
@@ -36,7 +34,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "temperature": given.temperature,
         "top_p": given.top_p,
         "seed": given.seed,
-        # OpenAI's own reasoning models refuse max_tokens; other servers know nothing else.
+        # OpenAI's reasoning models refuse max_tokens; other servers know only that.
         "max_completion_tokens" if _from_openai(model) else "max_tokens": given.max_tokens,
         "stop": list(given.stop) or None,
         "reasoning_effort": None if given.reasoning is None else effort(given.reasoning),
@@ -155,12 +153,8 @@ def _turn(message: Message) -> dict[str, Any]:
 
 
 def _sent_call(call: CallRequest) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.arguments).decode() if call.broken is None else call.broken
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
-    }
+    function = {"name": call.name, "arguments": call.sent_text}
+    return {"id": call.id, "type": "function", "function": function}
 
 
 def _call(index: int, call: Mapping[str, Any]) -> CallRequest:

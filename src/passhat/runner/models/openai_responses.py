@@ -1,12 +1,10 @@
-"""OpenAI Responses, asked statelessly: the whole conversation goes with every request."""
+"""OpenAI Responses without state at the provider: each request has the whole conversation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-import msgspec
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import TokenUsage
@@ -102,8 +100,8 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
 
 
 def _sent_call(call: CallRequest) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.arguments).decode() if call.broken is None else call.broken
-    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+    named = {"type": "function_call", "call_id": call.id, "name": call.name}
+    return {**named, "arguments": call.sent_text}
 
 
 def _call(item: Mapping[str, Any]) -> CallRequest:

@@ -1,4 +1,4 @@
-"""What an exchange cost: from the suite's own prices, or offline from genai-prices."""
+"""What an exchange cost: by the prices in the suite, or by the table of genai-prices (offline)."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ seconds to wait before it may be used."""
 class Throttle:
     """Lets requests to one provider through no faster than its limits allow.
 
-    Rates are buckets that refill evenly and hold at most a minute's worth. Tokens are known only
-    afterwards, so they are taken then, and the next request waits until the debt is paid. With
-    `draw` the rates are those of all processes that share it; slots are always this process's.
+    Rates are buckets that refill evenly and hold at most the amount of a minute. The tokens of an
+    answer are known only afterwards: they are taken then, and the next request waits until the
+    bucket is above zero again. With `draw` all processes share the rates; each has its own slots.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class Throttle:
     async def _wait(self) -> None:
         if self._draw is not None:
             await self._wait_for_all(self._draw)
-        # One look and one take without an await in between: no two requests share an allowance.
+        # No await between the last look and `take`, so that no two requests share an allowance.
         while (delay := max(self._requests.wait_for(1), self._tokens.wait_for(0))) > 0:
             await self._sleep(delay)
         self._requests.take(1)
 
     async def _wait_for_all(self, draw: Draw) -> None:
-        """Until the rates that all processes share allow another request."""
+        """Wait until the rates that all processes share allow another request."""
         for what, rate, amount in (
             ("requests", self._limit.requests_per_minute, 1.0),
             ("tokens", self._limit.tokens_per_minute, 0.0),
@@ -98,7 +98,7 @@ class _Bucket:
         self._when: float | None = None
 
     def wait_for(self, amount: float) -> float:
-        """Seconds until `amount` is there; a bucket in debt makes even nothing wait."""
+        """Seconds until `amount` is there; below zero, even an amount of 0 has to wait."""
         if self._rate is None:
             return 0.0
         now = self._now()

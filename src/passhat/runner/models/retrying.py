@@ -1,10 +1,12 @@
-"""Asking again when a provider is busy: with patience, jitter, and a limit to both."""
+"""Asking again when a provider is busy: with growing random waits, up to a limit."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.fast_dataclass import dataclass
@@ -20,11 +22,11 @@ OnUnanswered = Callable[[Request, ModelBusy], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often and how patiently a request is repeated.
+    """How often a request is repeated, and after which waits.
 
-    The wait doubles from `first_wait` up to `longest_wait`, and is drawn evenly between nothing
-    and that ("full jitter", so that callers who failed together do not return together). A
-    Retry-After of the provider is kept to, unless it is above `patience` seconds.
+    The longest wait doubles from `first_wait` up to `longest_wait`; each wait is random between
+    zero and that ("full jitter", so that callers that failed together do not return together). A
+    provider's Retry-After is respected, unless it is above `patience` seconds.
     """
 
     retries: int = 8
@@ -36,8 +38,7 @@ class RetryPolicy:
 class RetryBudget:
     """Retries that all requests to one provider share: a reserve, and one more for each request.
 
-    In an outage every request fails; without a common limit each would still insist `retries`
-    times.
+    In an outage every request fails; without a common limit each would be repeated `retries` times.
     """
 
     __slots__ = ("_left", "_per_request")
@@ -112,3 +113,36 @@ class Retrying:
         if asked is None:
             return self._rng.uniform(0, longest)
         return asked * self._rng.uniform(1.0, 1.1)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds the provider asks to wait: given in milliseconds, seconds, or as a date.
+
+    >>> retry_after({"retry-after": "1.5"}), retry_after({"retry-after-ms": "250"})
+    (1.5, 0.25)
+    >>> date = {"retry-after": "Wed, 21 Oct 2015 07:28:05 GMT"}
+    >>> retry_after(date), retry_after({**date, "date": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    (0.0, 5.0)
+    """
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except KeyError:
+        return None
+    except ValueError:
+        return _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
+
+
+def _seconds_until(date: str, sent: str) -> float | None:
+    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
+    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
+    return None if when is None else max(0.0, (when - now).total_seconds())
+
+
+def _moment(date: str) -> datetime | None:
+    try:
+        when = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return when if when.tzinfo else when.replace(tzinfo=UTC)

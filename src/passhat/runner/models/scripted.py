@@ -1,4 +1,4 @@
-"""A model that plays a script: seeded chances over behaviours, for demos, docs and tests."""
+"""A model that follows a script: behaviours drawn by seeded chance, for demos, docs and tests."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CHARACTERS_PER_TOKEN = 4
 class Scripted:
     """Answers by a behaviour that is drawn once for each prompt, with the seed of the request.
 
-    A behaviour makes its calls one a turn, then answers; its tokens and seconds are those of the
-    whole of it.
+    A behaviour makes one call a turn, then answers; its tokens and seconds are spread over all its
+    turns.
 
     >>> model = Scripted([Behaviour(answer="4", weight=9), Behaviour(answer="5")])
     >>> request = Request(messages=(Message(role="user", text="2 + 2?"),))
@@ -73,7 +73,7 @@ def _pick(weights: Sequence[float], chance: float) -> int:
 
 
 def _turn(messages: Sequence[Message]) -> int:
-    """How many replies followed the latest prompt."""
+    """How many replies there are after the last prompt."""
     turn = 0
     for message in reversed(messages):
         if message.role == "user":
@@ -97,7 +97,7 @@ def _usage(behaviour: Behaviour, request: Request, turn: int) -> TokenUsage:
 
 
 def _share(total: int | None, guess: int, turn: int, shares: int) -> int:
-    """Part `turn` of a total cut into whole shares that add up to it."""
+    """Share number `turn` of a total; the shares are whole numbers that add up to it."""
     if total is None:
         return max(1, guess)
     return total * (turn + 1) // shares - total * turn // shares

@@ -12,7 +12,7 @@ import numpy as np
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.stats.arguments import Floats, confidence_level
+from passhat.stats.arguments import Floats, confidence_level, finite_number, whole_number
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.roots import bisected
@@ -96,6 +96,7 @@ def confidence_sequence(runs: int, total: float, *, confidence: float = CONFIDEN
     >>> confidence_sequence(100, 80)
     Interval(low=0.651..., high=0.907...)
     """
+    runs, total = whole_number("runs", runs, least=0), finite_number("total", total)
     if not 0 <= total <= runs:
         raise ArgumentError("total", f"must lie in [0, {runs}]", total)
     limit = -log(1 - confidence_level(confidence))
