@@ -50,7 +50,7 @@ def inconsistencies(tree: Tree) -> Iterator[Problem]:
 
 
 def as_written(gates: Any) -> list[Any]:
-    """The gates of a suite, where YAML left the sentences whole.
+    """The gates of a suite, with sentences that YAML took apart put together again.
 
     >>> as_written(["pass@1 >= 0.5", {"every task": "pass^3 >= its bar"}])
     ['pass@1 >= 0.5', 'every task: pass^3 >= its bar']
@@ -73,7 +73,7 @@ def unknown_models(tree: Tree, variables: Mapping[str, str]) -> Iterator[Problem
 
 
 def _sentence(gate: Any) -> Any:
-    """To YAML, `every task: pass^3 >= its bar` without quotes is a key and a value."""
+    # To YAML, `every task: pass^3 >= its bar` without quotes is a key and a value.
     if not is_map(gate) or not is_text(gate.get(EVERY_TASK)):
         return gate
     demand = f"{EVERY_TASK}: {gate[EVERY_TASK]}"
@@ -122,7 +122,7 @@ def _unknown_systems(tree: Tree) -> Iterator[Problem]:
 def _unknown_tasks(tree: Tree) -> Iterator[Problem]:
     tasks = [*entries(tree, "agents"), *entries(tree, "tasks")]
     if any("dataset" in entry for _, entry in tasks):
-        return  # their names are known once the rows are read
+        return  # the names are known only when the rows are read
     known = [str(entry.get("name")) for _, entry in tasks]
     for path, entry in entries(tree, "quarantine"):
         yield from _unknown(tree, path, entry, "task", known)
@@ -197,7 +197,7 @@ def _rubrics_without_judge(tree: Tree) -> Iterator[Problem]:
 
 
 def _gates(tree: Tree) -> Iterator[Problem]:
-    """The demands are read by those who judge them."""
+    """Every gate is parsed as it will be when the run is judged."""
     gates = as_written(tree.value.get("gates"))
     if not gates:
         return

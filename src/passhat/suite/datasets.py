@@ -88,7 +88,7 @@ def _fill_value(value: Any, row: Row) -> Any:
 
 
 def _fill_expectation(expectation: Expectation, row: Row) -> Expectation:
-    # A pattern and a schema are full of braces of their own.
+    # Patterns and schemas have braces that are no columns.
     if expectation.matcher in ("regex", "json-schema"):
         return expectation
     value = _fill_value(expectation.value, row)

@@ -1,4 +1,4 @@
-"""Reading a suite file: everything that is wrong with it at once, or the suite."""
+"""Read a suite file: the suite, or everything that is wrong with it."""
 
 from __future__ import annotations
 

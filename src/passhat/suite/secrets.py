@@ -1,4 +1,4 @@
-"""Keys have no place in a file: find texts that look like one, so that they are referred to."""
+"""Find keys and other secrets that are written out in a suite file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROSE = ("prompt", "expect", "answer", "script", "description", "system", "rubri
 
 
 def holds_secrets(path: Path) -> bool:
-    """Whether a part of the suite is where secrets go: it keeps its references unread.
+    """Whether a part of the suite is a place for secrets: its references stay as they are.
 
     >>> holds_secrets(("servers", "crm", "headers", "Authorization"))
     True
@@ -34,7 +34,7 @@ def holds_secrets(path: Path) -> bool:
 
 
 def literal_secrets(tree: Tree) -> Iterator[Problem]:
-    """Texts of the suite that are, or look like, a key written out."""
+    """Texts of the suite that look like a secret."""
     for path, text in _texts(tree.value, ()):
         name = next((str(part) for part in reversed(path) if isinstance(part, str)), "")
         if _is_written_out(text, name, path):
@@ -63,7 +63,7 @@ def _settings(path: Path) -> Path:
 
 
 def _is_written_out(text: str, name: str, path: Path) -> bool:
-    # A reference leaves only its default behind.
+    # Of a reference only the default is written in the file.
     literal = REFERENCE.sub(lambda m: f" {m['operand'] if m['operator'] == ':-' else ''} ", text)
     if has_certain_shape(literal):
         return not any(part in PROSE for part in path)
@@ -76,7 +76,7 @@ def _is_written_out(text: str, name: str, path: Path) -> bool:
 
 
 def _is_random(text: str) -> bool:
-    """Letters and digits well mixed, as no word or path is."""
+    """Whether letters and digits are mixed as in no word or path."""
     changes = len(re.findall(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", text))
     return changes >= 4 and "/" not in text[:1]
 

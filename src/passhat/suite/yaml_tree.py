@@ -58,7 +58,7 @@ class Tree:
 
 @dataclass(slots=True)
 class _Open:
-    """A collection whose end has not come yet."""
+    """A mapping or list that is still being read."""
 
     value: Any
     path: Path
@@ -70,7 +70,7 @@ class _Open:
 
 
 class _Stop(Exception):
-    """The file cannot be read on."""
+    """Something after which the rest of the file cannot be read."""
 
     def __init__(self, mark: Mark, path: Path, message: str) -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ class _Stop(Exception):
 
 
 class _Builder:
-    """Builds the tree from events; an alias is the same object again, counted again."""
+    """Builds the tree from events. An alias is the same object again, and counts again."""
 
     def __init__(self, env: Mapping[str, str], keeps: Callable[[Path], bool]) -> None:
         self.root: Any = None
@@ -221,7 +221,7 @@ def read_tree(
         return Tree(value=None, marks={}, problems=(problem,))
     builder = _Builder(env, keeps_references)
     fault = _feed(text, builder)
-    if fault is not None:  # what was read of a torn file would be blamed for what is missing
+    if fault is not None:  # the part that was read would be reported for what is missing
         return Tree(value=None, marks={}, problems=(*builder.problems, fault))
     return Tree(value=builder.root, marks=builder.marks, problems=tuple(builder.problems))
 
@@ -252,7 +252,7 @@ def entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
 
 
 def section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
-    """A mapping of the suite with its path; nothing where there is none."""
+    """A mapping of the suite with its path, if there is one."""
     found = tree.value.get(key)
     return [((key,), found)] if is_map(found) else []
 
@@ -282,7 +282,7 @@ def texts(value: Any) -> list[str]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """The list, or none where it is something else."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -297,7 +297,7 @@ def is_text(value: Any) -> TypeGuard[str]:
 
 
 def _feed(text: str, builder: _Builder) -> Problem | None:
-    """Hand the events to the builder; the problem that ended it, if one did."""
+    """Give the events to the builder; return the problem that stopped it, if there was one."""
     # The pure-Python parser keeps its own stack, so that deep nesting cannot overflow ours.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError, YAMLStreamError
