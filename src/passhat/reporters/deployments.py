@@ -12,12 +12,12 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import Resources
 
 STORE_VARIABLE = "PASSHAT_STORE"
-"""Where workers find the address of the store: it may hold a password, and is in no file."""
+"""Where workers find the address of the store. It may hold a password, so no file has it."""
 
 
 CPUS_OF_A_WORKER = 0.5
 MEBIBYTES_OF_A_WORKER = 256
-"""What a worker takes by itself, where the suite does not say what a trial does: some hundred
+"""What a worker needs if the suite does not say what a trial needs: enough for about a hundred
 trials at a time that wait for a model."""
 
 
