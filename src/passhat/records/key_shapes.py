@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import sys
+from functools import cache, lru_cache
+from typing import Any
 
 from passhat.fast_dataclass import dataclass
 
@@ -133,17 +135,11 @@ SHAPES: tuple[KeyShape, ...] = (
 """Looked for in this order: a specific shape comes before a wider one that matches it too."""
 
 
-_NEEDLES = tuple(sorted({needle for shape in SHAPES for needle in shape.needles}, key=len))
-# "sk-" is in "sk-ant-": the shorter one is enough to know that neither is there.
-_SHORTEST_NEEDLES = tuple(
-    needle
-    for place, needle in enumerate(_NEEDLES)
-    if not any(shorter in needle for shorter in _NEEDLES[:place])
-)
-
-
 # Results for texts up to this length are cached: every run of a task has the same prompt.
 _SHORT, _KEPT = 4_096, 1_024
+# From this length on, one pass over all trigrams is quicker than a search for every needle; a pass
+# goes over so many bytes at a time. It takes numpy, which is not loaded for this alone.
+_LONG, _AT_ONCE = 500, 1 << 20
 
 
 def shapes_near(text: str) -> tuple[KeyShape, ...]:
@@ -157,10 +153,59 @@ def _shapes_in_short(text: str) -> tuple[KeyShape, ...]:
 
 
 def _shapes_in(text: str) -> tuple[KeyShape, ...]:
-    for needle in _SHORTEST_NEEDLES:
-        if needle in text:
-            return tuple(shape for shape in SHAPES if shape.may_be_in(text))
+    if len(text) >= _LONG and "numpy" in sys.modules:
+        found = {needle for needle in _needles_near(text) if needle in text}
+        return tuple(shape for shape in SHAPES if not found.isdisjoint(shape.needles))
+    if any(needle in text for needle in _shortest_needles()):
+        return tuple(shape for shape in SHAPES if shape.may_be_in(text))
     return ()
+
+
+@cache
+def _shortest_needles() -> tuple[str, ...]:
+    """Needles without those that hold a shorter one: "sk-" is in "sk-ant-"."""
+    needles = sorted({needle for shape in SHAPES for needle in shape.needles}, key=len)
+    return tuple(
+        needle
+        for place, needle in enumerate(needles)
+        if not any(shorter in needle for shorter in needles[:place])
+    )
+
+
+def _needles_near(text: str) -> list[str]:
+    """The needles of which every trigram is in a text, or one that shares its number.
+
+    One that is too short for a trigram may be anywhere.
+    """
+    import numpy as np
+
+    data = text.encode(errors="surrogatepass")
+    there = np.zeros(1 << 16, dtype=bool)
+    for start in range(0, len(data) - 2, _AT_ONCE):
+        there[_trigrams(data[start : start + _AT_ONCE + 2])] = True
+    short, needles, numbers, starts = _needle_trigrams()
+    near = np.logical_and.reduceat(there[numbers], starts)
+    return [*short, *(needles[i] for i in np.flatnonzero(near).tolist())]
+
+
+@cache
+def _needle_trigrams() -> tuple[list[str], list[str], Any, Any]:
+    """Short needles, the others, the trigrams of all of those, and where those of each begin."""
+    import numpy as np
+
+    every = sorted({needle for shape in SHAPES for needle in shape.needles})
+    needles = [needle for needle in every if len(needle) >= 3]
+    each = [_trigrams(needle.encode()) for needle in needles]
+    short = [needle for needle in every if len(needle) < 3]
+    return short, needles, np.concatenate(each), np.cumsum([0, *(len(one) for one in each[:-1])])
+
+
+def _trigrams(data: bytes) -> Any:
+    """A number below 2^16 for each three bytes in a row; some trigrams share one."""
+    import numpy as np
+
+    part = np.frombuffer(data, np.uint8).astype(np.uint16)
+    return part[:-2] * np.uint16(2551) + part[1:-1] * np.uint16(313) + part[2:]
 
 
 _NEAR_A_CUT = 300

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from passhat.records.key_shapes import SHAPES, shapes_near
+
+NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
+WORDS = "The agent read réponse 42 from https:// and wrote a path, basic _ and task-7; "
+
+
+def spread(needle: str, length: int, place: float) -> str:
+    """A text of many words with a needle somewhere in it."""
+    text = (WORDS * (length // len(WORDS) + 1))[:length]
+    cut = round(place * length)
+    return text[:cut] + needle + text[cut:]
+
+
+@pytest.mark.parametrize("needle", [*NEEDLES, ""])
+@pytest.mark.parametrize("length", [0, 499, 500, 5_000])
+def test_a_text_of_any_length_is_near_the_shapes_whose_needles_it_holds(needle, length):
+    assert np.__name__ == "numpy"  # long texts are searched another way where it is loaded
+    for place in (0.0, 0.37, 1.0):
+        text = spread(needle, length, place)
+        expected = tuple(shape for shape in SHAPES if shape.may_be_in(text))
+        assert shapes_near(text) == expected
+
+
+@pytest.mark.parametrize("before", range(7))
+def test_a_key_is_found_where_one_pass_ends_and_the_next_begins(before):
+    text = "." * ((1 << 20) - before) + "gsk_" + "." * 3_000
+    assert [shape.name for shape in shapes_near(text)] == ["a Groq key"]
+
+
+def test_half_a_character_hides_no_key():
+    text = WORDS * 20 + "\udc80ghp_0123456789abcdefghij01\udc80"
+    assert "a GitHub token" in {shape.name for shape in shapes_near(text)}
