@@ -95,7 +95,8 @@ def _repeated_names(tree: Tree) -> Iterator[Problem]:
 def _full_names(entry: Mapping[str, Any], kind: str) -> list[str]:
     """The name of an entry; an agent may share its name with one on another model."""
     models = texts(entry.get("models")) or texts(entry.get("model")) if kind == "agents" else []
-    return [f"{entry['name']} on {model}" for model in models] or [entry["name"]]
+    name = entry["name"]
+    return [f"{name} on {model}" if model else name for model in models or [""]]
 
 
 def _unknown_servers(tree: Tree) -> Iterator[Problem]:
