@@ -93,14 +93,9 @@ class PageTranscripts:
     limits: PageLimits = field(default_factory=PageLimits)
 
     @property
-    def cut(self) -> bool:
-        """Whether any of them was cut."""
-        return any(CUT in text for text in self.texts.values())
-
-    @property
     def cut_note(self) -> str | None:
         """A note on the transcripts that were cut, if any."""
-        if not self.cut:
+        if not any(CUT in text for text in self.texts.values()):
             return None
         return (
             f"Long transcripts are cut after {self.cut_at:,} characters; `passhat view` shows more "

@@ -28,7 +28,7 @@ from passhat.reporters.numbers import amount, percent, points, signed_points, sp
 from passhat.reporters.page_layout import headline_parts, lay_out, whole_units
 from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
-from passhat.reporters.template_cache import template_cache
+from passhat.reporters.template_cache import page_templates
 from passhat.reporters.text_bars import run_marks
 
 if TYPE_CHECKING:
@@ -79,16 +79,7 @@ def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[st
 @cache
 def templates() -> Environment:
     """The templates, with the words and numbers of every other reporter."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("passhat.reporters.formats", "pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        bytecode_cache=template_cache(),
-    )
+    environment = page_templates()
     environment.globals |= {
         "reading_lines": reading_lines,
         "labels": LABELS,
