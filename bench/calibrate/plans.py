@@ -11,8 +11,8 @@ from passhat.analysis.planning.plan import plan
 from passhat.records import Tally
 from passhat.stats.arguments import Counts
 from passhat.stats.estimate import Estimate, Scope, Unavailable
-from passhat.stats.foreseen import CLOSE
 from passhat.stats.paired import PairedDifference, paired_difference
+from passhat.stats.possible_suites import CLOSE
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_sums import TaskSums
 

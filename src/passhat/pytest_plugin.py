@@ -221,7 +221,7 @@ class _Results:
             yield f"{name}: {suite_sentence(trials, demands)}"
 
     def _keep(self, trials: Trials, store: str) -> None:
-        """The runs of this session as a run of the history, at the commit of the project."""
+        """Store the trials of this session as one run, at the commit of the project."""
         from passhat.history import History, read_checkout
 
         transcripts = {

@@ -99,11 +99,11 @@ def test_a_task_that_cannot_be_tested_has_a_dash_and_the_dash_is_explained(rende
     found = compare(UNTESTED)
     assert found.tasks[0].answer == "unevaluable"
     text = render(found)
-    assert "A dash stands where a task has too few runs to be tested" in " ".join(text.split())
+    assert "A dash means that a task has too few runs to be tested" in " ".join(text.split())
     row = re.search(r"(?:  |\| |<tr>.*)t00.*(?:\n|</tr>)", text)[0]
     assert re.search(r"-[ |]+-[ |]*\n|<td class=\"n\">-</td><td class=\"n\">-</td>", row), row
     whole = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))
-    assert "A dash stands" not in render(whole)
+    assert "A dash means" not in render(whole)
 
 
 def test_the_tests_of_tasks_are_listed_in_their_order_and_the_untested_last():

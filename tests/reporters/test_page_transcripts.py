@@ -154,7 +154,7 @@ def test_where_there_is_room_all_are_shown_as_they_are_in_the_order_they_came(re
     fitted = fit_transcripts(report, said, trials=trials)
     assert list(fitted.texts) == list(said)
     assert set(fitted.texts.values()) == {'<pre tabindex="0">hello</pre>'}
-    assert (fitted.left_out, fitted.left_out_note, fitted.cut) == (0, None, False)
+    assert (fitted.left_out, fitted.left_out_note, fitted.cut_note) == (0, None, None)
 
 
 def test_transcripts_of_tasks_that_the_page_does_not_list_are_counted(monkeypatch):

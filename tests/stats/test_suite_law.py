@@ -5,7 +5,8 @@ import pytest
 
 from passhat.stats.cells import Cells, count_cells, remembered
 from passhat.stats.suite_law import ShrunkLaw
-from passhat.stats.sum_laws import lattice_steps, scaled_betas, sum_of_tasks, sums_of_long_tasks
+from passhat.stats.sum_laws import sum_of_tasks, sums_of_long_tasks
+from passhat.stats.task_laws import lattice_steps, scaled_betas
 
 
 def suite(tasks, runs, seed=1):

@@ -20,18 +20,21 @@ from passhat.cli.options import (
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import CONFIDENCE
-from passhat.errors import SuiteError
 from passhat.journeys.gating import MARGIN
 
 
 @click.command(cls=SectionedCommand)
 @click.option(
-    "--require", "-r", metavar="DEMAND", multiple=True, help="Such as 'pass^3 >= 0.8'; repeatable."
+    "--require",
+    "-r",
+    metavar="DEMAND",
+    multiple=True,
+    help="A demand, such as 'pass^3 >= 0.8'. May be repeated.",
 )
 @click.option(
     "--against",
     metavar="BASELINE",
-    help="Results, or a run, tag or branch of the history, to be no worse than.",
+    help="Results or a stored run that these results must not be worse than.",
 )
 @click.option(
     "--margin",
@@ -53,17 +56,17 @@ from passhat.journeys.gating import MARGIN
 @click.option(
     "--evidence",
     type=click.Choice(["bound", "point", "sequential"]),
-    help="What decides: a bound, the bare number, or the runs one after another.",
+    help="What decides: a confidence bound, the bare number, or a sequential test.",
 )
 @click.option(
     "--indifference",
     type=Share(),
-    help="With sequential: how far beyond the threshold either verdict may come.",
+    help="With sequential: how far from the threshold either verdict will do.",
 )
 @click.option(
     "--on-undecided",
     type=click.Choice(["fail", "pass", "exit4"]),
-    help="The exit code of UNDECIDED.",
+    help="How to exit when the verdict is UNDECIDED.",
 )
 @click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @errors_option
@@ -91,8 +94,8 @@ def gate(
 ) -> None:
     """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
 
-    RESULTS are files that `passhat report` reads, a history store, of which one run is judged, or
-    one run, tag or branch of the history.
+    RESULTS are files that `passhat report` reads, a history store, of which one run is judged, or a
+    stored run: latest, a tag, a branch, a commit or a key.
 
     \b
       passhat gate results.jsonl --require 'pass^3 >= 0.8'
@@ -131,16 +134,13 @@ def _suite_of_folder(reading: ReadingOptions) -> Path | None:
 
     A file of results may come from anywhere: its demands must be named.
     """
-    from passhat.suite import find_suite, load_suite
+    from passhat.suite import suite_in
 
     results = reading.results()
     if len(results.paths) != 1 or not results.is_stored(results.paths[0]):
         return None
-    try:
-        path = find_suite(Path())
-    except SuiteError:
+    suite = suite_in(Path())
+    if suite is None or not suite.gates:
         return None
-    if not load_suite(path, models_asked=False).gates:
-        return None
-    say_note(f"gates of {path}")
-    return path
+    say_note(f"gates of {suite.path}")
+    return suite.path

@@ -224,7 +224,7 @@ def store_option(purpose: str, *, section: str = OPTIONS) -> Decorator:
 
 
 def stored_runs_options(*, last: int, least: int) -> Decorator:
-    """SUITE, --store, --branch, --only, --last and --confidence: runs of the history."""
+    """SUITE, --store, --branch, --only, --last and --confidence: which stored runs."""
     newest = WholeNumber(min=least)
     return in_order(
         click.argument("suite", required=False),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import field
 from urllib.parse import parse_qs, urlsplit
@@ -47,10 +47,10 @@ HEADERS = {
 
 @dataclass(slots=True, kw_only=True)
 class Access:
-    """A token that opens the door once, and the cookie that keeps it open for a browser.
+    """A token that signs a browser in once, and the cookie that keeps it signed in.
 
-    A token that the user chose, to let others in, may be used again. `person_header` is the header
-    in which the proxy must say whom it has authenticated; "" where it need not.
+    A token that the user chose, so that others can sign in, may be used again. `person_header` is
+    the header in which the proxy must name the person it authenticated; "" if it need not.
     """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -60,14 +60,14 @@ class Access:
     person_header: str = ""
 
     def enter(self, token: str) -> bool:
-        """Whether this token opens the door; a one-time token is spent by it."""
+        """Whether this token signs in; a one-time token is spent by it."""
         if self.spent or not _same(token, self.token):
             return False
         self.spent = not self.reusable
         return True
 
     def renew(self) -> None:
-        """Make a new token for one more browser; those that are in stay in."""
+        """Make a new token for one more browser; those that are signed in stay signed in."""
         self.token, self.spent = secrets.token_urlsafe(32), False
 
     def knows(self, cookie: str) -> bool:
@@ -161,7 +161,7 @@ class Guard:
         PERSON.set("")
         if not self.access.knows(cookies.get(self.address.cookie, "")):
             if not self.access.trusts(headers.getlist(PROXY)):
-                return self.door(None, "This page is for the person who started it.")
+                return self.door(None, "This dashboard is open to the person who started it only.")
             if not self._names_a_person(headers):
                 return self.door(None, "The proxy does not say who you are.")
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
@@ -169,7 +169,7 @@ class Guard:
         return None
 
     def _names_a_person(self, headers: Headers) -> bool:
-        """Whether the proxy says whom it let in, where it must; read from no other request."""
+        """Whether the proxy names the person, if it has to; the name is for this request only."""
         if not self.access.person_header:
             return True
         named = headers.getlist(self.access.person_header)
@@ -197,7 +197,7 @@ class Guard:
         if request.method != "POST":
             return PlainTextResponse("Only GET and POST.\n", 405, {"allow": "GET, HEAD, POST"})
         if not request.headers.get("origin"):
-            return PlainTextResponse("A form of this site says its Origin.\n", 403)
+            return PlainTextResponse("A form must be sent with its Origin.\n", 403)
         token = await _form_token(request)
         if token is None or not self.access.enter(token):
             return self.door(None, "This token is wrong, or was used before.")
@@ -225,11 +225,7 @@ async def _form_token(request: Request) -> str | None:
         body += chunk
         if len(body) > LARGEST_FORM:
             return None
-    return _first(parse_qs(body.decode("ascii", "replace")).get("token", ()))
-
-
-def _first(values: Iterable[str]) -> str | None:
-    return next(iter(values), None)
+    return next(iter(parse_qs(body.decode("ascii", "replace")).get("token", ())), None)
 
 
 def _same_origin(origin: str, host: str) -> bool:

@@ -42,7 +42,7 @@ MOST_TASKS, MOST_RECENT = 500, 20
 RUNNING = "running"
 
 _ENOUGH = 5
-"""Trials that end while somebody looks from which their pace is the pace of the run."""
+"""Trials that must end while the page is open before their pace is taken for the run's."""
 
 _UNITS = (("s", 1, 90), ("min", 60, 5_400), ("h", 3_600, 0))
 """Units of time, in seconds, and up to how many seconds each is used."""
@@ -168,9 +168,9 @@ class PageState:
         return runs_expected(gated, done, expected.at_most), expected.at_most
 
     def _pace(self, done: int, now: float) -> float | None:
-        """Seconds that a trial takes: since the page looks, once enough ended, else all along.
+        """Seconds a trial takes: since the page was opened, or else since the run began.
 
-        A run that was interrupted stood still for a while, which says nothing of its pace.
+        The time since the page was opened is better, as an interrupted run did nothing for a while.
         """
         if self.first_look is None:
             self.first_look = (now, done)

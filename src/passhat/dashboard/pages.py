@@ -30,18 +30,11 @@ from passhat.journeys.suite_overview import (
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
 from passhat.reporters.answer_kind import DisplayOptions
-from passhat.reporters.answers import comparison, ranking
+from passhat.reporters.answers import comparison, explanation, ranking, trend
 from passhat.reporters.answers.diff_page import diff_values
-from passhat.reporters.answers.explanation_page import chip as explanation_chip
-from passhat.reporters.answers.explanation_page import explanation_page
-from passhat.reporters.answers.explanation_page import facts as explanation_facts
 from passhat.reporters.answers.report_page import page_of
-from passhat.reporters.answers.trend_page import chip as trend_chip
-from passhat.reporters.answers.trend_page import facts as trend_facts
-from passhat.reporters.answers.trend_page import trend_page
 from passhat.reporters.baseline_words import ChangeTile, change_tile
-from passhat.reporters.blocks import Headline, Picture, Steps
-from passhat.reporters.page_layout import lay_out
+from passhat.reporters.formats.html import answer_values
 from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
 from passhat.stats.estimate import Unavailable
 from passhat.stats.per_task import TaskAnswer
@@ -205,9 +198,8 @@ class Pages:
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
             found = self.reports.explanation(history, run)
-        values = explanation_page(found, DisplayOptions(results=None))
-        return page("why_run.html", store=self.reports.title, run=run, chip=explanation_chip(found),
-                    facts=explanation_facts(found), **values)  # fmt: skip
+        values = answer_values(explanation.KIND, found, DisplayOptions(results=None))
+        return page("why_run.html", store=self.reports.title, run=run, **values)
 
     def transcript(self, request: Request) -> Response:
         """What was said in one trial, whole, as plain text."""
@@ -270,12 +262,8 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             found = self.reports.trends(history, runs) if runs else ()
-        values = trend_page(found, DisplayOptions()) if found else {"systems": []}
-        yield render(
-            "trend_end.html", suite=suite, branch=branch, store="",
-            chip=trend_chip(found) if found else None,
-            facts=trend_facts(found) if found else (), **values,
-        )  # fmt: skip
+        values = answer_values(trend.KIND, found, DisplayOptions()) if found else {"systems": []}
+        yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
 
     def live(self, request: Request) -> Response:
         """A run in progress."""
@@ -315,18 +303,13 @@ class Pages:
 def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, Any]:
     """What the page of a comparison shows of its answer."""
     if isinstance(answer, Unavailable):
-        return {"headline": "", "chip": None, "facts": (), "judged_parts": []}
+        return {"headline": "", "judged_parts": []}
     kind = comparison.KIND if isinstance(answer, Comparison) else ranking.KIND
-    texts = kind.blocks(answer, DisplayOptions(every_task_follows=True))
-    blocks = [one for one in texts if not isinstance(one, Steps | Picture)]
-    figures = {} if kind.figures is None else kind.figures(answer)
-    first = blocks[0]
-    return {
-        "headline": first.text if isinstance(first, Headline) else "",
-        "chip": kind.chip(answer),
-        "facts": kind.facts(answer),
-        "judged_parts": lay_out(blocks[1:], figures),
-    }
+    values = answer_values(kind, answer, DisplayOptions(every_task_follows=True))
+    parts = values.pop("parts")
+    for part in parts:
+        part.right = part.words  # the steps are commands for a shell
+    return {**values, "judged_parts": parts}
 
 
 def _no_verdict(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""Columns that stand side by side: how many there are of each kind."""
+"""A column chart: how many there are of each kind."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ _MOST_LETTERS, _NAME_HEIGHT = 28, 14
 class Series:
     """A line, with a band where `low` and `high` are given; beyond `model_from` it is dotted.
 
-    `colour` is one of "abcden"; without it, that of its place among the lines. A `faint` line is
-    thin, grey and without dots.
+    `colour` is one of "abcden"; without it, the line's place decides. A `faint` line is thin, grey
+    and without dots.
     """
 
     name: str

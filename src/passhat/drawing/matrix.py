@@ -21,7 +21,7 @@ from passhat.fast_dataclass import dataclass
 
 TOP, ROW, GAP = 34, 22, 1
 LEVELS = ("l1", "l2", "l3", "l4")
-"""The classes of shares above 0: one hue, ever darker; 0 is the empty ground."""
+"""The classes of shares above 0, in one hue from light to dark; 0 is the empty ground."""
 _SHADES = " ░▒▓█"
 _TEXT_WIDTH = 60
 _GROUP_GAP = 6
@@ -50,7 +50,7 @@ def matrix(
 ) -> Figure:
     """Rows of shares from 0 to 1 as cells; None leaves a dash. Columns get narrower as they grow.
 
-    `groups` stand apart under a letter each, and what they have in common is written below.
+    `groups` are set apart under a letter each, and what they have in common is written below.
 
     >>> matrix(["a"], [[0.0, 1.0]], title="t", finding="f", x_label="task").text.splitlines()[1]
     'a                         █'

@@ -1,4 +1,4 @@
-"""A picture as a file of its own: plain colours on white, its heading and finding written out.
+"""A picture as a separate file: plain colours on white, with its heading and finding as text.
 
 Style sheets, variables and media queries are for browsers. Other programs that draw SVG (Inkscape,
 librsvg, CairoSVG, LaTeX's converters) know attributes best, so that is all a file holds.
@@ -57,7 +57,7 @@ def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -
     )
     ET.SubElement(root, "title").text = title
     ET.SubElement(root, "desc").text = finding
-    # A ground of its own: readable wherever it is shown, on white or on dark.
+    # A white ground, so that it can be read on a dark page too.
     ET.SubElement(root, "rect", width=str(width), height=str(height + top), fill="#ffffff")
     _write(root, titles, 17, _TITLE_HEIGHT, {"fill": INK, "font-size": "14", "font-weight": "bold"})
     _write(root, lines, _TITLE_HEIGHT * len(titles) + 14, _LINE_HEIGHT, {"fill": SOFT})

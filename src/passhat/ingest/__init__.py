@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from passhat.ingest.limits import parse_limits as parse_limits
     from passhat.ingest.read import read_trials as read_trials
     from passhat.ingest.read import read_with_transcripts as read_with_transcripts
-    from passhat.ingest.reader import Reader as Reader
-    from passhat.ingest.reader import TrialTable as TrialTable
     from passhat.ingest.readers import READERS as READERS
     from passhat.ingest.tallies import count_big as count_big
     from passhat.ingest.tallies import read_tallies as read_tallies
     from passhat.ingest.write import write_trials as write_trials
-    from passhat.records import Duplicates as Duplicates
     from passhat.records.column_names import ColumnMap as ColumnMap
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

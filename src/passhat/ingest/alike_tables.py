@@ -21,6 +21,7 @@ from passhat.ingest.rows import TOTALS, Sheet, column_names, separator_of
 from passhat.ingest.written_numbers import SEPARATORS, number_columns
 from passhat.records.column_names import (
     USUAL,
+    VERDICTS,
     ColumnMap,
     find_columns,
     usual_name,
@@ -48,7 +49,6 @@ FEWEST_FILES = 4
 
 # Readers of these look only at the keys of a file, which are part of its shape.
 _BY_KEYS = frozenset(("swe-bench", "score-array", "table"))
-_VERDICTS = ("passed", "score")
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -135,8 +135,8 @@ def _is_one_run(names: tuple[str, ...], openers: tuple[str, ...], inner: tuple[s
     """Whether an object is one run itself, and the entries of its list have no verdicts."""
     own = [name for name, opener in zip(names, openers, strict=True) if not opener]
     outer = find_columns(own, USUAL)
-    judged = "task" in outer and not outer.keys().isdisjoint(_VERDICTS)
-    return judged and find_columns(inner, USUAL).keys().isdisjoint(_VERDICTS)
+    judged = "task" in outer and not outer.keys().isdisjoint(VERDICTS)
+    return judged and find_columns(inner, USUAL).keys().isdisjoint(VERDICTS)
 
 
 def _opener(raw: msgspec.Raw) -> str:
@@ -256,7 +256,7 @@ def _row_by_row(sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap) -> b
     numbers = number_columns(found)
     if any(isinstance(cell, (Mapping, list)) for name in numbers for cell in sheet.cells(name)):
         return False
-    judging = {*verdict_columns(names), *(found[one] for one in _VERDICTS if one in found)}
+    judging = {*verdict_columns(names), *(found[one] for one in VERDICTS if one in found)}
     words = {str(cell).strip().lower() for name in judging for cell in sheet.cells(name)}
     if not words.isdisjoint(LETTER_GRADES):
         return False

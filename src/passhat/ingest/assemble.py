@@ -59,11 +59,8 @@ def assemble(piece: Piece, mapping: ColumnMap) -> Trials:
     if mapping.pass_if is not None and not table.judged:
         columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
     notes = [*table.notes, *_fit_scores(columns, mapping, table.graded, fault)]
-    notes += (
-        []
-        if mapping.pass_if or table.judged
-        else _only_one_passes(table.graded, columns.get("score"))
-    )
+    if not mapping.pass_if and not table.judged:
+        notes += _only_one_passes(table.graded, columns.get("score"))
     if "seed" in columns:
         columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
     if "trial" in columns:

@@ -25,7 +25,7 @@ PIECE = 2**20
 def decompress(name: str, data: bytes, limits: Limits) -> bytes:
     """The content of gzip or Zstandard bytes; anything else as it is."""
     if data.startswith(GZIP_MAGIC):
-        return join(name, lambda: _gunzip(data), len(data), limits)
+        return join(name, lambda: _pieces(gzip.open(io.BytesIO(data))), len(data), limits)
     if data.startswith(ZSTD_MAGIC):
         return join(name, lambda: unzstd(data), len(data), limits)
     return data
@@ -87,10 +87,6 @@ def _kept(
         else:
             parts.append(piece)
     return None if too_many else parts
-
-
-def _gunzip(data: bytes) -> Iterator[bytes]:
-    return _pieces(gzip.GzipFile(fileobj=io.BytesIO(data)))
 
 
 def _pieces(stream: gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:

@@ -245,30 +245,25 @@ def _read_once(
         with io.FileIO(path) as stream:
             size = os.fstat(stream.fileno()).st_size
             limits.check_size(name, size)
-            if 0 < size <= _SMALL:
-                return _kept_or_hashed(name, stream.readall(), limits)
-            head = stream.read(4)
+            head = b"" if 0 < size <= _SMALL else stream.read(4)
             if head.startswith(_READ_IN_PIECES):
                 return head, _hash(head, stream), b""
-            if stream.seekable():
+            if head and stream.seekable():
                 stream.seek(0)
                 content = stream.read()
-            else:
+            elif head:
                 content = head + read_all(name, stream, limits)
+            else:
+                content = stream.readall()
     except OSError as error:
         raise _not_opened(name, error) from error
-    limits.check_size(name, len(content))
-    return head, hashlib.sha256(content).hexdigest(), content
+    limits.check_size(name, len(content))  # it may have grown since its size was read
+    stays = content.startswith(_READ_IN_PIECES)
+    return content[:4], hashlib.sha256(content).hexdigest(), b"" if stays else content
 
 
 def _not_opened(name: str, error: OSError) -> ReadError:
     return ReadError(f"{name}: cannot be opened ({error.strerror or error})")
-
-
-def _kept_or_hashed(name: str, content: bytes, limits: Limits) -> tuple[bytes, str, bytes]:
-    limits.check_size(name, len(content))  # it may have grown since its size was read
-    stays = content.startswith(_READ_IN_PIECES)
-    return content[:4], hashlib.sha256(content).hexdigest(), b"" if stays else content
 
 
 def _hash(head: bytes, stream: BinaryIO) -> str:

@@ -83,14 +83,12 @@ def find_paths(given: str | os.PathLike[str]) -> list[Path]:
     return [Path(match) for match in matches]
 
 
-def read_stdin(limits: Limits) -> bytes:
-    """All of standard input, refused beyond the limit."""
-    return read_all("standard input", sys.stdin.buffer, limits)
-
-
 def _open_bytes(given: Input, recognise: Recognise, limits: Limits) -> Known:
-    data = given if isinstance(given, bytes) else read_stdin(limits)
-    name = "input" if isinstance(given, bytes) else "stdin"
+    """The document in bytes, or on standard input."""
+    if isinstance(given, bytes):
+        name, data = "input", given
+    else:
+        name, data = "stdin", read_all("standard input", sys.stdin.buffer, limits)
     document = Document(name, path=None, data=data, limits=limits)
     return document, recognise(document)
 

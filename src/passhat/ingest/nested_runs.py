@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from passhat.records.column_names import USUAL, find_columns, usual_name
+from passhat.records.column_names import USUAL, VERDICTS, find_columns, usual_name
 from passhat.records.table_meanings import COUNTS, RATES
 
 RawRow = Mapping[str, msgspec.Raw]
 
 LISTS = ("trials", "runs", "attempts", "repetitions", "rollouts", "episodes")
 """What a list of the runs of one task is called."""
-
-_VERDICTS = {"passed", "score"}
 
 
 def list_of_runs(row: RawRow) -> str | None:
@@ -25,7 +23,7 @@ def list_of_runs(row: RawRow) -> str | None:
     """
     for key in (name for name in row if usual_name(name) in LISTS):
         runs = _runs(row[key])
-        if runs and _VERDICTS & find_columns(runs[0], USUAL).keys():
+        if runs and not find_columns(runs[0], USUAL).keys().isdisjoint(VERDICTS):
             return key
     return None
 
@@ -36,7 +34,7 @@ def rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
     Its "id" is the task where nothing else is.
     """
     found = find_columns((name for name in row if name != key), USUAL)
-    summed = {found.get(meaning) for meaning in _VERDICTS}
+    summed = {found.get(meaning) for meaning in VERDICTS}
     outer = {
         name: value
         for name, value in row.items()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, Protocol
 
 from passhat.errors import MissingExtra, ReadError
@@ -60,24 +61,19 @@ def _opened(document: Document) -> Iterator[tuple[_File, int]]:
 
 def _library() -> tuple[Callable[[Document, BinaryIO], _File], tuple[type[BaseException], ...]]:
     """How the first library that is here opens a file, and how it complains of one."""
-    try:
-        import pyarrow
-    except ImportError:
-        pass
-    else:
-        return _Arrow, (pyarrow.ArrowException, OSError, UnicodeDecodeError)
-    try:
-        import polars
-    except ImportError:
-        pass
-    else:
-        broken = (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError)
-        return _Polars, broken
-    try:
-        import duckdb  # type: ignore[import-not-found,unused-ignore] # an extra
-    except ImportError:
-        raise MissingExtra("reading Parquet", "frames") from None
-    return _DuckDb, (duckdb.Error, OSError)
+    libraries: tuple[tuple[str, Any, Callable[[Any], tuple[type[BaseException], ...]]], ...] = (
+        ("pyarrow", _Arrow, lambda m: (m.ArrowException, UnicodeDecodeError)),
+        (
+            "polars",
+            _Polars,
+            lambda m: (m.exceptions.PolarsError, m.exceptions.PanicException),
+        ),
+        ("duckdb", _DuckDb, lambda m: (m.Error,)),
+    )
+    for name, kind, faults in libraries:
+        with suppress(ImportError):
+            return kind, (*faults(importlib.import_module(name)), OSError)
+    raise MissingExtra("reading Parquet", "frames")
 
 
 class _Arrow:

@@ -84,8 +84,11 @@ class _Polars:
     join, part = np.add, np.subtract  # of unsigned numbers: modulo 2**64
 
     def __init__(self, path: Path, shape: Shape, separator: str) -> None:
-        self._name = str(path)
-        polars = self._polars = _import_polars()
+        try:
+            import polars
+        except ImportError:
+            raise MissingExtra("reading Parquet and big tables", "frames") from None
+        self._name, self._polars = str(path), polars
         scans = {
             "csv": lambda: polars.scan_csv(path, separator=separator, glob=False),
             "lines": lambda: polars.scan_ndjson(glob.escape(str(path))),
@@ -252,14 +255,6 @@ def has_engine() -> bool:
 def has_duckdb() -> bool:
     """Whether DuckDB is installed."""
     return importlib.util.find_spec("duckdb") is not None
-
-
-def _import_polars() -> Any:
-    try:
-        import polars
-    except ImportError:
-        raise MissingExtra("reading Parquet and big tables", "frames") from None
-    return polars
 
 
 def _unreadable(name: str, error: Exception) -> ReadError:

@@ -112,7 +112,17 @@ def _read(
         for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
-                pieces.append(Piece.of(document, reader, table, given, said))
+                piece = Piece(
+                    name=document.name,
+                    stem=document.stem,
+                    folder=document.folder,
+                    sha256=document.sha256,
+                    reader=reader,
+                    table=table,
+                    given=given,
+                    said=said,
+                )
+                pieces.append(piece)
             else:
                 reasons += table.notes
     if not pieces:

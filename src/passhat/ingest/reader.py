@@ -176,13 +176,13 @@ def choose_score(
     ]
 
 
-def seconds_between(start: str | None, end: str | None) -> float | None:
+def seconds_between(start: object, end: object) -> float | None:
     """The seconds from one ISO 8601 time to another, where both are known.
 
     >>> seconds_between("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z")
     90.0
     """
-    if not start or not end:
+    if not isinstance(start, str) or not isinstance(end, str):
         return None
     try:
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -81,7 +81,8 @@ def local_copy(url: str) -> Path:
     # Called as in the store: agents without a name are called by their file or folder.
     home = Path(tempfile.mkdtemp(dir=_home())) / (PurePosixPath(root).name or "files")
     home.mkdir()
-    needed, room = sum(_size(info) for info in listed.values()), shutil.disk_usage(home).free
+    needed = sum(int(info.get("size") or 0) for info in listed.values())
+    room = shutil.disk_usage(home).free
     if needed > room:
         raise ReadError(f"{url}: holds {needed:,} bytes, but {home} has room for {room:,}")
     with _failures_of(url):
@@ -174,10 +175,6 @@ def _version(info: Any) -> tuple[str, ...]:
     """What identifies the version of a file, under the names that the usual stores use."""
     keys = ("size", "ETag", "etag", "LastModified", "mtime", "created")
     return tuple(str(info.get(key)) for key in keys)
-
-
-def _size(info: Any) -> int:
-    return int(info.get("size") or 0)
 
 
 def _root(base: str, listed: Container[str]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from passhat.messages import short
+from passhat.messages import plural, short
 
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d{1,9})(?:-(.*))?\]")
@@ -63,6 +63,12 @@ def repeated_by_flakefinder(names: Sequence[str], ran: Sequence[bool]) -> bool:
 def numbered_note(column: str) -> str:
     """A note on a table whose rows were read as runs by the numbers in their names."""
     return f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"
+
+
+def skipped_note(count: int) -> list[str]:
+    """A note on skipped tests, where there are any."""
+    note = plural(count, "skipped test is no trial", "skipped tests are no trials")
+    return [note] if count else []
 
 
 def without_numbers(names: Sequence[str]) -> list[str] | None:

@@ -20,6 +20,7 @@ from passhat.messages import few, plural, short, short_value
 from passhat.records.column_names import (
     TRANSCRIPTS,
     USUAL,
+    VERDICTS,
     find_columns,
     has_column,
     usual_name,
@@ -28,8 +29,6 @@ from passhat.records.outcome_words import outcome_of
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
-
-_VERDICTS = ("passed", "score")
 
 _CHECKS = (
     *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
@@ -379,9 +378,9 @@ def _inner_list(document: Document) -> tuple[str, RawRow] | None:
 def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     """Whether an object is one run itself, and its list is about something within that run."""
     outer, inner = find_columns(_shared(document), USUAL), find_columns(entry, USUAL)
-    if "task" not in outer or outer.keys().isdisjoint(_VERDICTS):
+    if "task" not in outer or outer.keys().isdisjoint(VERDICTS):
         return False
-    if inner.keys().isdisjoint(_VERDICTS) or usual_name(key) in _CHECKS:
+    if inner.keys().isdisjoint(VERDICTS) or usual_name(key) in _CHECKS:
         return True
     verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
     if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:

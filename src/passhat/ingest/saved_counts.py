@@ -19,7 +19,7 @@ from passhat.records import Source, Tally
 from passhat.records.column_names import ColumnMap
 
 if TYPE_CHECKING:
-    from passhat.ingest.formats.passhat_json import SavedReport, SavedSystem
+    from passhat.ingest.formats.passhat_json import SavedSystem
 
 _OPENING = re.compile(rb'\s*\{\s*"schema"\s*:\s*"passhat\.(report|run)/1"')
 _HEAD = 256  # bytes that show what a file is
@@ -39,8 +39,18 @@ def count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tal
         return None
     if mapping.pass_if is not None:
         raise ReadError(f"{document.name}: holds counts, so `pass_if` has nothing to compare")
-    origin = _source(document, report, mapping)
-    return [_tally(document, report, system, mapping, origin) for system in report.systems]
+    facts = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
+    if mapping.name is not None:
+        one_name(document.name, [system.name for system in report.systems], mapping.name)
+        facts["system"] = f'"{mapping.name}" (`name`)'
+    origin = Source(
+        name=document.name,
+        format="passhat",
+        sha256=document.sha256,
+        notes=tuple(passhat_json.saved_notes(report)),
+        read_as=passhat_json.READING.facts(facts, passhat_json.left_out_parts(report)),
+    )
+    return [_tally(system, mapping.name or system.name, origin) for system in report.systems]
 
 
 def _open_saved(source: Input | Sequence[Input]) -> Document | None:
@@ -49,40 +59,19 @@ def _open_saved(source: Input | Sequence[Input]) -> Document | None:
         return None
     given = inputs[0]
     if isinstance(given, bytes):
-        if not _OPENING.match(given[:_HEAD]):
-            return None
-        return Document("input", path=None, data=given, limits=Limits())
-    if not os.path.isfile(given):  # noqa: PTH113 # of a long word, Path raises
+        path, data, head = None, given, given[:_HEAD]
+    elif os.path.isfile(given):  # noqa: PTH113 # Path raises if a name is too long
+        path, data = Path(given), None
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    else:
         return None
-    path = Path(given)
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD)
     if not _OPENING.match(head):
         return None
-    return Document(str(path), path=path, data=None, limits=Limits())
+    return Document(str(path or "input"), path=path, data=data, limits=Limits())
 
 
-def _source(document: Document, report: SavedReport, mapping: ColumnMap) -> Source:
-    from passhat.ingest.formats import passhat_json
-
-    facts = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
-    if mapping.name is not None:
-        facts["system"] = f'"{mapping.name}" (`name`)'
-    return Source(
-        name=document.name,
-        format="passhat",
-        sha256=document.sha256,
-        notes=tuple(passhat_json.saved_notes(report)),
-        read_as=passhat_json.READING.facts(facts, passhat_json.left_out_parts(report)),
-    )
-
-
-def _tally(
-    document: Document, report: SavedReport, system: SavedSystem, mapping: ColumnMap, origin: Source
-) -> Tally:
-    name = system.name
-    if mapping.name is not None:
-        name = one_name(document.name, [one.name for one in report.systems], mapping.name)
+def _tally(system: SavedSystem, name: str, origin: Source) -> Tally:
     tasks = system.task_table
     passed = np.array([task.passed for task in tasks], dtype=np.int64)
     return Tally(

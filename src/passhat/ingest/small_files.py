@@ -43,12 +43,10 @@ def _kind(piece: Piece) -> tuple[Any, ...]:
 
 
 def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
-    joined = None
-    if len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping):
-        joined = _joined(pieces, mapping)
-    if joined is None:  # one by one, so that an error or a note names its file
-        return [_alone(piece, mapping) for piece in pieces]
-    return joined
+    several = len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping)
+    joined = _joined(pieces, mapping) if several else None
+    # Else one by one, so that an error or a note names its file.
+    return joined or [_alone(piece, mapping) for piece in pieces]
 
 
 def _alone(piece: Piece, mapping: ColumnMap) -> Part:

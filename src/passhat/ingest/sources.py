@@ -10,7 +10,6 @@ from pathlib import Path
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.fast_dataclass import dataclass
-from passhat.ingest.document import Document
 from passhat.ingest.inputs import Input
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import listed, plural
@@ -42,26 +41,6 @@ class Piece:
     table: TrialTable
     given: int
     said: Sequence[str | None] = ()
-
-    @classmethod
-    def of(
-        cls,
-        document: Document,
-        reader: Reader,
-        table: TrialTable,
-        given: int,
-        said: Sequence[str | None],
-    ) -> Piece:
-        return cls(
-            name=document.name,
-            stem=document.stem,
-            folder=document.folder,
-            sha256=document.sha256,
-            reader=reader,
-            table=table,
-            given=given,
-            said=said,
-        )
 
     def noted(self, note: str) -> Piece:
         """The same file with one more note."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
 
 MARGIN = 0.05
-"""How much worse than a baseline the mean score may be, where nothing else is said."""
+"""How much worse than a baseline the mean score may be, by default."""
 
 
 def gate_results(
@@ -51,7 +51,7 @@ def gate_results(
     r"""Judge results by gates: PASS, FAIL or UNDECIDED, with the evidence.
 
     `require` are demands such as "pass^3 >= 0.8", `terms` what holds for all of them: confidence,
-    scope, evidence, indifference, on_undecided. `against` are results, or a run of the history, to
+    scope, evidence, indifference, on_undecided. `against` are results, or a stored run, to
     be no worse than; `suite` adds the gates and bars of a suite.
 
     >>> from passhat.ingest import read_trials
@@ -146,7 +146,7 @@ class JudgedResults:
         return self._baselines[name]
 
     def days(self, given: str | Path | Trials, errors: ErrorPolicy) -> Days | None:
-        """How far runs lie apart, where the baseline is a run of the history."""
+        """How much runs differ from day to day, if the baseline is a stored run."""
         own, name = self._results, str(given)
         if own is None or not isinstance(given, str | Path):
             return None

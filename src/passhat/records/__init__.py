@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer
     from passhat.records.ledger import CallIntent as CallIntent
-    from passhat.records.ledger import Entry as Entry
     from passhat.records.ledger import Finished as Finished
     from passhat.records.ledger import Refused as Refused
     from passhat.records.ledger import Ticket as Ticket
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from passhat.records.transcript import Call as Call
     from passhat.records.transcript import Check as Check
     from passhat.records.transcript import Transcript as Transcript
-    from passhat.records.transcript import TranscriptKey as TranscriptKey
     from passhat.records.transcript import Transcripts as Transcripts
     from passhat.records.transcript import Turn as Turn
     from passhat.records.trial import FEATURES as FEATURES

@@ -54,6 +54,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 """The names that columns have in practice, the surest first."""
 
+VERDICTS = ("passed", "score")
+"""The meanings of columns that say how a run ended."""
+
 TRANSCRIPTS = (
     *("transcript", "messages", "conversation", "trajectory", "traj", "dialogue", "dialog"),
     *("chat_history", "output", "model_output", "response", "completion", "answer"),

@@ -24,7 +24,7 @@ CUT = "[cut here: "
 _PARTS = {"messages", "answer", "error", "stop_reason", "checks", "stderr"}
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound="Turn | Call | Check")
 LARGEST_PICTURE = 400_000
 """Characters of a picture that is kept: 300 kB, a screenshot; larger ones are only named."""
 # Formats that cannot hold a script or load anything; SVG can do both.
@@ -51,9 +51,9 @@ class Turn:
     """
 
     role: str
+    name: str = ""
     text: str = ""
     calls: tuple[Call, ...] = ()
-    name: str = ""
     is_error: bool = False
     call_id: str = field(default="", compare=False)
     images: tuple[str, ...] = ()
@@ -157,9 +157,9 @@ class Transcript:
         end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
         ends = self.error, self.answer, self.stop_reason, self.stderr
         error, answer, stop, stderr = map(end.take, ends)
-        checks = tuple(_fit(self.checks, end, _check_size, _cut_check, _more_checks))
+        checks = tuple(_fit(self.checks, end, _more_checks))
         room = _Room(limit - (given - end.left))
-        messages = tuple(_fit(self.messages, room, turn_size, _cut_turn, _more_messages))
+        messages = tuple(_fit(self.messages, room, _more_messages))
         return replace(
             self,
             messages=messages,
@@ -257,23 +257,27 @@ def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript
     return replace(words, messages=tuple(turns))
 
 
-def _fit(
-    items: Sequence[Item],
-    room: _Room,
-    size: Callable[[Item], int],
-    cut: Callable[[Item, _Room], Item],
-    more: Callable[[int], Item],
-) -> Iterator[Item]:
+# The texts of a value, in the order in which they get room where it is cut.
+_TEXTS: Mapping[type, Sequence[str]] = {
+    Turn: ("role", "name", "text", "call_id"),
+    Call: ("name", "arguments", "id"),
+    Check: ("target", "matcher", "message"),
+}
+
+
+def _fit(items: Sequence[Item], room: _Room, more: Callable[[int], Item]) -> Iterator[Item]:
     """The items that fit, the next one cut short, and a mark for the rest."""
+    sizes: dict[type, Callable[[Any], int]]
+    sizes = {Turn: turn_size, Call: _call_size, Check: _check_size}
     for place, item in enumerate(items):
-        if (cost := size(item)) <= room.left:
+        if (cost := sizes[type(item)](item)) <= room.left:
             room.left -= cost
             yield item
             continue
         rest = len(items) - place
         if room.left > _ITEM_COST:
             room.left -= _ITEM_COST
-            yield cut(item, room)
+            yield _cut(item, room)
             rest -= 1
         room.left = 0
         if rest:
@@ -289,21 +293,11 @@ def _check_size(check: Check) -> int:
     return _ITEM_COST + len(check.target) + len(check.matcher) + len(check.message)
 
 
-def _cut_turn(turn: Turn, room: _Room) -> Turn:
-    role, name, text = map(room.take, (turn.role, turn.name, turn.text))
-    call_id = room.take(turn.call_id)
-    calls = tuple(_fit(turn.calls, room, _call_size, _cut_call, _more_calls))
-    return replace(turn, role=role, name=name, call_id=call_id, text=text, calls=calls)
-
-
-def _cut_call(call: Call, room: _Room) -> Call:
-    name, arguments, call_id = map(room.take, (call.name, call.arguments, call.id))
-    return Call(name=name, arguments=arguments, id=call_id)
-
-
-def _cut_check(check: Check, room: _Room) -> Check:
-    target, matcher, message = map(room.take, (check.target, check.matcher, check.message))
-    return replace(check, target=target, matcher=matcher, message=message)
+def _cut(item: Item, room: _Room) -> Item:
+    cut: dict[str, Any] = {name: room.take(getattr(item, name)) for name in _TEXTS[type(item)]}
+    if isinstance(item, Turn):
+        cut["calls"] = tuple(_fit(item.calls, room, _more_calls))
+    return replace(item, **cut)
 
 
 def _more_messages(more: int) -> Turn:
@@ -362,11 +356,8 @@ def _kept_images(images: object) -> tuple[str, ...]:
 
 
 def _kept_call(call: Mapping[str, Any]) -> Call:
-    return Call(
-        name=_text(call.get("name")) or "a tool",
-        arguments=_text(call.get("arguments")),
-        id=_text(call.get("id")),
-    )
+    name, arguments, own_id = (_text(call.get(key)) for key in ("name", "arguments", "id"))
+    return Call(name=name or "a tool", arguments=arguments, id=own_id)
 
 
 def _kept_check(check: Mapping[str, Any]) -> Check:

@@ -1,4 +1,4 @@
-"""Answers as text, Markdown, pages, data and pictures: `render(answer, format)` is the door."""
+"""Answers as text, Markdown, pages, data and pictures: start at `render(answer, format)`."""
 
 from __future__ import annotations
 

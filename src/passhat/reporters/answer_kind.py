@@ -1,4 +1,4 @@
-"""What an answer states of itself, once: every format is made from this."""
+"""What every kind of answer provides: blocks, data, rows, figures. All formats are made from it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from passhat.reporters.baseline_words import ChangeTile
     from passhat.reporters.page_transcripts import PageTranscripts
     from passhat.reporters.terminal_style import Ink
-    from passhat.reporters.test_cases import TestSuite
+    from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 RESULTS = "RESULTS"
-"""What suggested commands read, where the caller did not say what it read."""
+"""The placeholder in suggested commands where the caller did not name its results."""
 
 Records = Sequence[Mapping[str, object]]
 """Rows of a CSV file; every row has the same keys."""
@@ -35,13 +35,13 @@ Facts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisplayOptions:
-    """How to show an answer; what means nothing to an answer or a format is passed over.
+    """How to show an answer; answers and formats ignore the options that they have no use for.
 
-    `ink` is there where text goes to a terminal. `results` is what suggested commands read: None
-    where nothing was kept; they hold more systems than the answer where it is `narrowed`.
-    `verbose` shows everything; None leaves that to the format: a terminal gets one screen.
-    `explanation` says on the page of a report why its runs fail, and `change` how it differs from
-    a baseline. `more_runs` adds runs to the stored run that is reported.
+    `ink` is set where text goes to a terminal. `results` is what suggested commands read, or None
+    if nothing was stored; with `narrowed`, it holds more systems than the answer. `verbose` shows
+    everything; None leaves the choice to the format: a terminal gets one screen. On the page of a
+    report, `explanation` says why its runs fail and `change` how it differs from a baseline.
+    `more_runs` adds runs to the stored run that is reported.
     """
 
     ink: Ink | None = None
@@ -69,10 +69,10 @@ class DisplayOptions:
 class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
-    A part that is None cannot be had, and neither can the formats that need it. An answer with a
-    page of its own hands its `template` what `page` returns. The parts of a kind that is `several`
-    take a sequence of answers, which is how commands give them. `chip` is the verdict in a few
-    words, and `facts` are a few numbers for a first look, each with what it means.
+    Where a part is None, the formats that need it are not available. `page` returns the values of
+    `template`, for an answer that has its own page. With `several`, all parts take a sequence of
+    answers, as commands have them. `chip` is the verdict in a few words, and `facts` are a few
+    numbers for a first look, each with its meaning.
     """
 
     name: str
@@ -92,7 +92,9 @@ class AnswerKind:
 
     def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
         """What an answer says, then how its inputs were read."""
-        return [*self.blocks(answer, options), *_reading_paragraphs(self.provenance(answer))]
+        lines = reading_lines(self.provenance(answer))
+        read_as = [Paragraph("Read as", f"{line}.") for line in lines]
+        return [*self.blocks(answer, options), *read_as]
 
     def test_suites(self, answer: Any) -> list[TestSuite]:
         """The test cases of an answer, in text that every format can write."""
@@ -101,9 +103,12 @@ class AnswerKind:
         assert self.cases is not None, "the table of formats says so"
         return encodable_suites(self.cases(answer))
 
+    def test_cases(self, answer: Any) -> list[tuple[TestSuite, ReportedCase]]:
+        """Every test case of an answer with its suite."""
+        return [(suite, case) for suite in self.test_suites(answer) for case in suite.cases]
+
 
 _MOST_LINES = 4
-_LABEL = "Read as"
 
 
 def reading_lines(provenance: Provenance | None) -> list[str]:
@@ -119,8 +124,3 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
         rest = plural(len(lines) - _MOST_LINES, "more input")
         return [*lines[:_MOST_LINES], f"and {rest}: --format json says how each was read"]
     return lines
-
-
-def _reading_paragraphs(provenance: Provenance | None) -> list[Paragraph]:
-    """The same as blocks."""
-    return [Paragraph(_LABEL, f"{line}.") for line in reading_lines(provenance)]

@@ -24,7 +24,7 @@ class Headline:
 
 
 Tone = Literal["good", "bad", "open", "none"]
-"""What a verdict means for the reader: good news, bad news, undecided, or nothing of these."""
+"""What a verdict means for the reader: good news, bad news, undecided, or none of these."""
 
 WORD_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
 """What the word of a verdict means for the reader."""
@@ -146,12 +146,9 @@ class Table:
         return [i for i in range(len(self.header)) if i not in drawn]
 
     def columns_of(self, kind: type) -> list[int]:
-        """The columns that hold cells of a kind."""
-        return [
-            i
-            for i in range(len(self.header))
-            if any(isinstance(row[i], kind) for row in self.cells)
-        ]
+        """The columns that hold cells of a kind, by the first row."""
+        first = next((row for row in self.rows if not isinstance(row, HeadingRow)), ())
+        return [i for i, cell in enumerate(first) if isinstance(cell, kind)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

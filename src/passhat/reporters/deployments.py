@@ -12,12 +12,12 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import Resources
 
 STORE_VARIABLE = "PASSHAT_STORE"
-"""Where workers find the address of the store: it may hold a password, and is in no file."""
+"""Where workers find the address of the store. It may hold a password, so no file has it."""
 
 
 CPUS_OF_A_WORKER = 0.5
 MEBIBYTES_OF_A_WORKER = 256
-"""What a worker takes by itself, where the suite does not say what a trial does: some hundred
+"""What a worker needs if the suite does not say what a trial needs: enough for about a hundred
 trials at a time that wait for a model."""
 
 
@@ -85,12 +85,8 @@ def render_kubernetes(deployment: Deployment) -> str:
             "template": {"spec": {"restartPolicy": "OnFailure", "containers": [container]}},
         },
     }
-    return _with_heading(
-        deployment,
-        "kubectl create secret generic passhat-store --from-literal=url=$PASSHAT_STORE",
-        "kubectl apply -f FILE",
-        _yaml(job),
-    )
+    create = "kubectl create secret generic passhat-store --from-literal=url=$PASSHAT_STORE"
+    return _with_heading(deployment, [create, "kubectl apply -f FILE"], _yaml(job))
 
 
 def render_slurm(deployment: Deployment) -> str:
@@ -144,12 +140,9 @@ def render_compose(deployment: Deployment) -> str:
             "deploy": {"replicas": deployment.workers},
         },
     }
-    return _with_heading(
-        deployment,
-        "PASSHAT_PASSWORD=... docker compose -f FILE up -d",
-        None,
-        _yaml({"services": services, "volumes": {"store": {}}}),
-    )
+    body = _yaml({"services": services, "volumes": {"store": {}}})
+    start = "PASSHAT_PASSWORD=... docker compose -f FILE up -d"
+    return _with_heading(deployment, [start], body)
 
 
 def _limits(deployment: Deployment) -> dict[str, Any]:
@@ -159,9 +152,8 @@ def _limits(deployment: Deployment) -> dict[str, Any]:
     return {**limits, "nvidia.com/gpu": math.ceil(gpus)} if gpus else limits
 
 
-def _with_heading(deployment: Deployment, first: str, second: str | None, body: str) -> str:
-    lines = [first, *([second] if second else []), _driver(deployment)]
-    return "".join(f"# {line}\n" for line in lines) + body
+def _with_heading(deployment: Deployment, commands: list[str], body: str) -> str:
+    return "".join(f"# {line}\n" for line in [*commands, _driver(deployment)]) + body
 
 
 def _driver(deployment: Deployment) -> str:

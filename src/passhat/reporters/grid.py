@@ -1,4 +1,4 @@
-"""Every answer in every format that can hold it: one table of each, and one door."""
+"""Which answer comes in which format: a table of answers, a table of formats, and `render`."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
 }
 """The class of each answer (or what it is a sequence of) and the parts it has.
 
-A new answer is one module under answers/ and one line here: the parts stand here so that a command
-knows its formats without loading the answer.
+A new answer is one module under answers/ and one line here. The parts are listed here so that a
+command knows its formats without loading the answer.
 """
 
 ENDINGS: Mapping[str, str] = {
@@ -99,8 +99,8 @@ def render(
     """An answer in a format: text, Markdown, a page, data, or a picture.
 
     `ink` says how wide and colourful text may be, `verbose` asks for everything, `results` is what
-    suggested commands read; `DisplayOptions` in answer_kind has them all. Options that mean nothing
-    to an answer or a format are passed over.
+    suggested commands read; `DisplayOptions` in answer_kind has them all. Answers and formats
+    ignore the options that they have no use for.
     """
     from passhat.reporters.answer_kind import DisplayOptions
 
@@ -154,7 +154,7 @@ def kind_of(answer: Any) -> str:
 
 
 def answer_kind(kind: str) -> AnswerKind:
-    """What answers of a kind state of themselves."""
+    """The parts of a kind of answer, from its module."""
     module = importlib.import_module(f"passhat.reporters.answers.{kind.replace(' ', '_')}")
     return cast("AnswerKind", module.KIND)
 

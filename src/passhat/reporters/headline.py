@@ -33,7 +33,7 @@ def opening(report: Report) -> str:
 def verdict(system: SystemReport, *, k: int | None = None) -> str:
     """The answer in one sentence; before it, what makes the runs less than independent.
 
-    `k` asks for another streak than that of the headline.
+    `k` asks for another k than the headline's.
     """
     disturbed = disturbance_sentence(system.disturbances)
     answer = _answer(system, headline_k(system) if k is None else k)

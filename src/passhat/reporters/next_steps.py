@@ -23,10 +23,10 @@ from passhat.stats.estimate import Estimate
 def next_steps(
     system: SystemReport, results: str | None = "RESULTS", more_runs: MoreRuns | None = None
 ) -> list[NextStep]:
-    """What to do next; never empty, and every command ends well on these results.
+    """What to do next: never empty, and every command works on these results.
 
-    `results` is what a command is to read, as a shell has it; None where nothing was kept.
-    `more_runs` adds runs to them, where they are a stored run.
+    `results` is what a command reads, quoted for a shell; None if nothing was stored. `more_runs`
+    adds runs to them if they are a stored run.
     """
     if all_errored(system):
         return [NextStep("Find out why every trial errored before you run it again.")]
@@ -87,12 +87,12 @@ def _settle(open_point: Unsettled, system: SystemReport, more_runs: MoreRuns | N
 
 
 def _failures(system: SystemReport, results: str | None) -> list[NextStep]:
-    """Where to look: a flaky task tells most, as it can be seen to end both ways."""
+    """Where to look. A flaky task says most: it has passing and failing runs to compare."""
     if flaky := system.tasks.labelled("flaky", 1):
-        return [_look(f"Look at the failures of {_told(flaky[0])}", results)]
+        return [_look(f"Look at the failures of {_with_count(flaky[0])}", results)]
     if broken := system.tasks.labelled("broken", 1):
         count = plural(system.tasks.count("broken"), "task is", "tasks are")
-        text = f"{count} broken; look at the failures of {_told(broken[0])}"
+        text = f"{count} broken; look at the failures of {_with_count(broken[0])}"
         return [_look(text, results)]
     return []
 
@@ -102,13 +102,13 @@ def _look(text: str, results: str | None) -> NextStep:
     return NextStep(f"{text}.") if results is None else advise(text, f"passhat why {results}")
 
 
-def _told(row: TaskRow) -> str:
+def _with_count(row: TaskRow) -> str:
     name = shorten_apart([row.name], LONGEST_NAME)[0]
     return f"{name}, which passed {row.passed} of {row.runs}"
 
 
 def _to_keep(system: SystemReport, results: str | None) -> list[NextStep]:
-    """Nothing is open and no task fails: hold it to what was shown, and ask what more takes."""
+    """Where nothing is open and no task fails: gate on what was shown, and plan for more."""
     k = headline_k(system)
     shown = max((j for j in system.ks if j <= k and _is_shown(system, j)), default=None)
     steps = []
@@ -122,7 +122,7 @@ def _to_keep(system: SystemReport, results: str | None) -> list[NextStep]:
 
 
 def _is_shown(system: SystemReport, k: int) -> bool:
-    """Whether a gate finds so too, which allows for tasks that have no number."""
+    """Whether a gate would pass too: it counts tasks that have no number as failing."""
     streak, bounds = system.pass_hat(k), interval_of(system.pass_hat(k).this_suite)
     if bounds is None or not is_above(streak):
         return False

@@ -83,7 +83,7 @@ def _advice(noise: NoiseSources, systems: int) -> str:
 
 
 _MUCH_LUCK, _LITTLE_LUCK = 0.5, 0.2
-"""Shares of luck from which on a sentence says what it means."""
+"""From this share of luck on, and below that one, the sentence says what it means."""
 
 _ALL_ALIKE = "every task ended all its runs the same way"
 
@@ -123,9 +123,9 @@ def family_split(variance: VarianceSplit | Unavailable) -> str | None:
         (f"between the {found.families} families", "between tasks of a family", "luck of a run"),
         strict=True,
     )
-    told = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
+    shares = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
     notes = "" if found.family.interval is not None else f" ({'; '.join(found.family.notes)})"
-    return f"Of the variation of a run: {told}{notes}."
+    return f"Of the variation of a run: {shares}{notes}."
 
 
 def _bracketed(share: Estimate) -> str:

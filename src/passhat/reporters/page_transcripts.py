@@ -1,4 +1,4 @@
-"""What a page shows of transcripts: as many as it has room for, those that tell most first."""
+"""Which transcripts a page shows: as many as fit, the most interesting first."""
 
 from __future__ import annotations
 
@@ -93,14 +93,9 @@ class PageTranscripts:
     limits: PageLimits = field(default_factory=PageLimits)
 
     @property
-    def cut(self) -> bool:
-        """Whether any of them was cut."""
-        return any(CUT in text for text in self.texts.values())
-
-    @property
     def cut_note(self) -> str | None:
-        """What to say of those that were cut."""
-        if not self.cut:
+        """A note on the transcripts that were cut, if any."""
+        if not any(CUT in text for text in self.texts.values()):
             return None
         return (
             f"Long transcripts are cut after {self.cut_at:,} characters; `passhat view` shows more "
@@ -109,7 +104,7 @@ class PageTranscripts:
 
     @property
     def left_out_note(self) -> str | None:
-        """What to say of those that did not fit."""
+        """A note on the transcripts that did not fit, if any."""
         if not self.left_out:
             return None
         every = self.left_out + len(self.texts)
@@ -128,10 +123,10 @@ def fit_transcripts(
     trials: Trials | None = None,
     limits: PageLimits | None = None,
 ) -> PageTranscripts:
-    """The transcripts that a page of this report has room for; `trials` tell which of them failed.
+    """The transcripts that fit on the page of this report; `trials` say which of them failed.
 
     One of each outcome of each task comes before a second one, flaky tasks before others, and what
-    did not pass before what did. Nothing is left out while something less wanted is kept.
+    did not pass before what did. None is left out while a less interesting one is kept.
     """
     limits = limits or PageLimits()
     systems = {system.name for system in report.systems}
@@ -238,7 +233,7 @@ def _packed(block: Sequence[tuple[TranscriptKey, str]]) -> tuple[str, int]:
 
 
 def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | None) -> Outcomes:
-    """How the runs of these transcripts ended, as far as trials or the report tell."""
+    """How the runs of these transcripts ended, as far as the trials or the report show it."""
     if trials is not None:
         return _outcomes(trials)
     rows = {(s.name, row.name): (0, row) for s in report.systems for row in s.tasks}

@@ -17,8 +17,22 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jinja2 import BytecodeCache
+    from jinja2 import BytecodeCache, Environment
     from jinja2.bccache import Bucket
+
+
+def page_templates() -> Environment:
+    """The templates of pages, without any filter."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("passhat.reporters.formats", "pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        bytecode_cache=template_cache(),
+    )
 
 
 @cache

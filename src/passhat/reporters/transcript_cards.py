@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from passhat.fast_dataclass import dataclass
@@ -12,11 +13,11 @@ from passhat.messages import plural
 from passhat.records.answered_calls import TOOL_ROLES, answered_calls
 from passhat.records.transcript import Call, Check, Transcript, Turn, cut_text
 from passhat.reporters.numbers import amount
-from passhat.reporters.template_cache import template_cache
+from passhat.reporters.template_cache import page_templates
 from passhat.reporters.transcript_text import is_in_turns, safe_passage
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 Kind = Literal["user", "agent", "call", "result", "system", "other"]
 
@@ -94,7 +95,7 @@ def transcript_page(kept: str, longest: int) -> str:
 
     At most `longest` characters of it are shown, with a mark where it was cut.
     """
-    shown = _templates().get_template("cards.html").module.transcript  # type: ignore[attr-defined]
+    shown = _cards_template().module.transcript  # type: ignore[attr-defined]
     if not is_in_turns(kept):
         return str(shown((), "", (), cut_text(safe_passage(kept), longest))).strip()
     said = Transcript.from_json(kept).cut(longest)
@@ -128,18 +129,8 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
 
 
 @cache
-def _templates() -> Environment:
-    """The template of cards alone, which needs nothing of what other pages need."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("passhat.reporters.formats", "pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        bytecode_cache=template_cache(),
-    )
+def _cards_template() -> Template:
+    return page_templates().get_template("cards.html")
 
 
 def _said(turn: Turn, number: int) -> Card:
@@ -161,22 +152,17 @@ def _said(turn: Turn, number: int) -> Card:
 
 def _called(call: Call, number: int, place: int) -> Card:
     arguments = _parsed(call.arguments)
-    fields: tuple[tuple[str, str], ...] = ()
-    text = ""
-    if isinstance(arguments, dict):
-        fields = tuple(
-            (safe_passage(str(name)), safe_passage(_pretty(value)))
-            for name, value in list(arguments.items())[:_MOST_FIELDS]
-        )
-    else:
-        text = safe_passage(call.arguments)
+    named = isinstance(arguments, dict)
     return Card(
         kind="call",
         title="Agent calls",
         number=number,
         tool=safe_passage(call.name),
-        text=text,
-        fields=fields,
+        text="" if named else safe_passage(call.arguments),
+        fields=tuple(
+            (safe_passage(str(name)), safe_passage(_pretty(value)))
+            for name, value in islice(arguments.items() if named else (), _MOST_FIELDS)
+        ),
         place=place,
     )
 
@@ -203,16 +189,15 @@ def _result(turn: Turn, number: int, name: str, place: int | None) -> Card:
 
 def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
     """The answer and the errors that no message holds."""
-    for title, text, broke in (
-        ("Answer", transcript.answer, False),
-        ("Standard error", transcript.stderr, False),
-        ("Error", transcript.error, True),
-    ):
-        if text:
-            kind: Kind = "agent" if title == "Answer" else "other"
-            yield Card(
-                kind=kind, title=title, number=messages + 1, text=safe_passage(text), is_error=broke
-            )
+    number, error = messages + 1, safe_passage(transcript.error)
+    if transcript.answer:
+        text = safe_passage(transcript.answer)
+        yield Card(kind="agent", title="Answer", number=number, text=text)
+    if transcript.stderr:
+        text = safe_passage(transcript.stderr)
+        yield Card(kind="other", title="Standard error", number=number, text=text)
+    if error:
+        yield Card(kind="other", title="Error", number=number, text=error, is_error=True)
 
 
 def _parsed(text: str) -> Any:

@@ -94,5 +94,5 @@ def _indented(text: str) -> str:
 
 
 def _beside(text: str) -> str:
-    """A value behind a word of ours; a line of its own in it must not pass for one of ours."""
+    """A value after a word of ours; its further lines are indented, not to look like ours."""
     return text.replace("\n", "\n    ")

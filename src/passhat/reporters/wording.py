@@ -22,7 +22,7 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 
 def metric_name(metric: Metric) -> str:
-    """The name in a table, with a star where `partial_note` has something to say of it."""
+    """The name in a table, with a star where `partial_note` explains it."""
     return metric.name.replace("_", " ") + " *" * is_partial(metric)
 
 

@@ -192,8 +192,7 @@ class Likelihood:
 
     def value(self, a: Floats, b: Floats) -> Floats:
         """The log-likelihood (without penalty) of the first suite at each of many (a, b)."""
-        passes, failures, runs = self.passes, self.failures, self.runs
-        return passes.values(a) + failures.values(b) - runs.values(a + b)
+        return self.passes.values(a) + self.failures.values(b) - self.runs.values(a + b)
 
     def at(self, rows: NDArray[np.intp] | int, mean: Any, size: Any) -> tuple[Any, ...]:
         """The value at a point for each of `rows`; slopes by mean and size; the three bends."""
@@ -282,8 +281,7 @@ class _GammaSums:
             return self._one_by_one(x)
         angle = np.pi * (np.arange(points) + 0.5) / points
         values = self._one_by_one(np.exp(middle + half * np.cos(angle)))
-        order = np.arange(points)
-        series = 2 / points * np.cos(np.outer(order, angle)) @ values
+        series = 2 / points * np.cos(np.outer(np.arange(points), angle)) @ values
         series[0] /= 2
         return _chebyshev(series, np.clip((logs - middle) / half, -1, 1))
 

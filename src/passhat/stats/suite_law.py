@@ -19,13 +19,8 @@ from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.passk import shares_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.roots import crossing_within
-from passhat.stats.sum_laws import (
-    TABLED_RUNS,
-    SumLaw,
-    lattice_steps,
-    sum_of_tasks,
-    sums_of_long_tasks,
-)
+from passhat.stats.sum_laws import TABLED_RUNS, SumLaw, sum_of_tasks, sums_of_long_tasks
+from passhat.stats.task_laws import lattice_steps
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
 # always pass may lie, which says how much a further pass of it would add to pass^k.

@@ -38,7 +38,7 @@ from passhat.suite.datasets import fill_task, read_rows
 from passhat.suite.expect_schema import ExpectPart, MatcherPart
 from passhat.suite.fields import Part
 from passhat.suite.problems import Path as TreePath
-from passhat.suite.schema import SuiteBudgetPart, SuitePart
+from passhat.suite.schema import DefaultsPart, SuiteBudgetPart, SuitePart
 from passhat.suite.task_schema import BudgetPart, PromptPart, TaskFields
 
 # The key of a matcher's long form that its value comes from; the others are its options.
@@ -176,7 +176,9 @@ def _pairing(
 def _judge(suite: SuitePart, around: Surroundings) -> Judge | None:
     if suite.judge is None:
         return None
-    judging = build_model(suite.judge.model, suite.judge, _without_defaults(around))
+    # Defaults are for agents: the judge is as the file describes it.
+    alone = replace(around, defaults=DefaultsPart())
+    judging = build_model(suite.judge.model, suite.judge, alone)
     return Judge(model=judging, repeats=suite.judge.repeats)
 
 
@@ -191,12 +193,6 @@ def _judge_for(suite: SuitePart, around: Surroundings) -> JudgeFor:
         return own or judge.model, repeats or judge.repeats
 
     return judge_for
-
-
-def _without_defaults(around: Surroundings) -> Surroundings:
-    """The judge as the file describes it; defaults for agents do not apply to it."""
-    defaults = type(around.defaults)()
-    return Surroundings(directory=around.directory, env=around.env, defaults=defaults)
 
 
 def _suite_budget(part: SuiteBudgetPart) -> Budget:

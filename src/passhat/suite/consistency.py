@@ -82,27 +82,20 @@ def _sentence(gate: Any) -> Any:
 
 
 def _repeated_names(tree: Tree) -> Iterator[Problem]:
-    for kind in ("systems", "tasks"):
-        names = [(path, entry.get("name")) for path, entry in entries(tree, kind)]
-        yield from _repeats(tree, names)
-    pairs = [
-        (path, (entry.get("name"), model))
-        for path, entry in entries(tree, "agents")
-        for model in texts(entry.get("models")) or texts(entry.get("model")) or [""]
-    ]
-    yield from _repeats(tree, pairs)
+    for kind in ("systems", "tasks", "agents"):
+        first: dict[str, Path] = {}
+        for path, entry in entries(tree, kind):
+            for name in _full_names(entry, kind) if is_text(entry.get("name")) else ():
+                if name in first:
+                    line, _ = tree.mark((*first[name], "name"))
+                    yield tree.problem((*path, "name"), f'"{name}" is also the name on line {line}')
+                first.setdefault(name, path)
 
 
-def _repeats(tree: Tree, names: list[tuple[Path, Any]]) -> Iterator[Problem]:
-    first: dict[Any, Path] = {}
-    for path, name in names:
-        if not isinstance(name[0] if isinstance(name, tuple) else name, str):
-            continue
-        if name in first:
-            line, _ = tree.mark((*first[name], "name"))
-            shown = name if isinstance(name, str) else " on ".join(map(str, filter(None, name)))
-            yield tree.problem((*path, "name"), f'"{shown}" is also the name on line {line}')
-        first.setdefault(name, path)
+def _full_names(entry: Mapping[str, Any], kind: str) -> list[str]:
+    """The name of an entry; an agent may share its name with one on another model."""
+    models = texts(entry.get("models")) or texts(entry.get("model")) if kind == "agents" else []
+    return [f"{entry['name']} on {model}" for model in models] or [entry["name"]]
 
 
 def _unknown_servers(tree: Tree) -> Iterator[Problem]:

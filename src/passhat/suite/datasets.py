@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def read_rows(path: Path, *, limit: int | None = None) -> list[Row]:
         rows = _json_rows(path, text)
     else:
         raise SuiteError(f"{path.name}: a dataset ends in .csv, .tsv or .jsonl")
-    taken = [row for _, row in zip(range(limit or MAX_BYTES), rows, strict=False)]
+    taken = list(itertools.islice(rows, limit))
     if not taken:
         raise SuiteError(f"{path.name}: the dataset has no rows")
     return taken

@@ -17,8 +17,8 @@ from typing import Annotated, Any, get_args
 
 from msgspec import Meta
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(kB|MB|GB|TB|KiB|MiB|GiB|TiB)")
+DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*")
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(kB|[MGT]B|[KMGT]iB)\s*")
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 """The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
@@ -87,14 +87,14 @@ class Reads:
 
 
 def _seconds(value: str) -> float:
-    match = DURATION.fullmatch(value.strip())
+    match = DURATION.fullmatch(value)
     if match is None:
         raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
     return float(match[1]) * SECONDS[match[2]]
 
 
 def _bytes(value: str) -> int:
-    match = SIZE.fullmatch(value.strip())
+    match = SIZE.fullmatch(value)
     if match is None:
         raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
     unit = 1024.0 if "i" in match[2] else 1000.0
@@ -115,26 +115,17 @@ def _day(value: str) -> date:
         raise ValueError("must be a date such as 2027-01-31") from None
 
 
-Seconds = Annotated[
-    float,
-    Meta(gt=0),
-    Reads(_seconds, {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ms|s|m|h)\s*$"}),
-]
+def _text(pattern: str) -> dict[str, str]:
+    return {"type": "string", "pattern": pattern}
+
+
+Seconds = Annotated[float, Meta(gt=0), Reads(_seconds, _text(f"^{DURATION.pattern}$"))]
 """Seconds, or a text such as 500ms, 30s, 2m."""
 
-Bytes = Annotated[
-    int,
-    Meta(ge=1),
-    Reads(
-        _bytes,
-        {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(kB|[MGT]B|[KMGT]iB)\s*$"},
-    ),
-]
+Bytes = Annotated[int, Meta(ge=1), Reads(_bytes, _text(f"^{SIZE.pattern}$"))]
 """Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
 
-Argv = Annotated[
-    Sequence[str], Meta(min_length=1), Reads(_words, {"type": "string", "pattern": r"\S"})
-]
+Argv = Annotated[Sequence[str], Meta(min_length=1), Reads(_words, _text(r"\S"))]
 """A command and its arguments, as a list or as one text."""
 
 Texts = Annotated[Sequence[str], Reads(lambda value: [value], {"type": "string"})]

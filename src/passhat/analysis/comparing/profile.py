@@ -129,8 +129,6 @@ def _measures(ks: Sequence[int]) -> list[tuple[str, Measure, bool | None]]:
 
 def _pass_hat(k: int) -> Measure:
     def measure(evidence: Evidence, confidence: float) -> Number:
-        if not evidence.tasks:
-            return Unavailable("no task has a run")
         return suite_estimate(
             evidence.runs, evidence.passes, k=k, scope=TASKS_LIKE_THESE, confidence=confidence
         )
@@ -154,14 +152,10 @@ def _kept(k: int) -> Measure:
 
 
 def _icc(evidence: Evidence, confidence: float) -> Number:
-    if not evidence.tasks:
-        return Unavailable("no task has a run")
     return icc(evidence.runs, evidence.score_total, evidence.score_squares, confidence=confidence)
 
 
 def _flaky_share(evidence: Evidence, confidence: float) -> Number:
-    if not evidence.tasks:
-        return Unavailable("no task has a run")
     flaky, tasks = label_tasks(evidence.runs, evidence.passes).count(FLAKY), len(evidence.tasks)
     return Estimate(
         value=flaky / tasks,
@@ -183,14 +177,18 @@ def _norm(
 ) -> Norm:
     # Half of the error for the agent's own interval, half for the field's (Bonferroni).
     half = (1 + confidence) / 2
-    numbers = {agent: measure(evidence, confidence) for agent, evidence in field.items()}
+
+    def number(evidence: Evidence, level: float) -> Number:
+        return measure(evidence, level) if evidence.tasks else Unavailable("no task has a run")
+
+    numbers = {agent: number(evidence, confidence) for agent, evidence in field.items()}
     known = {a: n.value for a, n in numbers.items() if isinstance(n, Estimate)}
     return Norm(
         name=name,
-        value=measure(mine, confidence),
+        value=number(mine, confidence),
         field=tuple(sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))),
         missing=tuple(agent for agent in field if agent not in known),
-        percentile=_percentile(measure(mine, half), list(known.values()), half, confidence),
+        percentile=_percentile(number(mine, half), list(known.values()), half, confidence),
         high_is_good=good,
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups
@@ -17,6 +16,7 @@ from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
+from passhat.stats.arguments import Counts
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from passhat.drawing import Figure
 
 Turn = Literal["became flaky", "got fixed", "broke"]
-Counts = NDArray[np.int64]
 
 _TURNS: dict[tuple[str, str], Turn] = {
     ("solid", "flaky"): "became flaky",

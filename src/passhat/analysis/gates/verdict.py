@@ -16,6 +16,7 @@ Word = Literal["PASS", "FAIL", "UNDECIDED"]
 PASSED, FAILED, OPEN = 0, 1, 4
 """The exit codes of verdicts."""
 
+_WORDS: dict[int, Word] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
 _UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
 
 
@@ -107,8 +108,9 @@ class Verdicts(Displayed, Sequence[Verdict]):
     each: tuple[Verdict, ...]
 
     def __repr__(self) -> str:
-        counts = (f"{n:,} {word}" for word in _WORDS if (n := sum(v.word == word for v in self)))
-        return short_repr(f"Verdicts {self.word}", *counts, see=".sentence, [0], .exit_code")
+        return short_repr(
+            f"Verdicts {self.word}", *self._counts(), see=".sentence, [0], .exit_code"
+        )
 
     def __len__(self) -> int:
         return len(self.each)
@@ -136,8 +138,7 @@ class Verdicts(Displayed, Sequence[Verdict]):
     @property
     def word(self) -> Word:
         """The overall verdict: what the exit code says."""
-        words: dict[int, Word] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
-        return words[self.exit_code]
+        return _WORDS[self.exit_code]
 
     @property
     def sentence(self) -> str:
@@ -145,9 +146,8 @@ class Verdicts(Displayed, Sequence[Verdict]):
         total = len(self.each)
         if total == 1:
             return self.each[0].sentence
-        counts = [(word, sum(v.word == word for v in self.each)) for word in _WORDS]
-        parts = [f"{count} {word}" for word, count in counts if count]
-        return f"{self.word}: {total} gates, {', '.join(parts)}."
+        return f"{self.word}: {total:,} gates, {', '.join(self._counts())}."
 
-
-_WORDS: tuple[Word, ...] = ("PASS", "FAIL", "UNDECIDED")
+    def _counts(self) -> list[str]:
+        words = [verdict.word for verdict in self.each]
+        return [f"{words.count(word):,} {word}" for word in _WORDS.values() if word in words]

@@ -9,7 +9,8 @@ from typing import Literal
 from passhat.analysis.reports.evidence import Evidence
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.estimate import Unavailable
-from passhat.stats.foreseen import (
+from passhat.stats.population_mean import grouping
+from passhat.stats.possible_suites import (
     ASSURANCE,
     CLOSE,
     CLOSE_SHARE,
@@ -23,7 +24,6 @@ from passhat.stats.foreseen import (
     with_families,
     with_tasks,
 )
-from passhat.stats.population_mean import grouping
 
 Bought = Literal["runs", "tasks", "families"]
 

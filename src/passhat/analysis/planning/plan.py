@@ -33,13 +33,13 @@ from passhat.stats.fitted_plan import (
     expected_half_widths,
     plan_from,
 )
-from passhat.stats.foreseen import ASSURANCE
 from passhat.stats.paired_power import (
     DetectableDifference,
     detectable_difference,
     runs_for_difference,
     tasks_for_difference,
 )
+from passhat.stats.possible_suites import ASSURANCE
 from passhat.stats.power import (
     SuitePlan,
     confidence_band,

@@ -11,9 +11,7 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import Labels, Outcome, Source, Trials
 from passhat.stats import special
-from passhat.stats.arguments import probability, whole_number
-
-Floats = NDArray[np.float64]
+from passhat.stats.arguments import Floats, probability, whole_number
 
 # Partial credit spreads half as far as all-or-nothing scores with the same mean.
 _PARTIAL_SPREAD = 0.5

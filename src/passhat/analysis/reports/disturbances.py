@@ -15,10 +15,9 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.messages import listed, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
+from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Unavailable
 from passhat.stats.rounds import Burst, RoundTests, find_bursts, round_tests
-
-Floats = NDArray[np.float64]
 
 Kind = Literal["rounds out of line", "drift", "rounds differ", "burst"]
 
@@ -121,8 +120,8 @@ def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
     if not gone.any() or gone.all():
         rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
         raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
-    named = f"{'round' if len(rounds) == 1 else 'rounds'} {listed(sorted(rounds))}"
-    note = f"{_DROPPED}{named}, {int(gone.sum()):,} of {plural(len(trials), 'trial')}"
+    some = f"{int(gone.sum()):,} of {plural(len(trials), 'trial')}"
+    note = f"{_DROPPED}{_numbered(sorted(rounds))}, {some}"
     sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
     return replace(trials.take(~gone), sources=sources)
 
@@ -161,8 +160,8 @@ def disturbance_advice(found: Disturbance) -> str:
     way_out = f"--drop-rounds {','.join(map(str, found.rounds))} leaves {them} out"
     is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
     if not is_low:
-        return f"Find out what {_rounds(found)} had that the others did not; {way_out}."
-    return f"Re-run {_rounds(found)}: {_failures(found)}; {way_out}."
+        return f"Find out what {_numbered(found.rounds)} had that the others did not; {way_out}."
+    return f"Re-run {_numbered(found.rounds)}: {_failures(found)}; {way_out}."
 
 
 def place_in_group(group: NDArray[np.integer], number: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -309,15 +308,14 @@ def _seen(found: Disturbance) -> str:
     if found.kind == "burst":
         return f"Runs did not fail independently: {_failures(found)}"
     usual = 100 * (1 - (found.others or 0.0))
-    which = _rounds(found)
+    which = _numbered(found.rounds)
     is_out = "is" if len(found.rounds) == 1 else "are"
     head = f"{which[0].upper()}{which[1:]} {is_out} out of line"
     return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
 
 
-def _rounds(found: Disturbance) -> str:
-    word = "round" if len(found.rounds) == 1 else "rounds"
-    return f"{word} {listed(found.rounds)}"
+def _numbered(numbers: Collection[int]) -> str:
+    return f"{'round' if len(numbers) == 1 else 'rounds'} {listed(numbers)}"
 
 
 def _failures(found: Disturbance) -> str:

@@ -47,7 +47,8 @@ def labels_title(tasks: Sequence[TaskRow]) -> str:
     mixed = sum(0 < row.passed < row.runs for row in tasks)
     if not mixed:
         return f"Every run of a task ended alike, in {_all(len(tasks))}"
-    return f"{mixed:,} of {plural(len(tasks), 'task')} {_verb('pass', mixed)} only sometimes"
+    passes = "passes" if mixed == 1 else "pass"
+    return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
 
 
 def pass_counts(runs: int | None) -> list[str]:
@@ -130,9 +131,9 @@ def matrix_title(found: TaskClusters, *, always: int, never: int) -> str:
     apart = tasks - always - never
     parts = [f"Results differ on {apart:,} of {plural(tasks, 'task')}"]
     if never:
-        parts.append(f"{never:,} {_verb('defeat', never)} every system")
+        parts.append(f"{plural(never, 'defeats', 'defeat')} every system")
     if always:
-        parts.append(f"{always:,} {_verb('pass', always)} always")
+        parts.append(f"{plural(always, 'passes', 'pass')} always")
     return "; ".join(parts)
 
 
@@ -189,10 +190,6 @@ def _in_a_row(k: int) -> str:
 
 def _all(tasks: int) -> str:
     return "the one task" if tasks == 1 else f"all {tasks:,} tasks"
-
-
-def _verb(word: str, count: int) -> str:
-    return word if count != 1 else f"{word}{'es' if word.endswith('s') else 's'}"
 
 
 def _points(share: float) -> str:

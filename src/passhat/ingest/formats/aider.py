@@ -58,9 +58,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         "tokens_out": result.completion_tokens,
         "turns": len(tries) or None,
     }
-    notes = []
-    if len(tries) > 1:
-        notes.append("a second try that saw the failed tests counts as the same trial")
+    note = "a second try that saw the failed tests counts as the same trial"
+    notes = [note] if len(tries) > 1 else []
     return TrialTable.of_rows([row], notes=notes, entry="result", run=run, submission=setup)
 
 

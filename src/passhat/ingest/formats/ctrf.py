@@ -13,7 +13,7 @@ import msgspec
 
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Named, Reading, TrialTable, first_line, time_of
-from passhat.ingest.repeated_tests import tests_of
+from passhat.ingest.repeated_tests import skipped_note, tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -91,8 +91,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{counted} followed by a retry, and each counts as a trial; retries end at the first "
             "pass, which favours the tests that were retried"
         )
-    if skipped := sum(test.status in _NOT_RUN for test in results.tests):
-        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
+    notes += skipped_note(sum(test.status in _NOT_RUN for test in results.tests))
     return TrialTable.of_rows(rows, notes=notes, entry="attempt")
 
 

@@ -92,10 +92,8 @@ def _row(system: str, task: str, ending: Ending, summary: _Summary) -> dict[str,
 
 def _listed(summary: _Summary) -> dict[str, Ending]:
     passed = (*summary.successful_tasks, *summary.passed_tasks)
-    failures: dict[str, Ending] = {
-        str(t): {"outcome": Outcome.FAILED} for t in summary.failed_tasks
-    }
-    return failures | {str(task): {"outcome": Outcome.PASSED} for task in passed}
+    lists = ((summary.failed_tasks, Outcome.FAILED), (passed, Outcome.PASSED))
+    return {str(task): {"outcome": outcome} for tasks, outcome in lists for task in tasks}
 
 
 def _never_finished(raw: Any) -> dict[str, Ending]:

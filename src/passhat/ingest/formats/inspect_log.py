@@ -235,11 +235,12 @@ def _columns(
 ) -> dict[str, list[Any]]:
     system = f"{spec.model} ({spec.solver})" if spec.solver else spec.model
     values = [score_value((sample.scores or {}).get(scorer[0]), scorer[1]) for sample in samples]
+    endings = [_ending(*pair) for pair in zip(samples, values, strict=True)]
     return {
         "system": [system] * len(samples),
         "task": [f"{spec.task}/{sample.id}" for sample in samples],
         "trial": [sample.epoch for sample in samples],
-        "outcome": [_outcome(*pair) for pair in zip(samples, values, strict=True)],
+        "outcome": [outcome for outcome, _ in endings],
         "score": values,
         "seed": [spec.model_generate_config.seed] * len(samples),
         **_usage(samples),
@@ -247,7 +248,7 @@ def _columns(
         "seconds": [s.total_time if s.working_time is None else s.working_time for s in samples],
         "turns": [sample.turn_count for sample in samples],
         "started": [sample.started_at for sample in samples],
-        "error": [_error(*pair) for pair in zip(samples, values, strict=True)],
+        "error": [error for _, error in endings],
     }
 
 
@@ -267,14 +268,10 @@ def _tokens_in(use: _Usage) -> int:
     return use.input_tokens + cached
 
 
-def _outcome(sample: _Sample, value: float | None) -> Outcome:
-    if value is None or sample.invalidation is not None:
-        return Outcome.ERRORED
-    return Outcome.PASSED if value >= 1 else Outcome.FAILED
-
-
-def _error(sample: _Sample, value: float | None) -> str | None:
+def _ending(sample: _Sample, value: float | None) -> tuple[Outcome, str | None]:
     if sample.invalidation is not None:
-        return "invalidated"
-    text = sample.error.message if isinstance(sample.error, _Failure) else sample.error
-    return first_line(text) or ("not scored" if value is None else None)
+        return Outcome.ERRORED, "invalidated"
+    error = first_line(sample.error.message if isinstance(sample.error, _Failure) else sample.error)
+    if value is None:
+        return Outcome.ERRORED, error or "not scored"
+    return Outcome.PASSED if value >= 1 else Outcome.FAILED, error

@@ -25,7 +25,7 @@ from passhat.ingest.junit_suites import (
     parse_suites,
 )
 from passhat.ingest.reader import Reading, TrialTable, first_line
-from passhat.ingest.repeated_tests import repeated_by_flakefinder, tests_of
+from passhat.ingest.repeated_tests import repeated_by_flakefinder, skipped_note, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.column_names import USUAL, ColumnMap, find_columns
@@ -173,18 +173,16 @@ def _settle_reruns(suite: JUnitSuite) -> int:
 
 
 def _expected_and_skipped(cases: Sequence[JUnitCase]) -> list[str]:
-    notes = []
-    if xfailed := sum(case.xfailed for case in cases):
-        note = plural(
-            xfailed, "xfailed test counts as a failure", "xfailed tests count as failures"
-        )
-        notes.append(f"{note}, though it was expected")
-    if xpassed := sum(case.xpassed for case in cases):
-        note = plural(xpassed, "strict xpass counts as a pass", "strict xpasses count as passes")
-        notes.append(f"{note}, though it was not expected")
-    if skipped := sum(case.skipped for case in cases):
-        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
-    return notes
+    xfailed, xpassed, skipped = (
+        sum(getattr(case, name) for case in cases) for name in ("xfailed", "xpassed", "skipped")
+    )
+    failed = plural(xfailed, "xfailed test counts as a failure", "xfailed tests count as failures")
+    passed = plural(xpassed, "strict xpass counts as a pass", "strict xpasses count as passes")
+    return [
+        *([f"{failed}, though it was expected"] if xfailed else []),
+        *([f"{passed}, though it was not expected"] if xpassed else []),
+        *skipped_note(skipped),
+    ]
 
 
 def _attempts(case: JUnitCase, system: str, task: str) -> Iterator[dict[str, Any]]:

@@ -41,12 +41,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _row(sample: _Sample) -> dict[str, Any]:
     metadata = sample.metadata if isinstance(sample.metadata, dict) else {}
     benchmark = metadata.get("benchmark")
-    missing = sample.reward is None
     return {
         "task": f"{benchmark}/{sample.idx}" if benchmark else sample.idx,
         "family": str(benchmark) if benchmark else None,
-        "outcome": Outcome.ERRORED if missing else Outcome((sample.reward or 0) >= 1),
+        "outcome": Outcome.ERRORED if sample.reward is None else Outcome(sample.reward >= 1),
         "score": sample.reward,
-        "error": sample.error or ("no reward" if missing else None),
+        "error": sample.error or ("no reward" if sample.reward is None else None),
         **({} if sample.repeat is None else {"trial": sample.repeat}),
     }

@@ -65,14 +65,13 @@ def _row(row: Mapping[str, Any], task: str, evaluations: Mapping[str, str]) -> S
         for name, column in evaluations.items()
     }
     start, end, repetition = row["start_time"], row["end_time"], row["repetition_number"]
-    timed = isinstance(start, str) and isinstance(end, str)
     return ScoredRow(
         task=row[task],
         trial=None if is_missing(repetition) else repetition,
         scores=scores | dict(_annotations(row["annotations"])),
         error=row["error"],
         more={
-            "seconds": seconds_between(start, end) if timed else None,
+            "seconds": seconds_between(start, end),
             "started": start if isinstance(start, str) and start else None,
             "tokens_in": row["prompt_token_count"],
             "tokens_out": row["completion_token_count"],

@@ -10,6 +10,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, first_line
+from passhat.ingest.repeated_tests import skipped_note
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
@@ -85,8 +86,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{plural(retried, 'trial is a retry', 'trials are retries')} of a test that had "
             "failed; retries end at the first pass, which favours the tests that were retried"
         )
-    if skipped := sum(all(one.status == "skipped" for one in test.results) for *_, test in tests):
-        notes.append(plural(skipped, "skipped test is no trial", "skipped tests are no trials"))
+    notes += skipped_note(
+        sum(all(one.status == "skipped" for one in test.results) for *_, test in tests)
+    )
     version = f" ({report.config.version})" if report.config.version else ""
     facts = {"format": f"Playwright report{version}"}
     return TrialTable.of_rows(rows, notes=notes, entry="result", read_as=facts)

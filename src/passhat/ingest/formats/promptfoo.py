@@ -302,7 +302,7 @@ def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
         yield {
             "system": systems[_provider(result), _prompt_id(result)],
             "task": names[_identity(result)],
-            "outcome": _outcome(result),
+            "outcome": Outcome.ERRORED if _broke(result) else Outcome(result.success),
             "score": result.score,
             "tokens_in": usage.prompt,
             "tokens_out": usage.completion,
@@ -379,7 +379,3 @@ def _broke(result: _Result) -> bool:
         return result.failure_reason == ERROR_REASON
     # Before failureReason existed, a broken result had an error and nothing graded.
     return bool(result.error) and bytes(result.grading_result) == b"null"
-
-
-def _outcome(result: _Result) -> Outcome:
-    return Outcome.ERRORED if _broke(result) else Outcome(result.success)

@@ -173,15 +173,16 @@ def _transcript(spoken: _Spoken) -> Transcript:
 
 
 def _is_unjudged(simulation: _Simulation) -> bool:
+    return _reward(simulation) is None and simulation.termination_reason not in NOT_EVALUABLE
+
+
+def _reward(simulation: _Simulation) -> float | None:
     info = simulation.reward_info
-    rewards = (simulation.reward, info.reward if info else None)
-    return rewards == (None, None) and simulation.termination_reason not in NOT_EVALUABLE
+    return simulation.reward if info is None else info.reward
 
 
 def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:
-    reward = simulation.reward
-    if simulation.reward_info is not None:
-        reward = simulation.reward_info.reward
+    reward = _reward(simulation)
     ended = simulation.termination_reason
     broke = ended in NOT_EVALUABLE or reward is None
     row = {

@@ -55,7 +55,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _row(call: Mapping[str, Any]) -> ScoredRow:
     inputs, output = object_in(call["inputs"]), object_in(call["output"])
     start, end = call["started_at"], call["ended_at"]
-    timed = isinstance(start, str) and isinstance(end, str)
     latency = output.get("model_latency")
     return ScoredRow(
         task=_task(inputs.get("example")),
@@ -63,7 +62,7 @@ def _row(call: Mapping[str, Any]) -> ScoredRow:
         scores=dict(_scores(object_in(output.get("scores")))),
         error=call["exception"],
         more={
-            "seconds": seconds_between(start, end) if timed and latency is None else latency,
+            "seconds": seconds_between(start, end) if latency is None else latency,
             "started": start if isinstance(start, str) and start else None,
         },
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -166,19 +167,16 @@ def _ends(one: Difference) -> list[float]:
 
 def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
     tasks = comparison.tasks
-    better = sum(task.answer == "better" for task in tasks)
-    worse = sum(task.answer == "worse" for task in tasks)
-    gained = sum(task.flip == "gained" for task in tasks)
-    lost = sum(task.flip == "lost" for task in tasks)
+    answers = Counter(task.answer for task in tasks)
+    flips = Counter(task.flip for task in tasks)
     text = (
         f"Of {plural(len(tasks), 'shared task')}, {called(comparison)[0]} is shown better on "
-        f"{better} and worse on {worse}"
+        f"{answers['better']} and worse on {answers['worse']}"
     )
-    blind = sum(task.answer == "unevaluable" for task in tasks)
-    if blind == len(tasks):
+    if answers["unevaluable"] == len(tasks):
         text += f" (too few runs to test any: {comparison.runs_to_test} of each are needed)"
-    tasks_flipped = plural(gained, "task")
-    text = f"{text}. {tasks_flipped} flipped to mostly passing, {lost} to mostly failing."
+    gained = plural(flips["gained"], "task")
+    text = f"{text}. {gained} flipped to mostly passing, {flips['lost']} to mostly failing."
     return f"{text}{_listed_tasks(comparison, every_task_follows)}"
 
 

@@ -203,8 +203,8 @@ def legend(comparison: Comparison, rows: Sequence[TaskDifference]) -> list[str]:
     texts = [_P_VALUES] if tested else []
     if any(task.answer == "unevaluable" for task in rows):
         texts.append(
-            "A dash stands where a task has too few runs to be tested among so many, whatever its "
-            "interval."
+            "A dash means that a task has too few runs to be tested among so many, even if its "
+            "interval excludes 0."
         )
     if any(_is_open(task, level) for task in rows):
         texts.append(

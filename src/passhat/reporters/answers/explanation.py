@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from passhat.analysis.explaining.categories import Category
-from passhat.analysis.explaining.causes import Cause, Example
+from passhat.analysis.explaining.causes import Example
 from passhat.analysis.explaining.explain import Explanation, RunCounts
 from passhat.analysis.explaining.suite_review import SuiteReview
 from passhat.analysis.explaining.trajectories import CostSplit, ObservedBehaviour, Trajectories
@@ -115,7 +115,9 @@ def _explanation_object(explanation: Explanation) -> ExplanationObject:
         ExplanationObject,
         schema="passhat.explanation/1",
         verdict=verdict(explanation),
-        causes=[_cause(one) for one in explanation.causes],
+        causes=[
+            shaped(one, _CauseObject, example=_example(one.example)) for one in explanation.causes
+        ],
         categories=[_category(one) for one in explanation.categories],
         divergences=[_category(one) for one in explanation.divergences],
         partings=[_example(one) for one in explanation.partings],
@@ -129,10 +131,6 @@ def _run(key: TranscriptKey) -> _RunNameObject:
 
 def _example(one: Example) -> _ExampleObject:
     return {"failing": _run(one.failing), "passing": _run(one.passing), "call": one.call}
-
-
-def _cause(one: Cause) -> _CauseObject:
-    return shaped(one, _CauseObject, example=_example(one.example))
 
 
 def _category(one: Category) -> _CategoryObject:

@@ -112,7 +112,9 @@ def category_tables(explanation: Explanation) -> list[Table]:
     first, tables = explanation.first_trial, []
     if explanation.categories:
         tables.append(_categories(explanation.categories, "what went wrong", first))
-    if _logged(explanation) and explanation.divergences:
+    # Where the log itself says of some run what went wrong, its difference is news.
+    logged = any(one.kind in LOGGED for one in explanation.categories)
+    if logged and explanation.divergences:
         title = "first difference from passing runs"
         tables.append(_categories(explanation.divergences, title, first))
     return tables
@@ -180,11 +182,6 @@ def caution(explanation: Explanation) -> str:
             f"luck, anything would be named with a chance of {chance} at most."
         )
     return FEW_RUNS
-
-
-def _logged(explanation: Explanation) -> bool:
-    """Whether the log itself says of some run what went wrong, so that its difference is news."""
-    return any(one.kind in LOGGED for one in explanation.categories)
 
 
 def _categories(categories: Sequence[Category], title: str, first_trial: int) -> Table:

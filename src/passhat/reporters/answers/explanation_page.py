@@ -11,7 +11,6 @@ from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import run_number
-from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.answers.diff_page import (
     RunView,
@@ -63,7 +62,10 @@ def explanation_page(explanation: Explanation, options: DisplayOptions) -> Mappi
         CauseView(
             sentence=cause.sentence,
             detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
-            example=_pair_view(pairs.pop(_keys(cause.example), None), _call(cause.example)),
+            example=_pair_view(
+                pairs.pop((cause.example.failing, cause.example.passing), None),
+                _call(cause.example),
+            ),
         )
         for cause in explanation.causes
     ]
@@ -109,10 +111,6 @@ def facts(explanation: Explanation) -> Facts:
     if never := counts.never_passed_tasks:
         found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
     return found
-
-
-def _keys(example: Example) -> tuple[TranscriptKey, TranscriptKey]:
-    return example.failing, example.passing
 
 
 def _call(example: Example) -> str:

@@ -133,8 +133,8 @@ def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
         if tasks:
             names = listed(tasks, _MOST_NAMES, show=short)
             verb = "passes" if len(tasks) == 1 else "pass"
-            told = alone if systems == 1 else f"nothing to tell these {systems} agents apart by"
-            yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} run, {told}: {names}."
+            why = alone if systems == 1 else f"so no difference between these {systems} agents"
+            yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} run, {why}: {names}."
     if review.duplicates:
         pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
         verb = "asks" if len(pairs) == 1 else "ask"

@@ -73,10 +73,6 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
     )
 
 
-def _data(found: FlakyTasks) -> FlakyObject:
-    return shaped(found, FlakyObject, schema=SCHEMA)
-
-
 def _rows(found: FlakyTasks) -> Records:
     return [
         {
@@ -90,7 +86,7 @@ def _rows(found: FlakyTasks) -> Records:
 KIND = AnswerKind(
     name="flaky",
     blocks=flaky_blocks,
-    data=_data,
+    data=lambda found: shaped(found, FlakyObject, schema=SCHEMA),
     rows=_rows,
     title=lambda found: plural(len(found.tasks), "flaky task"),
 )

@@ -105,7 +105,7 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
 
 
 def _how_many(shown: Sequence[SystemReport], systems: Sequence[SystemReport]) -> str | None:
-    """What to say of systems that the first screen has no room for."""
+    """How many systems the first screen leaves out, and how to see them."""
     if len(shown) == len(systems):
         return None
     return (

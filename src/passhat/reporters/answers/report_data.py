@@ -8,11 +8,9 @@ from typing import cast
 from passhat.analysis.reports.parts import (
     CurvePoint,
     Decay,
-    Design,
     Leaders,
     ResourceUse,
     RunOrder,
-    VarianceSplit,
 )
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
@@ -25,7 +23,6 @@ from passhat.reporters.answers.report_objects import (
     DecayObject,
     DisturbanceObject,
     FeatureObject,
-    LabelCounts,
     LeadersObject,
     ReportObject,
     RunCountsObject,
@@ -43,7 +40,6 @@ from passhat.reporters.data import (
     metric_object,
     number_object,
     plain,
-    provenance_object,
     shaped,
 )
 from passhat.reporters.noise_words import luck, noise_object
@@ -52,43 +48,38 @@ from passhat.stats.estimate import Unavailable
 
 def report_object(report: Report) -> ReportObject:
     """The report, numbers unrounded."""
-    return {
-        "schema": SCHEMA,
-        "systems": [system_object(system) for system in report.systems],
-        "leaders": _leaders(report.leaders),
-        "provenance": provenance_object(report.provenance),
-        "notes": list(report.notes),
-    }
+    systems = [system_object(system) for system in report.systems]
+    leaders = _leaders(report.leaders)
+    return shaped(report, ReportObject, schema=SCHEMA, systems=systems, leaders=leaders)
 
 
 def system_object(system: SystemReport) -> SystemObject:
     """One system; counts at the top, every number with its interval and method below."""
-    return {
-        "name": system.name,
-        "verdict": headline.verdict(system),
-        "tasks": system.design.tasks,
-        "trials": system.design.trials,
-        "errors": system.design.errors,
-        "runs": _runs(system.design),
-        "metrics": _metrics(system),
-        "variance": _variance(system.variance),
-        "noise": noise_object(system.noise),
-        "seeds": _seeds(system.seeds),
-        "rounds": plain(system.rounds),
-        "disturbances": [shaped(one, DisturbanceObject) for one in system.disturbances],
-        "decay": _decay(system.decay),
-        "task_table": [_task(row) for row in system.tasks],
-        "labels": cast(LabelCounts, {label: system.tasks.count(label) for label in LABELS}),
-        "bars": [shaped(bar, BarObject) for bar in system.bars],
-        "error_policy": plain(system.errors),
-        "features": {name: _feature(feature) for name, feature in system.features.items()},
-        "tools": plain(system.tools),
-        "unsettled": plain(system.unsettled),
-        "excluded": plain(system.excluded),
-        "levels": {name: system_object(part) for name, part in system.levels.items()},
-        "tags": {name: system_object(part) for name, part in system.tags.items()},
-        "notes": list(system.notes),
-    }
+    design = system.design
+    return shaped(
+        system,
+        SystemObject,
+        verdict=headline.verdict(system),
+        tasks=design.tasks,
+        trials=design.trials,
+        errors=design.errors,
+        runs=RunCountsObject(
+            fewest=design.fewest_runs, typical=design.typical_runs, most=design.most_runs
+        ),
+        metrics=_metrics(system),
+        variance=shaped(system.variance, VarianceObject, sentence=luck(system.variance)),
+        noise=noise_object(system.noise),
+        seeds=_seeds(system.seeds),
+        disturbances=[shaped(one, DisturbanceObject) for one in system.disturbances],
+        decay=_decay(system.decay),
+        task_table=[_task(row) for row in system.tasks],
+        labels={label: system.tasks.count(label) for label in LABELS},
+        bars=[shaped(bar, BarObject) for bar in system.bars],
+        error_policy=plain(system.errors),
+        features={name: _feature(feature) for name, feature in system.features.items()},
+        levels={name: system_object(part) for name, part in system.levels.items()},
+        tags={name: system_object(part) for name, part in system.tags.items()},
+    )
 
 
 def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
@@ -96,18 +87,10 @@ def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
     return shaped(found, LeadersObject, metric=metric)
 
 
-def _runs(design: Design) -> RunCountsObject:
-    return {"fewest": design.fewest_runs, "typical": design.typical_runs, "most": design.most_runs}
-
-
 def _metrics(system: SystemReport) -> dict[str, MetricObject]:
     """Every metric; reliability@k is the suite's mean pass^k, under the name some know it by."""
     found = {name: metric_object(metric) for name, metric in system.metrics.items()}
     return found | {f"reliability@{k}": found[f"pass^{k}"] for k in system.ks}
-
-
-def _variance(split: VarianceSplit | Unavailable) -> VarianceObject | UnavailableObject:
-    return shaped(split, VarianceObject, sentence=luck(split))
 
 
 def _seeds(spread: SeedSpread | Unavailable) -> SeedsObject | UnavailableObject:

@@ -88,7 +88,7 @@ def page_of(
         "transcripts": shown,
         "blocks": said.blocks,
         "packed": len(said.places),
-        "cut_at": said.cut_at if said.cut else None,
+        "cut": said.cut_note,
         "left_out": said.left_out_note,
         "origin": origin(report),
     }

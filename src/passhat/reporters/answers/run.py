@@ -59,7 +59,7 @@ def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
 def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     """The most frequent reasons: the task, how many trials, and why; the system where several.
 
-    How many more there are, and where, is said at the end.
+    The last lines say how many more there are, and where to find them.
     """
     failures = answer.failures
     several = len({one.system for one in failures}) > 1
@@ -212,8 +212,8 @@ def _title(answer: RunAnswer) -> str:
     return f"{word} {verdict_title(answer.report)}".strip()
 
 
-_TOLD_K = 5
-"""Successes in a row that the sentence speaks of: more are rarely known well enough."""
+_SENTENCE_K = 5
+"""The most successes in a row that the sentence names: more are rarely known well enough."""
 
 
 def _recovery_blocks(recovery: Recovery) -> list[Block]:
@@ -227,7 +227,7 @@ def _recovery_blocks(recovery: Recovery) -> list[Block]:
 
 
 def _sentence(recovery: Recovery) -> str:
-    texts = [level for level in recovery.levels if level.k <= _TOLD_K]
+    texts = [level for level in recovery.levels if level.k <= _SENTENCE_K]
     level = (texts or recovery.levels)[-1]
     struck = f"faults struck {recovery.struck:,} of {plural(recovery.trials, 'trial')}"
     if not isinstance(level.score, Estimate):

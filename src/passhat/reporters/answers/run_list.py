@@ -117,10 +117,6 @@ def _status(row: Row) -> str:
     return f"{row['status']} ({row['owner']})" if row["owner"] else row["status"]
 
 
-def _data(found: RunList) -> RunsObject:
-    return {"schema": SCHEMA, "runs": list(found.runs)}
-
-
 def _rows(found: RunList) -> Records:
     return [
         {**row, "tags": " ".join(row["tags"]), "pass_rates": json.dumps(row["pass_rates"])}
@@ -131,7 +127,7 @@ def _rows(found: RunList) -> Records:
 KIND = AnswerKind(
     name="run list",
     blocks=run_list_blocks,
-    data=_data,
+    data=lambda found: RunsObject(schema=SCHEMA, runs=list(found.runs)),
     rows=_rows,
     title=lambda found: plural(len(found.runs), "run"),
 )

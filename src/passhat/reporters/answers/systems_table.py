@@ -44,7 +44,8 @@ def systems_table(
     scopes = len(header), len(header) + 1
     header += [THIS_SUITE, TASKS_LIKE_THESE]
     if errors:
-        header += ["errors", "excl. errors" if _policy(systems) == "fail" else "incl. errors"]
+        policy = next(iter(systems.values())).errors.policy
+        header += ["errors", "excl. errors" if policy == "fail" else "incl. errors"]
     rows = tuple(
         _row(name, system, ks, differ=differ, errors=errors) for name, system in systems.items()
     )
@@ -57,10 +58,6 @@ def _shown_ks(systems: Mapping[str, SystemReport], asked: Sequence[int] | None) 
         return sorted({1, common_k(systems.values())})
     measured = {k for system in systems.values() for k in system.ks}
     return sorted({1, *asked} & (measured | {1}))
-
-
-def _policy(systems: Mapping[str, SystemReport]) -> str:
-    return next(iter(systems.values())).errors.policy
 
 
 def _row(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
+from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import Block, Headline, Line
 from passhat.reporters.data import plain
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
@@ -43,14 +43,6 @@ def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> 
     return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
 
 
-def _rows(checks: Sequence[SuiteCheck]) -> Records:
-    return [{"file": one.file, **plain(fault)} for one in checks for fault in one.faults]
-
-
-def _cases(checks: Sequence[SuiteCheck]) -> list[TestSuite]:
-    return [TestSuite(name=one.file, cases=_suite_cases(one)) for one in checks]
-
-
 def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
     """A case a fault; a valid suite is one that passed."""
     if check.size is not None:
@@ -74,8 +66,10 @@ def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
 KIND = AnswerKind(
     name="validation",
     blocks=validation_blocks,
-    rows=_rows,
-    cases=_cases,
+    rows=lambda checks: [
+        {"file": one.file, **plain(fault)} for one in checks for fault in one.faults
+    ],
+    cases=lambda checks: [TestSuite(name=one.file, cases=_suite_cases(one)) for one in checks],
     several=True,
     title=lambda checks: f"{plural(len(checks), 'suite')} checked",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from passhat.analysis.gates.demands import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.analysis.gates.sentences import opening
-from passhat.analysis.gates.verdict import DecisionLine, TaskEvidence, Verdict, Verdicts, Word
+from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Verdicts, Word
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import (
@@ -301,12 +301,8 @@ def verdict_object(verdict: Verdict) -> VerdictObject:
         require=verdict.gate.require,
         terms=shaped(verdict.gate, _TermsObject),
         verdict=verdict.word,
-        steps=[_step(step) for step in verdict.steps],
+        steps=[shaped(step, _StepObject, draw=step.number) for step in verdict.steps],
     )
-
-
-def _step(step: DecisionLine) -> _StepObject:
-    return shaped(step, _StepObject, draw=step.number)
 
 
 KIND = AnswerKind(

@@ -21,8 +21,7 @@ def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
             "severity": _SEVERITIES[case.mark.kind],
             "location": {"path": case.file, "lines": {"begin": case.line}},
         }
-        for suite in kind.test_suites(answer)
-        for case in suite.cases
+        for suite, case in kind.test_cases(answer)
         if case.mark is not None
     ]
     return json.dumps(entries, indent=2) + "\n"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS
 from passhat.drawing.colours import DARK, LIGHT, variables
 from passhat.drawing.figure import STYLE
@@ -25,11 +24,11 @@ from passhat.reporters.answers.systems_table import most_reliable_first, systems
 from passhat.reporters.blocks import WORD_TONES, Chip, Headline, Picture
 from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.numbers import amount, percent, points, span
+from passhat.reporters.numbers import amount, percent, points, signed_points, span
 from passhat.reporters.page_layout import headline_parts, lay_out, whole_units
 from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
 from passhat.reporters.safe_text import safe_text
-from passhat.reporters.template_cache import template_cache
+from passhat.reporters.template_cache import page_templates
 from passhat.reporters.text_bars import run_marks
 
 if TYPE_CHECKING:
@@ -49,19 +48,22 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The page of an answer; the verdict is in its title and its icon."""
     script, style = page_script(), page_style()
-    shared = {
-        "subject": kind.name,
-        "chip": kind.chip(answer),
-        "facts": kind.facts(answer),
+    frame = {
         "title": f"{safe_text(kind.title(answer))} · passhat",
         "provenance": kind.provenance(answer),
         "policy": content_policy(script, style),
         "script": script,
         "style": style,
     }
+    template = templates().get_template(kind.template if kind.page else "answer.html")
+    return template.render({**frame, **answer_values(kind, answer, options)})
+
+
+def answer_values(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
+    """What the template of an answer shows, on a page by itself or on the dashboard."""
     values = kind.page(answer, options) if kind.page else _laid_out(kind, answer, options)
-    template = kind.template if kind.page else "answer.html"
-    return templates().get_template(template).render({**shared, **values})
+    shared = {"subject": kind.name, "chip": kind.chip(answer), "facts": kind.facts(answer)}
+    return {**shared, **values}
 
 
 def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
@@ -77,16 +79,7 @@ def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[st
 @cache
 def templates() -> Environment:
     """The templates, with the words and numbers of every other reporter."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("passhat.reporters.formats", "pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        bytecode_cache=template_cache(),
-    )
+    environment = page_templates()
     environment.globals |= {
         "reading_lines": reading_lines,
         "labels": LABELS,
@@ -122,12 +115,13 @@ def templates() -> Environment:
         "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
         "safe_text": safe_text,
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
-        "section_links": _section_links,
+        "signed_points": signed_points,
         "span": span,
         "systems_table": lambda systems, asked=None: systems_table(
             {system.name: system for system in systems}, "in %", asked=asked
         ),
         "table_rows": page_rows,
+        "section_link": lambda place: f"#system-{place}",
         "shown_metrics": wording.shown_metrics,
         "units": whole_units,
         "verdict": headline.verdict,
@@ -274,10 +268,6 @@ def _anchor(names: tuple[str, str]) -> str:
     system, task = names
     mark = hashlib.sha256(system.encode(errors="replace")).hexdigest()[:4]
     return "t-" + "_".join(f"{safe_text(task)}-{mark}".split())
-
-
-def _section_links(systems: Sequence[SystemReport]) -> list[str]:
-    return [f"#system-{place}" for place in range(1, len(systems) + 1)]
 
 
 def _meaning(metric: str) -> str:

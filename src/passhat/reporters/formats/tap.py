@@ -12,10 +12,10 @@ from passhat.reporters.test_cases import ReportedCase
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """A line for each test case; numbers and reasons follow in a YAML block."""
-    cases = [(suite.name, case) for suite in kind.test_suites(answer) for case in suite.cases]
+    cases = kind.test_cases(answer)
     lines = ["TAP version 14", f"1..{len(cases)}"]
     for number, (suite, case) in enumerate(cases, 1):
-        lines += _lines(number, suite, case)
+        lines += _lines(number, suite.name, case)
     return "\n".join(lines) + "\n"
 
 

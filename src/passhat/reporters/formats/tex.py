@@ -37,7 +37,7 @@ def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     parts = [
         f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
         *(_float(table, caption) for table in _tables(blocks)),
-        *([_paragraph(methods)] if methods else []),
+        *([rf"\paragraph{{Methods.}} {escape_tex(methods)}"] if methods else []),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -103,7 +103,3 @@ def _table_row(row: Any, kept: Sequence[int]) -> str:
 def _row(cells: Sequence[str]) -> str:
     # In braces: an interval that opens a row would be read as an option of the break before it.
     return " & ".join(f"{{{escape_tex(cell)}}}" for cell in cells) + r" \\"
-
-
-def _paragraph(methods: str) -> str:
-    return rf"\paragraph{{Methods.}} {escape_tex(methods)}"

@@ -155,14 +155,17 @@ def _share_lines(block: Shares, ink: Ink) -> list[str]:
 
 
 def _table_lines(table: Table, ink: Ink) -> list[str]:
-    table = _eased(table, ink.width)
-    first, rest = _parted(table, ink.width)
-    lines = _part_lines(first, ink)
-    return lines if rest is None else [*lines, "", *_table_lines(rest, ink)]
+    table, wanted = _eased(table, ink.width)
+    widths = _column_widths(table, wanted, ink.width)
+    fit = next((i for i in range(len(widths), 2, -1) if _full_width(widths[:i]) <= ink.width), 2)
+    if fit >= len(widths):
+        return _fitting_lines(table, widths, ink)
+    # What has no room continues below, beside the first column again.
+    here, below = _without(table, range(fit, len(widths))), _without(table, range(1, fit))
+    return [*_table_lines(here, ink), "", *_table_lines(below, ink)]
 
 
-def _part_lines(table: Table, ink: Ink) -> list[str]:
-    widths = _column_widths(table, ink.width)
+def _fitting_lines(table: Table, widths: Sequence[int], ink: Ink) -> list[str]:
     heads = [_header_cell(table, i, widths[i], ink) for i in range(len(widths))]
     for (i, _), head in zip(table.cut, _cut_headings(table, widths), strict=True):
         heads[i] = head
@@ -183,18 +186,23 @@ def _part_lines(table: Table, ink: Ink) -> list[str]:
     return lines
 
 
-def _eased(table: Table, width: int) -> Table:
-    """The table without what is too much beside its names: bars, marks, then spare columns."""
-    while _is_crowded(table, width):
+def _eased(table: Table, width: int) -> tuple[Table, list[int]]:
+    """The table without the bars, marks and spare columns that leave no room for its names.
+
+    With it comes the width that each column wants.
+    """
+    wanted = _wanted_widths(table)
+    while _is_crowded(table, wanted, width):
         columns = table.columns_of(Bar) or table.columns_of(Marks) or table.spare[:1]
         if not columns:
             break
         table = _without(table, columns)
-    return table
+        wanted = [one for i, one in enumerate(wanted) if i not in columns]
+    return table, wanted
 
 
-def _is_crowded(table: Table, width: int) -> bool:
-    widths, wanted = _column_widths(table, width), _wanted_widths(table)
+def _is_crowded(table: Table, wanted: Sequence[int], width: int) -> bool:
+    widths = _column_widths(table, wanted, width)
     if _full_width(widths) > width or widths[0] < min(wanted[0], _WANTED_NAME):
         return True
     texts = {i: min(wanted[i], _WANTED_TEXT) for i, _ in table.cut}
@@ -202,21 +210,9 @@ def _is_crowded(table: Table, width: int) -> bool:
     return bool(table.columns_of(Bar)) and any(widths[i] < least for i, least in texts.items())
 
 
-def _parted(table: Table, width: int) -> tuple[Table, Table | None]:
-    """A table that is too wide as two, the second with the columns that had no room.
-
-    The first column is in both.
-    """
-    widths = _column_widths(table, width)
-    fit = next((i for i in range(len(widths), 2, -1) if _full_width(widths[:i]) <= width), 2)
-    if fit >= len(widths):
-        return table, None
-    return _without(table, range(fit, len(widths))), _without(table, range(1, fit))
-
-
-def _column_widths(table: Table, width: int) -> list[int]:
+def _column_widths(table: Table, wanted: Sequence[int], width: int) -> list[int]:
     """What each column needs; names, marks, texts that may be cut and bars share what is left."""
-    wanted, marks, bars = _wanted_widths(table), table.columns_of(Marks), table.columns_of(Bar)
+    marks, bars = table.columns_of(Marks), table.columns_of(Bar)
     widths = list(wanted)
     for columns, least in ([0], _SHORTEST_NAME), (marks, FEWEST_MARKS), (bars, NARROWEST_BAR):
         for i in columns:

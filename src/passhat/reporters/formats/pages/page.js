@@ -7,7 +7,7 @@ document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
   root.dataset.theme = now === "dark" ? "light" : "dark";
 });
 
-// What was searched for, chosen and sorted by stands in the address, so that it can be sent.
+// The search, the choice and the order are in the address, so that a link to them can be sent.
 const state = new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
 const remember = (key, value) => {
   if (value) state.set(key, value);
@@ -21,7 +21,7 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
   const table = section.querySelector("table");
   const body = section.querySelector("tbody");
   const rows = [...body.rows].filter((row) => !row.classList.contains("said"));
-  // What was said in a task's runs stands in a row of its own, and goes with the task.
+  // The transcripts of a task are in the row below it, and move with it.
   const said = new Map([...body.querySelectorAll(".said")].map((row) => [row.previousElementSibling, row]));
   const text = section.querySelector("input[type=search]");
   const label = section.querySelector("select");
@@ -136,8 +136,8 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 reveal();
 
-// Pictures and tables can be taken away. A copy of a picture has light colours on white written
-// into it, whatever the page looks like, so that it can be read wherever it is shown.
+// Pictures and tables can be saved. A saved picture has light colours on white written into it,
+// also on a dark page, so that it can be read wherever it is shown.
 const save = (name, text, type) => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(text instanceof Blob ? text : new Blob([text], { type }));
@@ -200,7 +200,7 @@ document.addEventListener("click", (event) => {
   if (button) saved[button.dataset.save](button);
 });
 
-// Transcripts that are not written out are packed until somebody asks to read one. A block holds
+// Transcripts that are not written out stay packed until one of them is opened. A block holds
 // pieces of this very page, escaped when it was made.
 const stored = document.getElementById("transcripts");
 if (stored) {

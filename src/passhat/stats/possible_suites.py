@@ -1,4 +1,4 @@
-"""How wide the intervals of reports to come will be: suites drawn from what is known, measured.
+"""Suites drawn from what is known so far, and how wide the intervals of their reports are.
 
 A width depends on what will be seen, so no formula of an expected rate can promise it. Instead,
 suites are drawn whose tasks pass at rates that the runs so far leave possible, and their intervals
