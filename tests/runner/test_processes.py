@@ -170,7 +170,7 @@ def test_a_group_that_is_just_being_started_is_killed_with_the_others():
             await asyncio.sleep(0)
             assert not start.done(), "nobody was seen between the fork and its end"
             newborn = [
-                one for mark in processes._starting for one in orphan_processes.bearing(mark)
+                one for mark in processes._starting for one in orphan_processes.with_mark(mark)
             ]
         kill_groups()
         assert not any(map(orphan_processes.lives, newborn))

@@ -25,22 +25,27 @@ JUDGE_STEP = 1_000_000
 NOTHING_SECRET = Redactor({})
 """Knows no secret value, but still the shapes of keys."""
 
+_UNSORTED = msgspec.json.Encoder(enc_hook=str)
+_SORTED = msgspec.json.Encoder(order="sorted", enc_hook=str)
 _reply = msgspec.json.Decoder(Reply).decode
 _result = msgspec.json.Decoder(ToolResult).decode
 _observation = msgspec.json.Decoder(Observation, dec_hook=lambda kind, text: kind(text)).decode
 
 
-def json_bytes(value: Any, *, order: Literal["sorted"] | None = None) -> bytes:
+def json_bytes(value: Any, *, encoder: msgspec.json.Encoder = _UNSORTED) -> bytes:
     r"""A value as JSON; half a character, which no file can hold, becomes a question mark.
 
     >>> json_bytes({"answer": "cut \ud83d"})
     b'{"answer": "cut ?"}'
     """
     try:
-        return msgspec.json.encode(value, order=order, enc_hook=str)
+        return encoder.encode(value)
     except UnicodeEncodeError:
-        plain = msgspec.to_builtins(value, order=order, str_keys=True, enc_hook=str)
+        plain = msgspec.to_builtins(value, order="sorted", str_keys=True, enc_hook=str)
         return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+
+
+_sorted_json = partial(json_bytes, encoder=_SORTED)
 
 
 class Memory(Protocol):
@@ -55,9 +60,6 @@ class Memory(Protocol):
     def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None: ...
 
     async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None: ...
-
-
-_sorted_json = partial(json_bytes, order="sorted")
 
 
 class Cassettes:
