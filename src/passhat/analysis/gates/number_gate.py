@@ -164,7 +164,7 @@ def error_words(subject: Subject) -> str:
     count = int(subject.tally.errored.sum())
     if not count:
         return "no run errored"
-    counted = "count as failures" if subject.errors == "fail" else "are left out"
+    counted = "counted as failures" if subject.errors == "fail" else "left out"
     return f"{plural(count, 'errored run')} {counted}"
 
 

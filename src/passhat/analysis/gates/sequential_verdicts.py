@@ -195,7 +195,7 @@ def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:
 
 
 def _error_words(count: int) -> str:
-    return f"{plural(count, 'errored run')} count against a PASS" if count else "no run errored"
+    return f"{plural(count, 'errored run')} counted against a PASS" if count else "no run errored"
 
 
 def _steps(
