@@ -53,9 +53,11 @@ def test_a_reader_cannot_write_whatever_its_role_may(shared):
 
 
 def test_an_address_is_shown_without_its_password():
-    assert shown_address("postgresql://a:secret@h/d?passfile=x&sslmode=require") == (
-        "postgresql://a@h/d?sslmode=require"
-    )
+    for password in ("secret", "sec?ret", "sec#ret", "sec/ret", "sec@ret", "sec:ret"):
+        assert shown_address(f"postgresql://a:{password}@h/d?passfile=x&sslmode=require") == (
+            "postgresql://a@h/d?sslmode=require"
+        )
+    assert shown_address("postgresql://h?password=a/b@c&user=a") == "postgresql://h?user=a"
 
 
 def test_a_role_that_may_only_read_is_told_who_updates_an_older_store(shared):

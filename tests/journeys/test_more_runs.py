@@ -50,6 +50,13 @@ def test_an_interrupted_extension_is_resumed_to_its_new_length(suite):
     assert len(passhat.resume_run(store="h.db", max_calls=100).trials) == 60
 
 
+def test_a_run_is_not_resumed_as_another_one(suite):
+    passhat.run_suite(suite, store="h.db")
+    for other in ({"seed": 3}, {"require": ["pass^1 >= 0.9"]}, {"tasks": ["t"]}):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            passhat.resume_run(store="h.db", **other)
+
+
 def test_the_advice_to_run_more_is_a_command_that_adds_the_runs(suite):
     CliRunner().invoke(main, ["run", "--runs", "20", "-q"])
     report = CliRunner().invoke(main, ["report", "latest"]).output

@@ -1,6 +1,7 @@
 """Functions that stand for agents."""
 
 import asyncio
+import concurrent.futures
 import functools
 import os
 import time
@@ -41,6 +42,14 @@ def breaks(prompt):
 
 def leaves(prompt):
     raise SystemExit("enough")
+
+
+def is_cancelled(prompt):
+    raise concurrent.futures.CancelledError("gone")
+
+
+async def cancels_itself(prompt):
+    raise asyncio.CancelledError("gone")
 
 
 def returns_nothing(prompt):

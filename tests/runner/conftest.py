@@ -44,8 +44,9 @@ def _serving(answer):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             status, given = answer(self.path, body, self.headers)
-            text = isinstance(given, str)
-            data = given.encode() if text else json.dumps(given).encode()
+            text = isinstance(given, str | bytes)
+            given = given if text else json.dumps(given)
+            data = given if isinstance(given, bytes) else given.encode()
             self.send_response(status)
             self.send_header("content-type", "text/plain" if text else "application/json")
             self.send_header("content-length", str(len(data)))

@@ -222,6 +222,8 @@ def test_a_function_written_in_c_gets_the_prompt(trial_of):
     [
         ("breaks", "raised ValueError: no key"),
         ("leaves", "SystemExit: enough"),
+        ("is_cancelled", "raised CancelledError: gone"),
+        ("cancels_itself", "raised CancelledError"),
         ("returns_nothing", "returned nothing; return a bool, a score"),
         ("boasts", "gives the score 7"),
     ],

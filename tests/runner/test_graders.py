@@ -281,6 +281,12 @@ def test_no_number_is_near_one_that_has_no_end(answer: object) -> None:
     assert not asyncio.run(grade([expected], seen)).passed
 
 
+@pytest.mark.parametrize("expected", ["1e999", 10**400, float("inf"), float("nan")])
+def test_an_expected_number_that_has_no_end_breaks_the_grader(expected: object) -> None:
+    with pytest.raises(GraderError, match="the matcher `number` needs a number, got "):
+        asyncio.run(grade([Expectation(matcher="number", value=expected)], Observation(answer="3")))
+
+
 def test_what_is_not_there_is_no_snapshot(tmp_path: Path) -> None:
     expected = Expectation(matcher="snapshot", value="plan", target="reported.plan")
     grading = Grading(directory=tmp_path)

@@ -43,6 +43,9 @@ def reports(value):
 def breaks(value):
     return 1 / 0
 
+def is_cancelled(value):
+    raise asyncio.CancelledError("gone")
+
 def wrong(value):
     return "yes"
 
@@ -79,6 +82,7 @@ def test_a_function_beside_the_suite_gives_the_score(
     ("function", "said"),
     [
         ("graders:breaks", "graders:breaks broke: ZeroDivisionError"),
+        ("graders:is_cancelled", "graders:is_cancelled broke: CancelledError: gone"),
         ("graders:wrong", "must return a bool or a score in"),
         ("graders:gone", "graders:gone cannot be loaded: AttributeError"),
         ("graders:constant", "graders:constant is not a function"),

@@ -354,14 +354,14 @@ CHAT = {"choices": [{"message": {"content": "Sunny."}, "finish_reason": "stop"}]
 def read_chat(serving):
     """What an endpoint makes of the body of an answer."""
 
-    async def ask_at(url):
+    async def ask_at(url, stream):
         at = ModelAddress(model="m", dialect=DIALECTS["openai-chat"], base_url=f"{url}/v1")
         async with http_client(timeout=5) as client:
-            return await Endpoint(at, client=client).complete(QUESTION)
+            return await Endpoint(at, client=client, stream=stream).complete(QUESTION)
 
-    def read(body):
+    def read(body, *, stream=False):
         with serving(lambda path, asked, headers: (200, body)) as url:
-            return asyncio.run(ask_at(url))
+            return asyncio.run(ask_at(url, stream))
 
     return read
 
@@ -376,6 +376,11 @@ def read_chat(serving):
 def test_numbers_are_read_however_a_server_writes_them(read_chat, body, tokens):
     reply = read_chat(body)
     assert (reply.text, reply.usage.total) == ("Sunny.", tokens)
+
+
+def test_a_byte_that_is_no_utf8_does_not_spoil_a_streamed_answer(read_chat):
+    chunk = b'{"choices": [{"delta": {"content": "Sun\xff"}, "finish_reason": "stop"}]}'
+    assert read_chat(b"data: " + chunk + b"\n\ndata: [DONE]\n\n", stream=True).text == "Sun\ufffd"
 
 
 def test_a_text_in_parts_is_joined_and_thinking_is_left_out(read_chat):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
@@ -112,9 +111,11 @@ def shown_address(address: Path | str) -> str:
     """
     if not is_postgres(address):
         return str(address)
-    parts = urlsplit(str(address))
-    # By hand, for an address may list several hosts, each with a port.
-    login, at, hosts = parts.netloc.rpartition("@")
-    settings = [part for part in parts.query.split("&") if part.partition("=")[0] not in _SECRET]
+    rest = str(address).partition("://")[2]
+    # By hand: an address may list several hosts with a port each, and a password may hold ? or #.
+    start = rest.partition("/")[0]
+    login = (start if "@" in start else rest.partition("?")[0]).rpartition("@")[0]
+    place, _, given = rest.removeprefix(login).partition("?")
+    settings = [part for part in given.split("&") if part.partition("=")[0] not in _SECRET]
     query = "?" * bool(any(settings)) + "&".join(settings)
-    return f"postgresql://{login.partition(':')[0]}{at}{hosts}{parts.path}{query}"
+    return f"postgresql://{login.partition(':')[0]}{place}{query}"

@@ -158,11 +158,12 @@ def _incomplete(answer: RunAnswer, suite: Suite, result: RunResult) -> str | Non
 def _report(suite: Suite, trials: Trials) -> Report:
     from passhat.analysis.reports.measure import measure
 
+    ran = set(trials.tasks)
     report = measure(
         trials,
         ks=suite.ks or None,
         confidence=suite.confidence or CONFIDENCE,
-        bars={task: bar for task, bar in suite.bars.items() if task in trials.tasks} or None,
+        bars={task: bar for task, bar in suite.bars.items() if task in ran} or None,
         seed=suite.seed,
     )
     return replace(report, notes=(*report.notes, *_not_run(suite, trials)))

@@ -96,6 +96,8 @@ def resume_run(
     this adds to a finished run too. `limits` are new values of `max_cost`, `max_tokens`,
     `max_calls`, `max_minutes` and `concurrency`.
     """
+    if unknown := limits.keys() - RunLimits.__annotations__:
+        raise TypeError(f"resume_run() got an unexpected keyword argument {min(unknown)!r}")
     found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
         raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")

@@ -14,6 +14,12 @@ from passhat.runner.processes import kill_groups
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+def is_cancelled() -> bool:
+    """Whether this task is being cancelled; code of users may raise CancelledError by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 @contextmanager
 def signals_to_thread(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
     """As `signals_to`, for a run that waits in the main thread without an event loop."""

@@ -23,6 +23,7 @@ from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.frameworks import agent_function
 from passhat.runner.agents.parameters import wanted_by
 from passhat.runner.agents.reported import observe_value
+from passhat.runner.interruption import is_cancelled
 
 JOIN_PATIENCE = 0.5
 """Seconds that the loop of users' functions has to end with the run."""
@@ -115,7 +116,9 @@ async def made(call: Callable[[], Any], *, about: str) -> Any:
         return await value if inspect.isawaitable(value) else value
     except AssertionError as error:
         return {"passed": False, "answer": str(error)}
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
         raise RunError(f"{about} raised {type(error).__name__}: {error}") from error
 
 

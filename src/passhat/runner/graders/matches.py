@@ -125,8 +125,8 @@ def _one_of(value: Any, expectation: Expectation) -> Match:
 
 def _number(value: Any, expectation: Expectation) -> Match:
     expected, found = number_in(expectation.value), number_in(value)
-    if expected is None:
-        raise GraderError(f"the matcher `number` needs a number, got {expectation.value!r}")
+    if expected is None or not math.isfinite(expected):
+        raise GraderError(f"the matcher `number` needs a number, got {shown(expectation.value)}")
     tolerance = float(expectation.options.get("tolerance", 1e-9))
     relative = bool(expectation.options.get("relative"))
     margin = tolerance * abs(expected) if relative else tolerance

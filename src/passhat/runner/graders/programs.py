@@ -16,6 +16,7 @@ from typing import Any
 from passhat.errors import GraderError
 from passhat.records import Expectation, Observation
 from passhat.runner.graders.matches import Match, shown, text_of
+from passhat.runner.interruption import is_cancelled
 from passhat.runner.processes import Tail, end_group, start_group, talk
 from passhat.runner.value_paths import MISSING
 
@@ -39,7 +40,9 @@ async def match_function(
             returned = await returned
     except AssertionError as error:
         return Match(0.0, f"{name}: {str(error) or 'an assertion did not hold'}")
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
         raise GraderError(f"{name} broke: {type(error).__name__}: {error}") from error
     return _as_match(name, returned)
 

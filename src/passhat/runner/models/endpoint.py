@@ -339,7 +339,7 @@ printable ASCII can): check MY_KEY
 
 def _events(content: bytes) -> Iterator[Body]:
     # Lines of bytes: those of a text also end at U+2028 and U+0085, which may be in an answer.
-    for line in content.splitlines():
+    for line in content.decode("utf-8", "replace").encode().splitlines():
         if line.startswith(b"data:") and (data := line[5:].strip()) not in (b"", b"[DONE]"):
             yield _object(data)
 
