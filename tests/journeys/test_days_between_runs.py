@@ -64,6 +64,18 @@ def test_a_baseline_that_is_named_apart_from_the_demand_includes_them_too(nightl
     assert (apart.sentence, apart.notes) == (named.sentence, named.notes)
 
 
+def test_two_systems_of_the_same_results_are_compared_without_them(nightly):
+    store, keys, folder = nightly
+    path = folder / "both.csv"
+    header, *rows = (folder / "night6.csv").read_text().splitlines()
+    other = [row.replace("bot,", "other,", 1) for row in rows]
+    path.write_text("\n".join([header, *rows, *other]) + "\n")
+    results, require = Results(paths=(str(path),), store=store), "no_worse_than other by 0.01"
+    alone = gate_results(results, [require], only=["bot"])[0]
+    beside = gate_results(results, [require], only=["bot"], against=keys[0])[0]
+    assert (beside.sentence, beside.notes) == (alone.sentence, alone.notes)
+
+
 def test_a_review_compares_as_a_comparison_does(nightly):
     store, keys, _ = nightly
     found = review_change(Results(paths=(keys[6],), store=store), against=keys[0])

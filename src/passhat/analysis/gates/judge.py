@@ -57,6 +57,10 @@ class _Circumstances:
     seed: int = 0
     days: Mapping[str, Days] = field(default_factory=dict)
 
+    def name_of(self, baseline: str) -> str:
+        """The name by which a baseline is found here; one given apart from the demand has none."""
+        return baseline if baseline in self.baselines else ""
+
 
 def judge(
     trials: Trials,
@@ -120,7 +124,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     elif isinstance(demand, EveryTaskDemand):
         verdict = judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseDemand):
-        days = around.days.get(demand.baseline, around.days.get(""))
+        days = around.days.get(around.name_of(demand.baseline))
         verdict = judge_no_worse(gate, subject, _baseline(demand, subject.name, around), days)
     elif isinstance(demand, NoTaskWorseDemand):
         other = _baseline(demand, subject.name, around)
@@ -188,7 +192,7 @@ def _baseline(
 ) -> Trials:
     """What the system is compared with: the only system of the baseline, or its namesake there."""
     name = demand.baseline
-    found = around.baselines.get(name, around.baselines.get(""))
+    found = around.baselines.get(around.name_of(name))
     if found is None:
         known = ", ".join(filter(None, around.baselines)) or "none"
         rule = f"must name a system of these trials or a baseline handed in (known: {known})"
