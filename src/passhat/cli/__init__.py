@@ -126,7 +126,7 @@ def _defaults(*, asks_help: bool) -> dict[str, Any] | None:
     from passhat.cli.configuration import configured_defaults
 
     try:
-        return configured_defaults(Path.cwd())
+        return configured_defaults(Path.cwd(), COMMANDS)
     except ConfigurationError:
         if asks_help:
             return None

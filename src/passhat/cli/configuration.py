@@ -11,8 +11,11 @@ from passhat.messages import closest, short_value
 
 OWN_FILE, PROJECT_FILE = "passhat.toml", "pyproject.toml"
 
+EVERY_COMMAND = "*"
+"""Stands for all commands; one without such an option ignores it."""
 
-def configured_defaults(folder: Path) -> dict[str, Any] | None:
+
+def configured_defaults(folder: Path, commands: Iterable[str]) -> dict[str, Any] | None:
     """The defaults of each command's options; None if nothing is configured.
 
     The nearest configuration counts: the folder's, or that of the folders above it up to the root
@@ -22,7 +25,7 @@ def configured_defaults(folder: Path) -> dict[str, Any] | None:
         found = _own_table(place) or _project_table(place)
         if found is not None:
             path, table = found
-            return _defaults(path, table)
+            return _defaults(path, table, commands)
         if (place / ".git").exists():
             return None
     return None
@@ -51,12 +54,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}: is not valid TOML: {error}") from error
 
 
-def _defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
+def _defaults(path: Path, table: Mapping[str, Any], commands: Iterable[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in table.items():
         if key not in CONFIGURED:
             raise _unknown(path, key, CONFIGURED)
-        for command, options in CONFIGURED[key](path, value).items():
+        by_command = CONFIGURED[key](path, value)
+        everywhere = by_command.pop(EVERY_COMMAND, None)
+        by_command = (dict.fromkeys(commands, everywhere) if everywhere else {}) | by_command
+        for command, options in by_command.items():
             found.setdefault(command, {}).update(options)
     return found
 
@@ -64,14 +70,14 @@ def _defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
 def _confidence(path: Path, value: Any) -> dict[str, dict[str, Any]]:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise _wrong(path, "confidence", "must lie strictly between 0 and 1", value)
-    return _everywhere({"confidence": float(value)})
+    return {EVERY_COMMAND: {"confidence": float(value)}}
 
 
 def _store(path: Path, value: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(value, str) or not value:
         raise _wrong(path, "store", "must be a path or an address", value)
     place = value if "://" in value else str(path.parent / value)
-    return _everywhere({"store": place}) | {"repeat": {}}  # which stores nothing unless asked to
+    return {EVERY_COMMAND: {"store": place}, "repeat": {}}  # which stores nothing unless asked to
 
 
 def _ks(path: Path, value: Any) -> dict[str, dict[str, Any]]:
@@ -100,14 +106,7 @@ def _columns(path: Path, value: Any) -> dict[str, dict[str, Any]]:
         if not isinstance(column, str):
             raise _wrong(path, f"columns.{name}", "must be the name of a column", column)
     options = {f"{COLUMN}{name}": column for name, column in value.items()}
-    return _everywhere(options) | {"history": {"add": options}}
-
-
-def _everywhere(options: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The same options for every command; a command without such an option ignores them."""
-    from passhat.cli import COMMANDS
-
-    return dict.fromkeys(COMMANDS, options)
+    return {EVERY_COMMAND: options, "history": {"add": options}}
 
 
 CONFIGURED: dict[str, Callable[[Path, Any], dict[str, dict[str, Any]]]] = {

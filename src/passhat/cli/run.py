@@ -22,9 +22,8 @@ from passhat.cli.run_options import (
 from passhat.cli.run_output import show_run
 
 if TYPE_CHECKING:
-    from passhat.journeys.executors import Executor
     from passhat.journeys.run_plan import RunPlan
-    from passhat.journeys.run_request import RunTerms
+    from passhat.journeys.run_request import Executor, RunTerms
 
 
 @click.command(cls=OptionalValues)

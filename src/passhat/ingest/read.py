@@ -21,7 +21,7 @@ from passhat.ingest.readers import READERS, readers_of
 from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import checked_parts
-from passhat.ingest.sources import Part, Piece, describe_sources, keep_submissions_apart
+from passhat.ingest.sources import CheckedPiece, Piece, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import few, few_paths, one_of_rule, plural, short
 from passhat.records import Duplicates, Trials
@@ -259,7 +259,7 @@ def _same(earlier: Piece, piece: Piece) -> str:
     return "is given twice" if name == piece.name else f"says the same as {name}"
 
 
-def _number(trials: Trials, parts: Sequence[Part]) -> Trials:
+def _number(trials: Trials, parts: Sequence[CheckedPiece]) -> Trials:
     """Number the trials of files that do not number them, continuing from file to file."""
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
@@ -278,7 +278,7 @@ def _settle_duplicates(
     return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
 
 
-def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadError:
+def _occur_twice(parts: Sequence[CheckedPiece], twice: Sequence[TranscriptKey]) -> ReadError:
     """The error for trials that occur twice; it names a file that was given twice."""
     shown = [
         f"{short(system)} / {short(task)} / trial {trial}" for system, task, trial in twice[:5]
@@ -294,7 +294,7 @@ def _occur_twice(parts: Sequence[Part], twice: Sequence[TranscriptKey]) -> ReadE
     )
 
 
-def _given_twice(parts: Sequence[Part]) -> str:
+def _given_twice(parts: Sequence[CheckedPiece]) -> str:
     """Which file was given twice, under the same or another name; empty if none was."""
     first: dict[str, str] = {}
     for part in parts:

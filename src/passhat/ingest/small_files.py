@@ -12,7 +12,7 @@ import numpy as np
 from passhat.errors import ReadError
 from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.reader import TrialTable
-from passhat.ingest.sources import Part, Piece
+from passhat.ingest.sources import CheckedPiece, Piece
 from passhat.records import Source, Trials
 from passhat.records.column_names import ColumnMap
 from passhat.records.labels import Labels
@@ -26,9 +26,9 @@ _DECISIVE = ("trial", "score", "passed", "outcome")
 """Files that do not agree in having these are read in different ways; others may be missing."""
 
 
-def checked_parts(pieces: Sequence[Piece], mapping: ColumnMap) -> list[Part]:
+def checked_parts(pieces: Sequence[Piece], mapping: ColumnMap) -> list[CheckedPiece]:
     """The trials of all files, in their order; neighbours of one kind are checked together."""
-    parts: list[Part] = []
+    parts: list[CheckedPiece] = []
     for _, group in itertools.groupby(pieces, key=_kind):
         parts += _together(list(group), mapping)
     return parts
@@ -42,20 +42,20 @@ def _kind(piece: Piece) -> tuple[Any, ...]:
     return piece.reader.name, table.judged, table.graded, table.submission, *columns, alone
 
 
-def _together(pieces: list[Piece], mapping: ColumnMap) -> list[Part]:
+def _together(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece]:
     several = len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping)
     joined = _joined(pieces, mapping) if several else None
     # Else one by one, so that an error or a note names its file.
     return joined or [_alone(piece, mapping) for piece in pieces]
 
 
-def _alone(piece: Piece, mapping: ColumnMap) -> Part:
+def _alone(piece: Piece, mapping: ColumnMap) -> CheckedPiece:
     trials = assemble(piece, mapping)
     return _part(piece, mapping, trials, trials.sources[0])
 
 
-def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Source) -> Part:
-    return Part(
+def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Source) -> CheckedPiece:
+    return CheckedPiece(
         trials=trials,
         source=source,
         size=len(piece.table),
@@ -66,7 +66,7 @@ def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Sourc
     )
 
 
-def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[Part] | None:
+def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece] | None:
     """All files as one table, on the first part; None where one of them needs a note."""
     first = pieces[0]
     names = dict.fromkeys(name for piece in pieces for name in piece.table.columns)

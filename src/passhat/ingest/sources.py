@@ -71,13 +71,13 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Part:
+class CheckedPiece:
     """The checked trials of one file; `numbered` where the file itself numbers them.
 
-    `trials` may include those of the files after it, whose parts then have none; `size` is how many
-    are its own. `given` is the place of the input that named it; `said` has the kept text of each
-    trial's transcript, where transcripts were wanted. `submission` is the folder that holds all
-    runs of one system, in formats that have such folders.
+    `trials` may include those of the files after it, whose pieces then have none; `size` is how
+    many are its own. `given` is the place of the input that named it; `said` has the kept text of
+    each trial's transcript, where transcripts were wanted. `submission` is the folder that holds
+    all runs of one system, in formats that have such folders.
     """
 
     trials: Trials | None
@@ -89,7 +89,7 @@ class Part:
     submission: str | None = None
 
 
-def keep_submissions_apart(parts: Sequence[Part]) -> list[Part]:
+def keep_submissions_apart(parts: Sequence[CheckedPiece]) -> list[CheckedPiece]:
     """Add the submission to the name of a system that several submissions have."""
     submissions: dict[str, set[str]] = {}
     for part in parts:
@@ -99,7 +99,7 @@ def keep_submissions_apart(parts: Sequence[Part]) -> list[Part]:
     return [_called_by_submission(part, shared) for part in parts]
 
 
-def _called_by_submission(part: Part, shared: Set[str]) -> Part:
+def _called_by_submission(part: CheckedPiece, shared: Set[str]) -> CheckedPiece:
     if part.trials is None or part.submission is None:
         return part
     system = part.trials.system
@@ -111,7 +111,7 @@ def _called_by_submission(part: Part, shared: Set[str]) -> Part:
 
 
 def describe_sources(
-    parts: Sequence[Part],
+    parts: Sequence[CheckedPiece],
     inputs: Sequence[Input],
     skipped: Mapping[int, Mapping[str, ReadError]],
     mapping: ColumnMap,
@@ -121,7 +121,7 @@ def describe_sources(
     A file that was given by itself keeps its name; what was found in a folder is called by the
     folder, and each note says which of its files it is about.
     """
-    groups: dict[tuple[int, str], list[Part]] = {}
+    groups: dict[tuple[int, str], list[CheckedPiece]] = {}
     for part in parts:
         groups.setdefault((part.given, part.source.format), []).append(part)
     seen: set[int] = set()
@@ -134,7 +134,10 @@ def describe_sources(
 
 
 def _one_source(
-    group: Sequence[Part], given: Input, skipped: Mapping[str, ReadError], mapping: ColumnMap
+    group: Sequence[CheckedPiece],
+    given: Input,
+    skipped: Mapping[str, ReadError],
+    mapping: ColumnMap,
 ) -> Source:
     own = [part.source for part in group]
     silent = _silent_note([part.said for part in group if part.said])

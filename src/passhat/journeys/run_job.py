@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.errors import RunError, RunInterrupted, SuiteError
+from passhat.errors import ArgumentError, LostRun, RunError, RunInterrupted, StoreError, SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
-from passhat.journeys.executors import Executor, lead, refuse_cassettes
 from passhat.journeys.run_conclusion import conclude, undone_sentence
 from passhat.journeys.run_events import RunOpened
 from passhat.journeys.run_gates import (
@@ -34,14 +35,20 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.demands import Gate
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.stopping import StoppingRule
+    from passhat.history.run_board import RunBoard
     from passhat.journeys.answer_source import AnswerSource
     from passhat.journeys.run_events import OnRunEvent
-    from passhat.journeys.run_request import RunRequest
+    from passhat.journeys.run_request import Executor, RunRequest
     from passhat.records import Suite, Trial, Trials
     from passhat.runner import RunResult
     from passhat.runner.allocation import FixedRuns
     from passhat.runner.cassettes import CassetteSet
 
+
+STORE_WAIT_SECONDS = 120.0
+"""How long a driver waits for its store to come back: longer than a restart of PostgreSQL."""
+
+SECONDS_BETWEEN_TRIES = 1.0
 
 NOTHING_ADDED = "no run was added: the gates were settled, and --until-settled stops there"
 JUDGED_BEFORE = (
@@ -149,8 +156,8 @@ def conduct(
         if job.executor == "local":
             result = _run(job, opened, cassettes, rule, on_event, handle_signals)
         else:
-            refuse_cassettes(cassettes)
-            result, rule = lead(job, opened, baselines, on_event, handle_signals)
+            _refuse_cassettes(cassettes)
+            result, rule = _lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
         table = _table(job.suite, result)
@@ -279,3 +286,71 @@ def _table(suite: Suite, result: RunResult) -> Trials:
     name = suite.path.name if suite.path is not None else suite.name
     source = Source(name=name, format="passhat run", sha256=suite.digest)
     return replace(result.table(), sources=(source,))
+
+
+def _refuse_cassettes(cassettes: CassetteSet | None) -> None:
+    """Refuse to record or replay with workers: cassettes are files of one machine."""
+    if cassettes is not None:
+        raise ArgumentError("executor", "must be local to record or replay cassettes", "workers")
+
+
+def _lead(
+    job: RunJob,
+    opened: RunStore,
+    baselines: Mapping[str, Trials],
+    on_event: OnRunEvent | None,
+    handle_signals: bool,
+) -> tuple[RunResult, StoppingRule | None]:
+    """Hand the run out to workers and wait for its end, through outages of the store."""
+    from passhat.runner.executors.driver import drive
+
+    if opened.history is None or opened.run is None or job.store is None:
+        raise ArgumentError("executor", "needs a `store` that workers can reach", job.executor)
+    with ExitStack() as stack:
+        check: Callable[[], None] | None = None
+        if job.executor == "ray":
+            from passhat.journeys.ray_executor import ray_workers
+
+            workers = ray_workers(job.suite, str(job.store), opened.run.key, job.workers)
+            check = stack.enter_context(workers)
+        board = _board(opened)
+        since = time.monotonic()
+        while True:
+            try:
+                rule = job.rule(baselines)
+                return drive(
+                    job.suite,
+                    board,
+                    opened.journal,
+                    stopping_rule=job.plan if rule is None else rule,
+                    on_event=on_event,
+                    retry_errored=job.retry_errors,
+                    handle_signals=handle_signals,
+                    check=check,
+                ), rule
+            except LostRun:
+                raise
+            except StoreError:
+                if time.monotonic() - since > STORE_WAIT_SECONDS:
+                    raise
+            since = _reconnect(opened, since)
+
+
+def _board(opened: RunStore) -> RunBoard:
+    from passhat.history.run_board import RunBoard
+
+    assert opened.history is not None
+    assert opened.run is not None
+    assert opened.lease is not None
+    return RunBoard(opened.history, opened.run, opened.lease)
+
+
+def _reconnect(opened: RunStore, since: float) -> float:
+    """Try once to reconnect; return when the store could last be reached."""
+    time.sleep(SECONDS_BETWEEN_TRIES)
+    assert opened.history is not None
+    try:
+        opened.history.database.reconnect()
+    except StoreError:
+        return since
+    return time.monotonic()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -14,8 +14,11 @@ from passhat.messages import one_of_rule
 from passhat.suite.fault_variants import vary
 
 if TYPE_CHECKING:
-    from passhat.journeys.executors import Executor
     from passhat.records import Budget, Pairing, Suite
+
+
+Executor = Literal["local", "workers", "ray"]
+"""Where trials are carried out: in this process, by workers, or on a Ray cluster."""
 
 
 class RunLimits(TypedDict, total=False):

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from passhat.errors import ArgumentError, HistoryError, InputError
-from passhat.journeys.executors import Executor
 from passhat.journeys.run_job import RunJob, conduct, prepare
-from passhat.journeys.run_request import RunLimits, RunRequest, RunTerms, apply_request
+from passhat.journeys.run_request import Executor, RunLimits, RunRequest, RunTerms, apply_request
 from passhat.journeys.run_store import run_to_resume
 from passhat.suite import find_suite, load_suite
 

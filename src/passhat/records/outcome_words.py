@@ -12,7 +12,7 @@ from typing import Any, SupportsFloat
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import short_value
-from passhat.records import Outcome
+from passhat.records.trial import Outcome
 
 WORDS: Mapping[str, Outcome] = {
     **dict.fromkeys(
