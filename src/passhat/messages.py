@@ -153,8 +153,17 @@ def one_of_rule(word: str, known: Sequence[str], most: int = 12) -> str:
     >>> one_of_rule("trails", ["runs", "trials"])
     'must be one of runs, trials (did you mean trials?)'
     """
-    near = closest(word, known)
-    return f"must be one of {listed(known, most)}" + (f" (did you mean {near}?)" if near else "")
+    return f"must be one of {listed(known, most) or 'none'}{typo_hint(word, known)}"
+
+
+def typo_hint(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The known word that was probably meant, as the end of a message; empty if none is close.
+
+    >>> typo_hint("trails", ["runs", "trials"]), typo_hint("x", ["runs"])
+    (' (did you mean trials?)', '')
+    """
+    near = closest(word, known, cutoff=cutoff)
+    return f" (did you mean {near}?)" if near else ""
 
 
 def close_words(word: str, known: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:

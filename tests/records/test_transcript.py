@@ -195,7 +195,7 @@ def test_a_text_that_is_no_transcript_is_the_answer(kept):
 def test_parts_of_the_wrong_kind_are_left_out_or_written_as_json():
     kept = '{"messages": ["no object", {"calls": [{"arguments": {"a": 1}}]}], "checks": 3}'
     (turn,) = Transcript.from_json(kept).messages
-    assert turn == Turn(role="somebody", calls=(Call(name="a tool", arguments='{"a": 1}'),))
+    assert turn == Turn(role="unknown", calls=(Call(name="a tool", arguments='{"a": 1}'),))
 
 
 def test_two_turns_that_differ_in_an_id_alone_are_equal():

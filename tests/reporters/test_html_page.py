@@ -2,10 +2,11 @@ import re
 
 import pytest
 
-from passhat import render_html
+from passhat import explain, judge, render_html
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
+from passhat.reporters import render
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +28,25 @@ def test_a_part_without_a_pass_1_has_a_dash_for_it(tagged):
     page = render_html(measure(tagged, ks=[2, 4]))
     row = '<th scope="row">even</th><td class="n">3</td><td>-</td><td>pass^4 '
     assert page.count(row) == 2
+
+
+def test_nothing_from_the_data_steers_what_a_page_shows():
+    hostile = "x\x1b[31m\u202e<b>"
+    tasks = [f"{hostile} {number}" for number in range(4)]
+    rows = [(task, trial) for task in tasks for trial in range(4)] * 2
+    trials = Trials.from_columns(
+        system=[f"{hostile} one"] * 16 + [f"{hostile} two"] * 16,
+        task=[task for task, _ in rows],
+        trial=[trial for _, trial in rows],
+        passed=[trial < 2 for _, trial in rows],
+        error=[None if trial < 2 else f"broke: {hostile}" for _, trial in rows],
+        tags=[(f"{hostile} tag {int(task[-1]) % 2}",) for task, _ in rows],
+    )
+    report, why = measure(trials), explain(trials, {}, shuffles=199)
+    for answer in (report, report.matrix(), judge(trials, ["pass^1 >= 0.4"])):
+        page = render(answer, "html", explanation=why)
+        # The numbers behind a picture are kept as they are, for files made from them.
+        shown = re.sub(r"data-rows='[^']*'", "", page)
+        assert not set(shown) & {"\x1b", "\u202e"}
+        assert "\\u202e&lt;b&gt;" in shown
+        assert "\\u202e<b>" not in shown

@@ -69,6 +69,11 @@ def test_no_kept_text_however_strange_breaks_the_page(parts):
     assert isinstance(readable(json.dumps(parts)), str)
 
 
+def test_a_score_beyond_all_floats_breaks_no_transcript():
+    kept = json.dumps({"checks": [{"target": "answer", "score": 10**400}]})
+    assert readable(kept) == "checks\n  said: answer"
+
+
 forged = st.text(alphabet="a \n\r\t\u2028\x0b", max_size=12)
 
 

@@ -23,7 +23,7 @@ from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import checked_parts
 from passhat.ingest.sources import Part, Piece, describe_sources, keep_submissions_apart
 from passhat.ingest.unknown_files import own_answer, unknown_file
-from passhat.messages import closest, few, few_paths, plural, short
+from passhat.messages import few, few_paths, one_of_rule, plural, short
 from passhat.records import Duplicates, Trials
 from passhat.records.clean_texts import CleanTexts
 from passhat.records.column_names import USUAL, ColumnMap
@@ -175,9 +175,7 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
 def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
-    near = closest(name, READERS)
-    hint = f" (did you mean {near}?)" if near else ""
-    raise ArgumentError("format", f"must be one of {', '.join(READERS)}{hint}", name)
+    raise ArgumentError("format", one_of_rule(name, list(READERS), len(READERS)), name)
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:

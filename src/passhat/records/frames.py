@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, MissingExtra
-from passhat.messages import closest
+from passhat.messages import typo_hint
 from passhat.records.column_names import ALIASES, ColumnMap, find_columns, usual_name
 from passhat.records.source import Source
 from passhat.records.trial import Outcome, Trial
@@ -202,8 +202,7 @@ def _check_keys(names: Iterable[str], renamed: Mapping[str, str | None]) -> None
     known = find_columns(names, column_map(renamed)).values()
     for name in names:
         if name not in known and usual_name(str(name)) not in _NAMES:
-            near = closest(str(name), _NAMES)
-            hint = f" (did you mean {near}?)" if near else ""
+            hint = typo_hint(str(name), _NAMES)
             rule = f"have only keys that trials or files have{hint}; leave others out"
             raise ArgumentError("records", rule, name)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.errors import ArgumentError
-from passhat.messages import closest
+from passhat.messages import typo_hint
 from passhat.records.labels import Labels
 from passhat.records.trial import Outcome
 
@@ -33,8 +33,7 @@ def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
     """Refuse columns that mean nothing, that are no columns, or that leave tasks unnamed."""
     for name, values in given.items():
         if name not in known:
-            near = closest(str(name), known)
-            hint = f" (did you mean {near}?)" if near else ""
+            hint = typo_hint(str(name), known)
             raise ArgumentError("columns", f"must be among {', '.join(sorted(known))}{hint}", name)
         if values is not None and (isinstance(values, str) or not hasattr(values, "__len__")):
             raise ArgumentError(name, "must be a list with a value for each trial", values)

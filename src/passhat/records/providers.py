@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from passhat.fast_dataclass import dataclass
-from passhat.messages import close_words, closest
+from passhat.messages import close_words, typo_hint
 from passhat.records.system import SCRIPTED, WireFormat
 
 LOCAL = "local"
@@ -226,9 +226,8 @@ def unlisted_model(name: str) -> str | None:
     known = known_models(family) if family in LISTED else []
     if not known or bare in known or _has_price(bare, family):
         return None
-    near = closest(bare, known, cutoff=0.5)
-    guess = f" (did you mean {near}?)" if near else ""
-    return f'no price list has a model "{name}"{guess}: it is asked as it is'
+    hint = typo_hint(bare, known, cutoff=0.5)
+    return f'no price list has a model "{name}"{hint}: it is asked as it is'
 
 
 def model_names() -> list[str]:

@@ -21,6 +21,9 @@ Transcripts = Mapping[TranscriptKey, str]
 CUT = "[cut here: "
 """The beginning of the mark where a text was cut."""
 
+UNKNOWN_ROLE = "unknown"
+"""The role of a message that states none."""
+
 _PARTS = {"messages", "answer", "error", "stop_reason", "checks", "stderr"}
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
@@ -243,6 +246,14 @@ def safe_picture(text: object) -> str | None:
     return text if _PICTURE.fullmatch(text) else None
 
 
+def as_score(value: object) -> float | None:
+    """A number as the score of a check; None for anything else, and for one beyond all floats."""
+    try:
+        return float(value) if isinstance(value, (int, float)) else None
+    except OverflowError:
+        return None
+
+
 def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript:
     """The words with the pictures of the whole that fit beside them, the first ones first."""
     left = limit - words.size()
@@ -340,7 +351,7 @@ def _check(check: Check) -> dict[str, object]:
 
 def _kept_turn(turn: Mapping[str, Any]) -> Turn:
     return Turn(
-        role=_text(turn.get("role")) or "somebody",
+        role=_text(turn.get("role")) or UNKNOWN_ROLE,
         text=_text(turn.get("text")),
         calls=tuple(_kept_call(call) for call in _objects(turn.get("calls"))),
         name=_text(turn.get("name")),
@@ -361,10 +372,9 @@ def _kept_call(call: Mapping[str, Any]) -> Call:
 
 
 def _kept_check(check: Mapping[str, Any]) -> Check:
-    score = check.get("score")
     return Check(
         target=_text(check.get("target")),
-        score=float(score) if isinstance(score, int | float) else None,
+        score=as_score(check.get("score")),
         message=_text(check.get("message")),
         matcher=_text(check.get("matcher")),
     )

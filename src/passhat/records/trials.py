@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from passhat.display import Displayed, FrameLibrary
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import closest, listed, plural
+from passhat.messages import one_of_rule, plural
 from passhat.records import frames, given_columns
 from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
 from passhat.records.frames import columns_of_records
@@ -245,7 +245,7 @@ class Trials(Displayed):
                 mask &= _having(column, getattr(self, column), name)
         if tag is not None:
             if tag not in self.words("tags"):
-                raise _no_such("tag", tag, self.words("tags"))
+                raise ArgumentError("tag", one_of_rule(str(tag), self.words("tags"), 5), tag)
             mask &= self.has_word("tags", tag)
         return self.take(mask)
 
@@ -368,14 +368,8 @@ def _having(argument: str, column: Labels | None, name: str) -> NDArray[np.bool_
     """Which rows have a name; one that no row has is an error, not an empty answer."""
     known = () if column is None else column.names
     if column is None or name not in known:
-        raise _no_such(argument, name, known)
+        raise ArgumentError(argument, one_of_rule(str(name), known, 5), name)
     return np.asarray(column.codes == column.code(name))
-
-
-def _no_such(argument: str, name: str, known: Sequence[str]) -> ArgumentError:
-    near = closest(str(name), known)
-    hint = f" (did you mean {near}?)" if near else ""
-    return ArgumentError(argument, f"must be one of {listed(known, 5) or 'none'}{hint}", name)
 
 
 def _optional(column: Floats) -> list[float | None]:

@@ -179,10 +179,16 @@ class _Ratio:
         scale = np.where(self.reach > 0, self.reach, 1.0)
         largest = counts.max(axis=-1, keepdims=True)
         self._sizes = counts / largest
-        self._sums = (means - self.least[..., None]) / scale[..., None] * self._sizes
+        self._means = (means - self.least[..., None]) / scale[..., None]
+        self._sums = self._means * self._sizes
         self._weights = np.ones(counts.shape)
         self._weights[..., -1] = share
-        self._last: Floats = np.zeros(self.reach.shape)
+        self._total = counts.shape[-1] - 1 + share
+        self._inverses, self._ratios = 1 / self._sizes, self._weights / self._sizes
+        # The last t of each root, with its eta and mean; no t is nan.
+        self._t: Floats = np.full(self.reach.shape, np.nan)
+        self._eta: Floats = np.zeros(self.reach.shape)
+        self._mean: Floats = np.zeros(self.reach.shape)
         self.centre = (self._weights * self._sums).sum(axis=-1) / (self._weights * self._sizes).sum(
             axis=-1
         )
@@ -206,27 +212,55 @@ class _Ratio:
     def _shift(self, t: Floats) -> Floats:
         """The eta at which the weights of q = 1 + t S - eta N average to 1: sum H/q = sum H.
 
-        By Newton's method on 1 / sum H/q, which is concave in eta and nearly straight up to the
-        pole: from the first step on it converges from above. It starts at the last mean found.
+        A search asks again for the roots that it has found already: only those of a new t are
+        computed, from the last mean on.
         """
-        grown = 1 + t[..., None] * self._sums
-        pole = (grown / self._sizes).min(axis=-1)
-        total = self._weights.sum(axis=-1)
-        eta = np.minimum(t * self._last, _NEAR_POLE * pole)
-        for _ in range(_MOST_NEWTON):
-            left = np.maximum(grown - eta[..., None] * self._sizes, _TINY)
-            shares = self._weights / left
-            held = shares.sum(axis=-1)
-            slope = np.vecdot(shares / left, np.broadcast_to(self._sizes, left.shape))
-            step = held * (1 - held / total) / slope
-            new = np.clip(eta + step, 0.0, (eta + pole) / 2)
-            moved = np.abs(new - eta)
-            eta = np.where(np.isfinite(new), new, eta / 2)
-            if (moved <= _CLOSE * (1 + eta)).all():
-                break
-        if eta.shape == self._last.shape:
-            self._last = np.asarray(eta / t)
-        return np.asarray(eta)
+        t = np.asarray(t)
+        if t.shape != self._t.shape:
+            poles = self._inverses + t[..., None] * self._means
+            return _balanced(poles, self._ratios, self._total, t * self._mean)
+        new = t != self._t
+        if new.any():
+            poles = self._inverses[new] + t[new][..., None] * self._means[new]
+            self._eta = self._eta.copy()
+            self._eta[new] = _balanced(
+                poles, self._ratios[new], self._total, t[new] * self._mean[new]
+            )
+            self._t, self._mean = t, np.asarray(self._eta / t)
+        return self._eta
+
+
+def _balanced(poles: Floats, ratios: Floats, total: float, start: Floats) -> Floats:
+    """The eta below all poles at which the sum of ratio / (pole - eta) is `total`.
+
+    By Newton's method on the inverse of that sum, which is concave in eta and nearly straight up to
+    the first pole: from the first step on it converges from above. Roots that have converged are
+    set aside when they are half of those left.
+    """
+    ratios = np.broadcast_to(ratios, poles.shape)
+    first = poles.min(axis=-1)
+    eta = np.minimum(start, _NEAR_POLE * first)
+    found, left = np.empty(eta.shape), np.ones(eta.shape, dtype=bool)
+    for _ in range(_MOST_NEWTON):
+        # In place: with many pairs of systems these tables are what a ranking takes its time for.
+        inverse = poles - eta[..., None]
+        np.maximum(inverse, _TINY, out=inverse)
+        np.reciprocal(inverse, out=inverse)
+        held = np.vecdot(ratios, inverse)
+        inverse *= inverse
+        step = held * (1 - held / total) / np.vecdot(ratios, inverse)
+        new = np.clip(eta + step, 0.0, (eta + first) / 2)
+        moved = np.abs(new - eta)
+        eta = np.where(np.isfinite(new), new, eta / 2)
+        still = ~(moved <= _CLOSE * (1 + eta))
+        if not still.any():
+            break
+        if 2 * np.count_nonzero(still) <= still.size:
+            found[left] = eta.ravel()
+            left[left] = still.ravel()
+            poles, ratios, eta, first = poles[still], ratios[still], eta[still], first[still]
+    found[left] = eta.ravel()
+    return found
 
 
 def _signed_root(weights: Floats, apart: Floats) -> Floats:

@@ -15,11 +15,11 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode, wrong_shape
 from passhat.ingest.reader import Reading, TrialTable, choose_score, has_keys
 from passhat.ingest.sibling_files import sibling_bytes
-from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.records.transcript import Check, Transcript, Turn
+from passhat.records.transcript import Check, Transcript, Turn, as_score
 
 READING = Reading(
     format="lm-evaluation-harness samples",

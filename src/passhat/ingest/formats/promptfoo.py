@@ -15,7 +15,6 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import (
-    as_score,
     as_text,
     asked_and_answered,
     mappings,
@@ -24,7 +23,7 @@ from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
 from passhat.records.outcome_words import number
-from passhat.records.transcript import Check, Transcript
+from passhat.records.transcript import Check, Transcript, as_score
 
 READING = Reading(
     format="promptfoo results",

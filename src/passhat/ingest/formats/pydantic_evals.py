@@ -12,11 +12,11 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line, has_keys
-from passhat.ingest.transcripts.messages import as_score, as_text, asked_and_answered
+from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.column_names import ColumnMap
-from passhat.records.transcript import Check, Transcript
+from passhat.records.transcript import Check, Transcript, as_score
 
 READING = Reading(
     format="pydantic-evals report",

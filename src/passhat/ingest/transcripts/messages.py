@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.fast_dataclass import dataclass
-from passhat.records.transcript import Call, Transcript, Turn, safe_picture
+from passhat.records.transcript import UNKNOWN_ROLE, Call, Transcript, Turn, safe_picture
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 THOUGHT_PARTS = ("reasoning", "thinking", "summary_text")
@@ -71,14 +71,6 @@ def as_text(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
-def as_score(value: object) -> float | None:
-    """A number as the score of a check; None for anything else, and for one beyond all floats."""
-    try:
-        return float(value) if isinstance(value, (int, float)) else None
-    except OverflowError:
-        return None
-
-
 def mappings(value: object) -> list[Mapping[str, Any]]:
     """The objects among the entries of a list."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
@@ -113,7 +105,7 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
     said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
     if isinstance(legacy := message.get("function_call"), dict):
         said.calls.append(_call(legacy))
-    role = as_text(message.get("role")) or ("assistant" if said.calls else kind or "somebody")
+    role = as_text(message.get("role")) or ("assistant" if said.calls else kind or UNKNOWN_ROLE)
     error = message.get("error")
     if isinstance(error, dict) and error.get("message"):
         said.texts.append(as_text(error["message"]))
