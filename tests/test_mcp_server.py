@@ -165,6 +165,25 @@ def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: PasshatTool
         tools.get_report("../results.csv")
 
 
+def test_a_demand_names_a_run_or_a_file_of_the_folder_and_none_outside(
+    tools: PasshatTools, folder: Path, monkeypatch
+):
+    rows = "task,passed\n" + "".join(f"{task},{n % 2}\n" for task in TASKS for n in range(10))
+    (folder / "inside.csv").write_text(rows)
+    (folder / "sub").mkdir()
+    inner = PasshatTools(store=tools.store, folder=folder / "sub")
+    monkeypatch.chdir(folder / "sub")
+    for outside in ("../inside.csv", str(folder / "inside.csv")):
+        with pytest.raises(InputError, match="is outside the folder"):
+            inner.judge_gate(f"no_worse_than {outside} by 0.1")
+    for elsewhere in ("../*.csv", "-", "postgresql://127.0.0.1:9/x", "https://127.0.0.1:9/x.csv"):
+        with pytest.raises(HistoryError, match="no run, tag, branch or commit"):
+            inner.judge_gate(f"no task worse than {elsewhere}")
+    newer, older = (line.split(":")[0] for line in tools.list_runs().splitlines())
+    for known in ("inside.csv", older):
+        assert "bot: no_worse_than" in tools.judge_gate(f"no_worse_than {known} by 0.1", newer)
+
+
 def test_no_answer_is_longer_than_a_coding_agent_wants_to_read(tools: PasshatTools):
     rows = "".join(f"task {i} with a long name of its own,{i % 2}\n" for i in range(2_000))
     (tools.folder / "many.csv").write_text("task,passed\n" + rows)

@@ -163,9 +163,14 @@ class PasshatTools:
 
     def judge_gate(self, require: str, run: str = "latest") -> str:
         """PASS, FAIL or UNDECIDED on a demand such as "pass^3 >= 0.8", with its error rate."""
+        from passhat.analysis.gates.demands import parse_gate
         from passhat.journeys import gate_results
 
-        return _text(gate_results(self._results(run), require))
+        results, against = self._results(run), None
+        baseline = getattr(parse_gate(require).demand, "baseline", None)
+        if baseline is not None and baseline not in results.trials().systems:
+            against = self._place(baseline)  # else a demand could name any file or address
+        return _text(gate_results(results, require, against=against))
 
     def start_run(self, suite: str = "", runs: int | None = None, require: str = "") -> str:
         """Run a suite file of this folder within the budget of this server, and report."""

@@ -278,6 +278,13 @@ def test_a_run_of_tau2_bench_that_nobody_evaluated_is_refused():
         read_trials(json.dumps({**whole, "simulations": simulations}).encode())
 
 
+def test_a_reward_of_tau2_bench_counts_where_its_details_have_none():
+    whole, simulations = tau2(None, None)
+    judged = [one | {"reward": trial} for trial, one in enumerate(simulations)]
+    trials = read_trials(json.dumps({**whole, "simulations": judged}).encode())
+    assert trials.outcome.tolist() == [0, 1]
+
+
 def test_a_score_that_is_empty_everywhere_is_refused():
     table = b"example_id,inputs.q,feedback.right,feedback.short\n1,a,,1\n2,b,,0\n"
     with pytest.raises(ReadError, match=r'score "right" is empty everywhere.*`scorer`.*short'):

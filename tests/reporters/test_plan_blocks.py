@@ -1,5 +1,7 @@
 """A plan says where its numbers come from, and prices in units that can be read."""
 
+import re
+
 import pytest
 
 from passhat import render_markdown as render_plan_markdown
@@ -9,6 +11,7 @@ from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.answers.plan import verdict
+from passhat.reporters.terminal_style import Ink
 
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"
@@ -74,3 +77,14 @@ def test_the_headline_answers_what_was_asked():
         ({}, "To know the mean of these 50 tasks to ±5.0 points"),
     ):
         assert verdict(plan(tasks=50, **asked)).startswith(start)
+
+
+@pytest.mark.parametrize("width", [48, 60, 80, 120])
+def test_every_number_of_the_table_ends_below_the_end_of_its_heading(width):
+    shown = render_plan(plan(tasks=50, rate=0.8, half_width=0.03), Ink(width=width))
+    head, *rows = re.search(r"^ +runs per.*?(?=\n\n)", shown, re.M | re.S)[0].splitlines()
+    ends = [match.end() for match in re.finditer(r"\S+(?: \S+)*", head)]
+    assert rows
+    for row in rows:
+        numbers = re.finditer(r"±?[\d.,]+(?: points)?", row)
+        assert [match.end() for match in numbers] == ends

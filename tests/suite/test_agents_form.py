@@ -123,3 +123,9 @@ agents: [{name: a, model: o3, prompt: hi, servers: local}]
         "X-Tenant": "${TENANT}",
         "Authorization": "Bearer ${CRM_TOKEN}",
     }
+
+
+def test_an_agent_whose_name_reads_like_another_on_its_model_is_no_repeat(load) -> None:
+    first, second = "{name: a on o3, prompt: hi}", "{name: a, model: o3, prompt: hi}"
+    suite = load(f"defaults: {{model: gpt-5}}\nagents: [{first}, {second}]")
+    assert [pairing.task.name for pairing in suite.pairings] == ["a on o3", "a"]

@@ -83,20 +83,21 @@ def _sentence(gate: Any) -> Any:
 
 def _repeated_names(tree: Tree) -> Iterator[Problem]:
     for kind in ("systems", "tasks", "agents"):
-        first: dict[str, Path] = {}
+        first: dict[tuple[str, str], Path] = {}
         for path, entry in entries(tree, kind):
             for name in _full_names(entry, kind) if is_text(entry.get("name")) else ():
                 if name in first:
                     line, _ = tree.mark((*first[name], "name"))
-                    yield tree.problem((*path, "name"), f'"{name}" is also the name on line {line}')
+                    shown = " on ".join(filter(None, name))
+                    message = f'"{shown}" is also the name on line {line}'
+                    yield tree.problem((*path, "name"), message)
                 first.setdefault(name, path)
 
 
-def _full_names(entry: Mapping[str, Any], kind: str) -> list[str]:
-    """The name of an entry; an agent may share its name with one on another model."""
+def _full_names(entry: Mapping[str, Any], kind: str) -> list[tuple[str, str]]:
+    """The name of an entry with each of its models: two agents on two models may share a name."""
     models = texts(entry.get("models")) or texts(entry.get("model")) if kind == "agents" else []
-    name = entry["name"]
-    return [f"{name} on {model}" if model else name for model in models or [""]]
+    return [(entry["name"], model) for model in models or [""]]
 
 
 def _unknown_servers(tree: Tree) -> Iterator[Problem]:

@@ -44,6 +44,11 @@ def test_the_detail_says_how_sure_the_rate_is():
     assert "9 of 10 runs: 55 to 100 % at 95 % confidence, at least 61 % one-sided" in detail
 
 
+def test_the_detail_says_that_pass_k_in_the_line_is_a_plain_share():
+    share = "`pass^k` above is this share of runs, not the chance that k runs all pass."
+    assert floor_of(2, 6).detail.endswith(share)
+
+
 def test_a_name_that_merely_contains_the_tool_is_not_the_tool():
     table = Trials.from_columns(task=["t"], outcome=[1], tools=[("get_weather_history",)])
     demand = ToolSelection(expected_tool="get_weather")

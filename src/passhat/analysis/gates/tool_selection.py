@@ -86,7 +86,7 @@ class SelectionFloor:
 
     @property
     def detail(self) -> str:
-        """What the line cannot say: how sure the rate is."""
+        """What the line cannot say: how sure the rate is, and what it calls `pass^k`."""
         low, high = (f"{100 * end:.0f}" for end in (self.interval.low, self.interval.high))
         text = (
             f"{self.demand.expected_tool} was called in {self.selected} of {self.runs} runs: "
@@ -95,7 +95,7 @@ class SelectionFloor:
         )
         if self.errored:
             text += f"; {self.errored} errored, which count as not called unless it was"
-        return text + "."
+        return f"{text}. `pass^k` above is this share of runs, not the chance that k runs all pass."
 
 
 def selection_floor(

@@ -178,7 +178,7 @@ def _is_unjudged(simulation: _Simulation) -> bool:
 
 def _reward(simulation: _Simulation) -> float | None:
     info = simulation.reward_info
-    return simulation.reward if info is None else info.reward
+    return simulation.reward if info is None or info.reward is None else info.reward
 
 
 def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:

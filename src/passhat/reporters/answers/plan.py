@@ -141,7 +141,7 @@ def _next(promise: Assured) -> str:
 
 def _designs(plan: Plan) -> Table:
     return Table(
-        header=("runs of each task", "runs in all", "this suite", "tasks like these", ""),
+        header=("runs per task", "total runs", "this suite", "tasks like these", ""),
         rows=tuple(
             (
                 f"{design.runs:,}",

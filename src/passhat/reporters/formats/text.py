@@ -280,7 +280,7 @@ def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:
     if i in table.columns_of(Marks):
         meaning = _meaning_of_marks(ink.pen)
         return meaning if len(meaning) <= width else table.header[i][:width]
-    return table.header[i]
+    return shorten(table.header[i], width)
 
 
 def _meaning_of_marks(pen: Pen) -> str:
