@@ -249,8 +249,13 @@ DOWN = {"t0": "E", "t1": "E"}
     ("systems", "start"),
     [
         ({"a": SHAKY, "b": SHAKY}, "Neither of the two systems can be depended on every time: "),
-        ({"a": YOUNG, "b": SHAKY}, "Too early to say whether either of the two systems can be "),
-        ({"a": YOUNG, "b": YOUNG, "c": SHAKY}, "Too early to say whether any of these 3 systems"),
+        ({"a": YOUNG, "b": YOUNG}, "Too early to say whether either of the two systems can be "),
+        ({"a": YOUNG, "b": YOUNG, "c": YOUNG}, "Too early to say whether any of these 3 systems"),
+        ({"a": YOUNG, "b": SHAKY}, "You cannot depend on b every time (too early to say of a): "),
+        (
+            {"a": YOUNG, "b": YOUNG, "c": SHAKY},
+            "1 of 3 systems cannot be depended on every time (too early to say of 2): ",
+        ),
         ({"a": DOWN, "b": DOWN}, "No run of a and b finished: all 4 trials errored and "),
         ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50 %"),
         ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),
