@@ -207,6 +207,17 @@ def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained()
             "Within a task, tokens in is correlated with passing the other way than the means"
             in said
         )
+    few = measure(
+        Trials.from_columns(
+            task=[*"aaaabbbbccccdddd"],
+            passed=[1, 0, 0, 0] * 2 + [1, 1, 1, 0] * 2,
+            tokens_in=[90, 95, 80, 84, 97, 80, 83, 99, 9, 10, 14, 10, 13, 17, 11, 14],
+        )
+    )
+    feature = few.system().features["tokens_in"]
+    assert feature.association.value * feature.difference.value < 0
+    assert feature.association.interval.low < 0 < feature.association.interval.high
+    assert "the other way" not in render_terminal(few, verbose=True)
     turned = Trials.from_columns(task=[*"aabb"] * 4, passed=[1, 0] * 8, tokens_in=[2, 1] * 8)
     assert "the other way" not in render_terminal(measure(turned))
 

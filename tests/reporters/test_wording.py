@@ -170,6 +170,18 @@ def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
     )
 
 
+@pytest.mark.parametrize(
+    "by_task",
+    [
+        {"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"},
+        {"a": "PPP", "b": "FFF", "c": "PPP"},
+    ],
+)
+def test_the_title_of_a_picture_names_no_share_of_luck_that_is_open(by_task):
+    title = _report(bot=by_task).plots.variance().title
+    assert title == "Too few tasks or runs to say how much of the spread is luck"
+
+
 def test_the_picture_of_luck_says_how_far_it_is_known():
     flat = _report(bot={f"t{i}": "PF" * 5 for i in range(9)})
     luck = flat.system().variance.luck.interval
