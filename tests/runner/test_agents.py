@@ -234,6 +234,36 @@ def test_a_function_that_breaks_is_an_error(trial_of, name, message, workers):
     assert message in trial.error
 
 
+RAISING = """\
+import asyncio
+import json
+import sys
+
+def fail(prompt):
+    json.loads("{")  # the line to name, although json raises deeper down
+
+async def fail_later(prompt):
+    await asyncio.sleep(0)
+    fail(prompt)
+
+def leave(prompt):
+    sys.exit("enough")
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize(("name", "line"), [("fail", 6), ("fail_later", 6), ("leave", 13)])
+def test_the_error_of_a_function_names_the_line_of_the_users_code(
+    tmp_path, trial_of, name, line, workers
+):
+    module = f"raising_{name}_{workers}"
+    (tmp_path / f"{module}.py").write_text(RAISING)
+    system = PythonSystem(
+        name="agent", function=f"{module}:{name}", search=tmp_path, workers=workers
+    )
+    assert trial_of(system).error.endswith(f" ({module}.py, line {line})")
+
+
 @pytest.mark.parametrize(("name", "workers"), [("hangs", 0), ("hangs", 1), ("hangs_politely", 0)])
 def test_a_function_out_of_time_has_failed(trial_of, name, workers):
     trial = trial_of(function(name, workers=workers, timeout=1.0))
