@@ -105,7 +105,7 @@ _SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
 OWN = "passhat."
 """How the schema of what passhat writes begins."""
 
-WITH_RUNS = ("passhat.report/1", "passhat.run/1")
+WITH_RUNS = ("passhat.report/1", "passhat.run/1", "passhat.events/1")
 """Answers that say how each run of a task ended: these can be read back."""
 
 
