@@ -114,7 +114,7 @@ def test_a_task_whose_right_answer_the_log_does_not_show_cannot_pass(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "mine.py").write_text("def answer(prompt): return '4'\n")
     done = passhat(tmp_path, "init", "--from-log", "log.jsonl", "--python", "mine:answer")
-    assert "2 tasks need an expectation from you: until you replace its FILL IN" in done.stderr
+    assert "2 tasks need an expectation from you: replace FILL IN, or every run" in done.stderr
     text = (tmp_path / "passhat.yml").read_text()
     assert '- { exact: "FILL IN: no run of this task passed in the log" }' in text
     assert '- { exact: "FILL IN: the answer that passed is too long to guess from" }' in text

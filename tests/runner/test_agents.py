@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,7 @@ def endpoint(serving):
             time.sleep(3)
         special = {
             "/text": (200, "plain words"),
+            "/unknown": (200, {"reply": ""}),
             "/broken": (500, {"detail": "out of memory"}),
             "/secret": (200, {"answer": headers["authorization"]}),
         }
@@ -336,6 +338,18 @@ def test_an_endpoint_that_fails_is_an_error(trial_of, endpoint):
     absent = trial_of(HttpSystem(name="agent", url="http://127.0.0.1:9/"))
     assert absent.outcome is Outcome.ERRORED
     assert "ConnectError" in absent.error
+
+
+def test_an_endpoint_that_answers_under_an_unknown_key_is_an_error_unless_the_suite_reads_it(
+    trial_of, endpoint
+):
+    system = HttpSystem(name="agent", url=endpoint + "/unknown")
+    headers = {"authorization": Secret("Bearer ${TOKEN}", "Bearer abc")}
+    trial = trial_of(replace(system, headers=headers), expecting("4"))
+    assert trial.outcome is Outcome.ERRORED
+    assert "agent gives no answer (it returned: reply)" in trial.error
+    reading = replace(system, headers=headers, reads={"answer": ("reply",)})
+    assert trial_of(reading, expecting("4")).outcome is Outcome.FAILED
 
 
 def test_an_endpoint_out_of_time_has_failed(trial_of, endpoint):

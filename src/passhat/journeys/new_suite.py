@@ -279,7 +279,7 @@ def _fill_in_notes(tasks: Sequence[FirstTask]) -> tuple[str, ...]:
     if not unknown:
         return ()
     needing = plural(unknown, "task needs an expectation", "tasks need an expectation")
-    return (f"{needing} from you: until you replace its FILL IN, every run fails.",)
+    return (f"{needing} from you: replace FILL IN, or every run of it fails.",)
 
 
 def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
@@ -318,10 +318,8 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
         return FirstTask(name=name, prompt=asked, expect=({"icontains": answer},))
     if not passed:
         why = "no run of this task passed in the log"
+    elif not answer:
+        why = "no run that passed has an answer"
     else:
-        why = (
-            "the answer that passed is too long to guess from"
-            if answer
-            else "no run that passed has an answer"
-        )
+        why = "the answer that passed is too long to guess from"
     return FirstTask(name=name, prompt=asked, fill_in=why)
