@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, InputError, MissingExtra, PasshatError
-from passhat.messages import one_of_rule, plural
+from passhat.messages import one_of_rule, plural, short_commit
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -269,7 +269,7 @@ def _text(answer: Any) -> str:
 
 
 def _run_line(run: Run) -> str:
-    where = [run.checkout.commit and run.checkout.commit[:10], run.checkout.branch]
+    where = [short_commit(run.checkout.commit), run.checkout.branch]
     details = ", ".join(_plain(part) for part in where if part)
     return f"{run.key}: {_plain(run.suite)}, {run.started}, {run.status}" + (
         f", {details}" if details else ""

@@ -99,6 +99,15 @@ def short_value(value: object) -> str:
     return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
 
 
+def short_commit(commit: str | None) -> str:
+    """The first seven characters of a commit, as git shows it; "" where none is known.
+
+    >>> short_commit("8ce60275d1f0c3a2"), short_commit(None)
+    ('8ce6027', '')
+    """
+    return (commit or "")[:7]
+
+
 def plural(count: int, noun: str, several: str | None = None) -> str:
     """A count with its noun, for messages of every layer.
 

@@ -100,6 +100,16 @@ def test_the_slider_moves_number_gauge_table_and_curve_together(report, open_pag
     assert page.locator("[data-value]").inner_text().startswith("\N{ALMOST EQUAL TO}")
 
 
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_labels_below_the_gauge_are_at_their_ticks(report, open_page, width):
+    page = open_page(report.as_uri(), viewport={"width": width, "height": 800})
+    axis = page.locator(".gauge .ground").bounding_box()
+    for label in ("25", "50", "75"):
+        box = page.locator(".gauge text").get_by_text(label, exact=True).bounding_box()
+        middle = (box["x"] + box["width"] / 2 - axis["x"]) / axis["width"]
+        assert middle == pytest.approx(int(label) / 100, abs=0.01)
+
+
 def test_a_link_to_a_task_opens_the_system_it_belongs_to(several, open_page):
     page = open_page(several.as_uri())
     row = page.locator("section[data-system=hasty] tr[data-row]").first

@@ -1,5 +1,6 @@
 """A first suite for what somebody has: it is valid, runs at once, and says what to do next."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -93,6 +94,33 @@ def test_what_cannot_be_started_with_is_refused_and_nothing_is_written(tmp_path,
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+LOGGED = [("sum", "4", True), ("never", "Nobody.", False), ("long", "Once upon a time. " * 9, True)]
+
+
+def test_a_task_whose_right_answer_the_log_does_not_show_cannot_pass(tmp_path):
+    rows = [
+        {
+            "task": task,
+            "passed": passed,
+            "messages": [
+                {"role": "user", "content": "What is 2 + 2?"},
+                {"role": "assistant", "content": answer},
+            ],
+        }
+        for task, answer, passed in LOGGED
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "mine.py").write_text("def answer(prompt): return '4'\n")
+    done = passhat(tmp_path, "init", "--from-log", "log.jsonl", "--python", "mine:answer")
+    assert "2 tasks need an expectation from you: replace FILL IN, or every run" in done.stderr
+    text = (tmp_path / "passhat.yml").read_text()
+    assert '- { exact: "FILL IN: no run of this task passed in the log" }' in text
+    assert '- { exact: "FILL IN: the answer that passed is too long to guess from" }' in text
+    ran = json.loads(passhat(tmp_path, "run", "--runs", "1", "--json").stdout)
+    table = ran["report"]["systems"][0]["task_table"]
+    assert {task["name"]: task["passed"] for task in table} == {"sum": 1, "never": 0, "long": 0}
 
 
 def test_a_job_of_ci_is_written_beside_a_suite_of_ones_own(tmp_path):

@@ -3,9 +3,13 @@
 import html
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+import passhat
+from passhat.cli.output import Output
+from passhat.cli.run_output import show_run
 from passhat.history import Checkout, History
 from passhat.records import Outcome, Trial
 
@@ -174,3 +178,18 @@ def test_results_in_a_file_have_no_baseline(call, here):
     (here / "a.csv").write_text("task,passed\nt,1\nt,0\n")
     assert call("report", "a.csv", "-o", "page.html").exit_code == 0
     assert "Against" not in (here / "page.html").read_text()
+
+
+def test_the_page_of_a_run_is_written_even_if_its_store_refuses_us(here):
+    pytest.importorskip("psycopg")
+    suite = here / "suite.yml"
+    suite.write_text(
+        "systems: [{name: a, model: scripted, script: [{answer: sure}]}]\n"
+        "tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]\n"
+    )
+    stored = passhat.run_suite(suite, store="history.db")
+    # An answer has the address of its store without the password.
+    answer = replace(stored, store="postgresql://127.0.0.1:9/evals")
+    output = Output(format=None, paths_out=("page.html",), quiet=True)
+    assert show_run(lambda on_event: answer, output) == 0
+    assert (here / "page.html").exists()

@@ -103,7 +103,7 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     keys = "&".join(f"run={run.key}" for run in runs)
     ranked = words(site.get(f"/compare?{keys}")[2])
     assert "Ranks by mean score" in ranked
-    commit = runs[1].checkout.commit[:9]
+    commit = runs[1].checkout.commit[:7]
     assert f"careful ({runs[1].key} {commit})" in ranked
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
     assert re.search(r"passes more often than .* on \d+ of 12 tasks", narrowed)
@@ -120,7 +120,7 @@ def test_one_system_in_two_runs_is_told_by_tag_or_key_and_commit(tmp_path, serve
         history.tag(run, "baseline")
         newer, older = history.runs()
     text = words(serve_site(path).get(f"/compare?run={older.key}&run={newer.key}")[2])
-    names = f"{older.key} aaaaaaaaa", "baseline bbbbbbbbb"
+    names = f"{older.key} aaaaaaa", "baseline bbbbbbb"
     assert all(f" {names[0]} {names[1]} {rest} " in text for rest in ("diff.", "difference"))
     assert "Every shared task" in text
     assert "--json" not in text  # every task is on the page

@@ -290,3 +290,24 @@ def test_the_name_of_a_marker_keeps_clear_of_lines():
     (at,) = [float(e.get("y")) for e in texts if e.text == "model beyond"]
     line = TOP + (1 - 0.91) * (HEIGHT - BOTTOM - TOP)
     assert at - 13 > line
+
+
+def test_the_text_of_a_chart_names_the_ends_of_its_axis_as_the_picture_does():
+    figure = line_chart(
+        [Series(name="pass^3", x=[0, 1, 2], y=[0.5, 0.6, 0.4])],
+        title="t",
+        finding="f",
+        x_label="run, oldest first",
+        y_label="chance",
+        x_names=["11-02", "11-03", "11-05"],
+        x_notes=["8ce60275d", "1735f06bb", "fbebac21e"],
+    )
+    *_, rule, axis = figure.text.splitlines()
+    assert re.fullmatch(r" +11-02 8ce60275d +run, oldest first +11-05 fbebac21e", axis)
+    assert len(axis) == len(rule)
+    numbered = line_chart(
+        [Series(name="a", x=[1, 20], y=[0, 1])], title="t", finding="f", x_label="k", y_label="y"
+    )
+    *_, rule, axis = numbered.text.splitlines()
+    assert re.fullmatch(r" +1 +k +20", axis)
+    assert len(axis) == len(rule)

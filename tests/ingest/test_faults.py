@@ -340,3 +340,28 @@ def test_a_header_names_each_column_once(names):
         return
     with pytest.raises(ReadError, match=r"^t, line 1: the column .(, .)* occurs twice$"):
         sheet_of(document)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "my suite.yml",
+            "name: a\ntasks:\n  - name: t\n",
+            r"run it with `passhat run '.*suite.yml'`",
+        ),
+        ("values.yaml", "accuracy: 0.9\n", "is YAML, which holds settings or means"),
+        ("agents.py", '"""Agents."""\n\nimport os\n', "is a Python program, not its results"),
+        ("a.jsonl", '{"passhat":"cassette/1","sum":"77","system":"m"}\n', "is a cassette"),
+    ],
+)
+def test_a_file_that_belongs_to_a_suite_is_called_what_it_is(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ReadError, match=message):
+        read_trials(tmp_path / name)
+
+
+def test_a_folder_whose_results_are_empty_names_the_files_looked_at(tmp_path):
+    (tmp_path / "empty.csv").write_text("task,passed\n")
+    with pytest.raises(ReadError, match=r"holds no trial; looked at .*empty\.csv"):
+        read_trials(tmp_path)

@@ -156,3 +156,47 @@ def test_every_kind_of_answer_but_reports_and_runs_is_refused():
     for schema in ("passhat.report/2", "passhat.verdicts/1", "passhat.profile/1"):
         with pytest.raises(ReadError, match="is an answer that passhat wrote"):
             read_trials(json.dumps({"schema": schema, "systems": []}).encode())
+
+
+EVENTS = [
+    {"event": "run_opened", "time": "t", "schema": "passhat.events/1", "suite": "s", "run": "r"},
+    {"event": "trial_started", "time": "t", "system": "a", "task": "x", "trial": 0},
+    {"event": "trial_finished", "system": "a", "task": "x", "trial": 0, "outcome": "passed"},
+    {
+        "event": "trial_finished",
+        "system": "a",
+        "task": "x",
+        "trial": 1,
+        "outcome": "errored",
+        "error": "boom",
+        "cost": 0.5,
+        "tools": ["f"],
+        "tags": ["hard"],
+    },
+    {"event": "verdict", "system": "a", "verdict": "PASS"},
+    {"event": "answer", "outcome": "passed", "exit_code": 0},
+]
+
+
+def stream(*events):
+    return "\n".join(map(json.dumps, events)).encode()
+
+
+def test_the_trials_in_an_event_stream_are_read():
+    trials = read_trials(stream(*EVENTS))
+    first, second = trials
+    assert (first.system, first.task, first.trial, first.outcome.name) == ("a", "x", 0, "PASSED")
+    assert (second.outcome.name, second.error, second.cost) == ("ERRORED", "boom", 0.5)
+    assert (second.tools, second.tags) == (("f",), ("hard",))
+    assert trials.sources[0].notes == ()
+
+
+def test_an_event_stream_of_a_run_that_has_not_ended_says_so():
+    (note,) = read_trials(stream(*EVENTS[:4])).sources[0].notes
+    assert note == "the run had not ended: trials that ran later are missing"
+
+
+def test_a_line_of_an_event_stream_that_lacks_its_outcome_is_named():
+    broken = {"event": "trial_finished", "system": "a", "task": "x", "trial": 0}
+    with pytest.raises(ReadError, match=r"line 2.*outcome"):
+        read_trials(stream(EVENTS[0], broken))

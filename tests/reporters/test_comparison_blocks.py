@@ -13,6 +13,7 @@ from passhat.journeys import compare_results
 from passhat.journeys.results import renamed
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
+from passhat.reporters.baseline_words import change_tile
 from passhat.reporters.terminal_style import Ink
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
@@ -188,3 +189,23 @@ def test_inputs_that_were_read_the_same_way_share_one_line(tmp_path):
     shown = " ".join(render_terminal(compare_results(results)).split())
     assert shown.count("Read as") == 1
     assert "old.csv: CSV table" in shown
+
+
+@pytest.mark.parametrize(
+    ("second", "over"),
+    [
+        ([(4, 5), (2, 5), (5, 5), (3, 4)], " over the 3 tasks that both ran 5 times"),
+        ([(4, 5), (2, 5), (5, 5)], " over the 3 tasks that both ran 5 times"),
+        ([(4, 5), (2, 5), (5, 5), (3, 5)], ""),
+    ],
+)
+def test_the_tile_of_a_change_says_which_tasks_it_is_over_where_a_run_has_others(second, over):
+    found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], second), ks=[5])
+    text = change_tile(found, tagged=False, day="2026-11-02").text
+    assert re.match(rf"pass\^5 went from \d+ % to \d+ %{over}, between ", text)
+
+
+def test_the_tile_of_a_change_of_the_mean_names_the_tasks_that_both_ran():
+    found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], [(4, 5), (2, 5), (5, 5)]))
+    text = change_tile(found, tagged=False, day="2026-11-02").text
+    assert " % over the 3 tasks that both ran, between " in text

@@ -137,6 +137,7 @@ def test_every_task_is_listed_when_asked_for(report):
 
 def test_the_bar_of_labels_says_what_its_pieces_mean():
     runs = {"a": [1] * 60, "b": [1, 0] * 30, "c": [0] * 60, "d": [1, 1]}
+    runs |= dict.fromkeys("efghi", [1] * 60)
     trials = Trials.from_columns(
         task=[name for name, found in runs.items() for _ in found],
         passed=[one for found in runs.values() for one in found],
@@ -175,14 +176,25 @@ def test_columns_never_touch_however_long_their_numbers():
     assert re.search(r"cost +0\.00000974 +0\.0000121 +0\.00000739 ", shown)
 
 
+@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("runs", [1, 2, 60])
+def test_all_of_a_few_tasks_are_listed(count, runs):
+    tasks = [f"task-{i}" for i in range(count)]
+    trials = Trials.from_columns(task=tasks * runs, passed=([0] + [1] * (count - 1)) * runs)
+    shown = render_terminal(measure(trials))
+    assert all(re.search(rf"^  {name} +\w+ +\d+/{runs} ", shown, re.M) for name in tasks)
+    assert "--all-tasks" not in shown
+
+
 def test_tasks_that_are_not_listed_are_not_called_more_of_none():
-    shown = render_terminal(measure(Trials.from_columns(task=[*"aabbcc"], passed=[1] * 6)))
-    assert "  3 tasks not listed: --all-tasks lists every task." in shown
+    shown = render_terminal(measure(Trials.from_columns(task=[*"abcdefghi"] * 2, passed=[1] * 18)))
+    assert "  9 tasks not listed: --all-tasks lists every task." in shown
 
 
 def test_after_one_run_each_the_tasks_that_did_not_pass_are_listed():
-    shown = render_terminal(measure(Trials.from_columns(task=[*"abc"], passed=[1, 0, 1])))
-    assert "2 passed, 1 did not; a label takes two runs of a task." in shown
+    trials = Trials.from_columns(task=[*"abcdefghi"], passed=[1, 0, 1, 1, 1, 1, 1, 1, 1])
+    shown = render_terminal(measure(trials))
+    assert "8 passed, 1 did not; a label takes two runs of a task." in shown
     assert "  b         undecided  0/1" in shown
     assert "not listed" not in shown
 
@@ -207,6 +219,17 @@ def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained()
             "Within a task, tokens in is correlated with passing the other way than the means"
             in said
         )
+    few = measure(
+        Trials.from_columns(
+            task=[*"aaaabbbbccccdddd"],
+            passed=[1, 0, 0, 0] * 2 + [1, 1, 1, 0] * 2,
+            tokens_in=[90, 95, 80, 84, 97, 80, 83, 99, 9, 10, 14, 10, 13, 17, 11, 14],
+        )
+    )
+    feature = few.system().features["tokens_in"]
+    assert feature.association.value * feature.difference.value < 0
+    assert feature.association.interval.low < 0 < feature.association.interval.high
+    assert "the other way" not in render_terminal(few, verbose=True)
     turned = Trials.from_columns(task=[*"aabb"] * 4, passed=[1, 0] * 8, tokens_in=[2, 1] * 8)
     assert "the other way" not in render_terminal(measure(turned))
 

@@ -170,6 +170,18 @@ def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
     )
 
 
+@pytest.mark.parametrize(
+    "by_task",
+    [
+        {"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"},
+        {"a": "PPP", "b": "FFF", "c": "PPP"},
+    ],
+)
+def test_the_title_of_a_picture_names_no_share_of_luck_that_is_open(by_task):
+    title = _report(bot=by_task).plots.variance().title
+    assert title == "Too few tasks or runs to say how much of the spread is luck"
+
+
 def test_the_picture_of_luck_says_how_far_it_is_known():
     flat = _report(bot={f"t{i}": "PF" * 5 for i in range(9)})
     luck = flat.system().variance.luck.interval
@@ -249,8 +261,13 @@ DOWN = {"t0": "E", "t1": "E"}
     ("systems", "start"),
     [
         ({"a": SHAKY, "b": SHAKY}, "Neither of the two systems can be depended on every time: "),
-        ({"a": YOUNG, "b": SHAKY}, "Too early to say whether either of the two systems can be "),
-        ({"a": YOUNG, "b": YOUNG, "c": SHAKY}, "Too early to say whether any of these 3 systems"),
+        ({"a": YOUNG, "b": YOUNG}, "Too early to say whether either of the two systems can be "),
+        ({"a": YOUNG, "b": YOUNG, "c": YOUNG}, "Too early to say whether any of these 3 systems"),
+        ({"a": YOUNG, "b": SHAKY}, "You cannot depend on b every time (too early to say of a): "),
+        (
+            {"a": YOUNG, "b": YOUNG, "c": SHAKY},
+            "1 of 3 systems cannot be depended on every time (too early to say of 2): ",
+        ),
         ({"a": DOWN, "b": DOWN}, "No run of a and b finished: all 4 trials errored and "),
         ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50 %"),
         ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -234,6 +235,36 @@ def test_a_function_that_breaks_is_an_error(trial_of, name, message, workers):
     assert message in trial.error
 
 
+RAISING = """\
+import asyncio
+import json
+import sys
+
+def fail(prompt):
+    json.loads("{")  # the line to name, although json raises deeper down
+
+async def fail_later(prompt):
+    await asyncio.sleep(0)
+    fail(prompt)
+
+def leave(prompt):
+    sys.exit("enough")
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize(("name", "line"), [("fail", 6), ("fail_later", 6), ("leave", 13)])
+def test_the_error_of_a_function_names_the_line_of_the_users_code(
+    tmp_path, trial_of, name, line, workers
+):
+    module = f"raising_{name}_{workers}"
+    (tmp_path / f"{module}.py").write_text(RAISING)
+    system = PythonSystem(
+        name="agent", function=f"{module}:{name}", search=tmp_path, workers=workers
+    )
+    assert trial_of(system).error.endswith(f" ({module}.py, line {line})")
+
+
 @pytest.mark.parametrize(("name", "workers"), [("hangs", 0), ("hangs", 1), ("hangs_politely", 0)])
 def test_a_function_out_of_time_has_failed(trial_of, name, workers):
     trial = trial_of(function(name, workers=workers, timeout=1.0))
@@ -278,6 +309,7 @@ def endpoint(serving):
             time.sleep(3)
         special = {
             "/text": (200, "plain words"),
+            "/unknown": (200, {"reply": ""}),
             "/broken": (500, {"detail": "out of memory"}),
             "/secret": (200, {"answer": headers["authorization"]}),
         }
@@ -306,6 +338,18 @@ def test_an_endpoint_that_fails_is_an_error(trial_of, endpoint):
     absent = trial_of(HttpSystem(name="agent", url="http://127.0.0.1:9/"))
     assert absent.outcome is Outcome.ERRORED
     assert "ConnectError" in absent.error
+
+
+def test_an_endpoint_that_answers_under_an_unknown_key_is_an_error_unless_the_suite_reads_it(
+    trial_of, endpoint
+):
+    system = HttpSystem(name="agent", url=endpoint + "/unknown")
+    headers = {"authorization": Secret("Bearer ${TOKEN}", "Bearer abc")}
+    trial = trial_of(replace(system, headers=headers), expecting("4"))
+    assert trial.outcome is Outcome.ERRORED
+    assert "agent gives no answer (it returned: reply)" in trial.error
+    reading = replace(system, headers=headers, reads={"answer": ("reply",)})
+    assert trial_of(reading, expecting("4")).outcome is Outcome.FAILED
 
 
 def test_an_endpoint_out_of_time_has_failed(trial_of, endpoint):

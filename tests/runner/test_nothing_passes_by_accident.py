@@ -80,6 +80,28 @@ def test_an_expectation_decides_about_any_result(function, trial_of):
     assert trial.outcome is Outcome.PASSED
 
 
+@pytest.mark.parametrize("negate", [False, True])
+def test_an_answer_under_an_unknown_key_is_an_error_and_not_an_empty_answer(
+    function, trial_of, negate
+):
+    expected = Expectation(matcher="exact", value="4", negate=negate)
+    agent = function('def run(prompt): return {"reply": "4", "cost": 0.1}')
+    for task in (
+        Task(name="t", prompt="?", expect=(expected,)),
+        Task(name="t", steps=(Step(name="first", prompt="?", expect=(expected,)),)),
+    ):
+        trial, _ = trial_of(agent, task)
+        assert trial.outcome is Outcome.ERRORED
+        assert "agent gives no answer (it returned: reply, cost): return a text" in trial.error
+
+
+@pytest.mark.parametrize("report", ['{"answer": None}', '{"tool_calls": []}', '{"output": ""}'])
+def test_a_report_with_a_known_key_and_no_answer_is_a_failure(function, trial_of, report):
+    task = Task(name="t", prompt="?", expect=(Expectation(matcher="exact", value="4"),))
+    trial, _ = trial_of(function(f"def run(prompt): return {report}"), task)
+    assert trial.outcome is Outcome.FAILED
+
+
 def test_json_over_several_lines_is_a_report(trial_of):
     trial, _ = trial_of(echo('thinking\n{\n  "passed": false,\n  "score": 0.0\n}\n'))
     assert trial.outcome is Outcome.FAILED

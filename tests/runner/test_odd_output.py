@@ -130,4 +130,8 @@ def test_half_a_character_in_an_error_can_be_stored(tmp_path, suite_of):
         run = history.start_run("suite")
         (trial,) = run_trials(suite, journal=RunJournal(history, run)).trials
         (stored,) = history.trials(run)
-    assert stored.error == trial.error == "failing_half:fail raised ValueError: cut ?"
+    assert (
+        stored.error
+        == trial.error
+        == ("failing_half:fail raised ValueError: cut ? (failing_half.py, line 1)")
+    )

@@ -321,3 +321,12 @@ def test_numbers_too_small_to_be_squared_still_have_an_interval():
     found = suite_estimate([9993] + [10_000] * 4, [4996] + [5000] * 4, k=600)
     assert 0 < found.value < 1e-180
     assert found.interval.low <= found.value <= found.interval.high < 1e-3
+
+
+def test_a_bound_moves_gradually_with_its_confidence_where_tasks_have_fewer_than_2k_runs():
+    def low(confidence):
+        terms = {"metric": "pass@k", "k": 10, "confidence": confidence}
+        return suite_estimate([12] * 5, [1, 0, 0, 0, 1], **terms).interval.low
+
+    lows = [low(confidence) for confidence in np.linspace(0.6, 0.91, 32)]
+    assert (np.abs(np.diff(lows)) < 0.01).all()

@@ -62,6 +62,7 @@ def init(
 
     files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
     steps: Sequence[tuple[str, str]] = RUN_IT
+    notes: Sequence[str] = ()
     beside = False
     if any(one is not None for one in (python, command, mcp, log)):
         _check_choice(python, command, mcp, log, scripted=scripted)
@@ -70,7 +71,7 @@ def init(
         found = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
         others = starter_files(ci=ci, pytest=with_pytest, example=False)
         files = {**others, **found.files}
-        steps = found.next_steps
+        steps, notes = found.next_steps, found.notes
     elif not force and (directory / SUITE_FILE).exists() and (ci or with_pytest):
         beside = True
         own = starter_files(scripted=scripted)
@@ -81,6 +82,8 @@ def init(
         return
     if beside:
         click.echo(f"left {directory / SUITE_FILE} as it is (--force overwrites it)", err=True)
+    for note in notes:
+        click.echo(note, err=True)
     _tell_next(directory, steps)
 
 

@@ -10,7 +10,7 @@ from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.output import baseline_tile, fitted_transcripts, writes_page
 from passhat.cli.progress import Progress
-from passhat.errors import RunInterrupted
+from passhat.errors import RunInterrupted, StoreError
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
@@ -105,7 +105,10 @@ def _change(answer: RunAnswer) -> ChangeTile | None:
     from passhat.journeys.stored_runs import change_of_results
 
     stored = Results(paths=(answer.store,), run=answer.run)
-    return baseline_tile(change_of_results(stored))
+    try:
+        return baseline_tile(change_of_results(stored))
+    except StoreError:  # an address is kept without its password
+        return None
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:

@@ -13,6 +13,7 @@ from passhat.history import History, Run
 from passhat.journeys.analyses import rank_results
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import StoredSide, compare_stored
+from passhat.messages import short_commit
 from passhat.records import Tally
 from passhat.reporters.safe_text import LONGEST_NAME, shorten
 from passhat.stats.estimate import Unavailable
@@ -79,6 +80,6 @@ def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
     """One system over several runs goes by run and commit; one that occurs once by its own name."""
     if not again:
         return system
-    commit = (run.checkout.commit or "")[:9]
+    commit = short_commit(run.checkout.commit)
     called = f"{run.tags[0] if run.tags else run.key} {commit}".strip()
     return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from passhat.dashboard.guard import PERSON
 from passhat.errors import PasshatError
 from passhat.history.lookups import run_label
-from passhat.messages import plural
+from passhat.messages import plural, short_commit
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
 
@@ -78,6 +78,7 @@ def _templates() -> Environment:
         "run_address": lambda key: url(f"/run/{key}"),
         "run_label": run_label,
         "plural": plural,
+        "short_commit": short_commit,
         "suite_anchor": _suite_anchor,
         "when": lambda text: (text or "")[:16].replace("T", " "),
     }

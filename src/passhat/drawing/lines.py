@@ -114,13 +114,15 @@ def line_chart(
         + "".join(_level(level, x_scale, y_scale) for level in levels)
         + _names(series, x_scale, y_scale)
     )
+    first, last = _end_names(x_scale, x_names, x_notes)
+    axis = f"{first} {x_label.center(TEXT_WIDTH - len(first) - len(last) - 2)} {last}"
     return Figure(
         title=title,
         finding=finding,
         width=width,
         height=height,
         body=body,
-        text=_text(series, title, y_scale, x_scale, x_label, guides),
+        text=_text(series, title, y_scale, x_scale, guides, axis),
         rows=_data(series, x_label, x_names),
     )
 
@@ -326,8 +328,18 @@ def _kept_apart(places: Sequence[float], lowest: float) -> list[float]:
     return apart
 
 
+def _end_names(
+    x: Scale, names: Sequence[str] | None, notes: Sequence[str] | None
+) -> tuple[str, str]:
+    """What the two ends of the x axis are called: by name and note, else by number."""
+    if not names:
+        return x.show_end(x.low), x.show_end(x.high)
+    full = [" ".join(pair) for pair in zip(names, notes, strict=True)] if notes else names
+    return full[0], full[-1]
+
+
 def _text(
-    series: Sequence[Series], title: str, y: Scale, x: Scale, x_label: str, guides: Sequence[Guide]
+    series: Sequence[Series], title: str, y: Scale, x: Scale, guides: Sequence[Guide], axis: str
 ) -> str:
     rows = [[" "] * TEXT_WIDTH for _ in range(TEXT_HEIGHT)]
     column = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1)
@@ -341,9 +353,8 @@ def _text(
     width = max(len(y.show_end(y.low)), len(y.show_end(y.high)))
     margin = {0: y.show_end(y.high), TEXT_HEIGHT - 1: y.show_end(y.low)}
     lines = [f"{margin.get(i, ''):>{width}} |{''.join(r).rstrip()}" for i, r in enumerate(rows)]
-    axis = " " * width + " +" + "-" * TEXT_WIDTH
-    ends = f"{x.show_end(x.low)}{x_label:^{TEXT_WIDTH - 12}}{x.show_end(x.high)}"
-    return "\n".join([title, names, *lines, axis, " " * (width + 2) + ends])
+    rule = " " * width + " +" + "-" * TEXT_WIDTH
+    return "\n".join([title, names, *lines, rule, " " * (width + 2) + axis])
 
 
 def sparkline(values: Sequence[float], *, title: str, finding: str) -> Figure:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from passhat.fast_dataclass import dataclass
 from passhat.history.database import ALL, Row
 from passhat.history.trial_rows import TRIAL_COLUMNS, split_texts, trial_of_row
+from passhat.messages import short_commit
 from passhat.records.trial import Trial
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class StoredProgress:
 
 def run_label(run: Run) -> str:
     """What people call a run: its tag, its commit, or its key."""
-    commit = (run.checkout.commit or "")[:9]
+    commit = short_commit(run.checkout.commit)
     return (run.tags[0] if run.tags else "") or (f"{commit} {run.key}".strip())
 
 

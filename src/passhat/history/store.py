@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -254,9 +255,11 @@ class History:
         rows = self.database.execute(
             f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in columns)} "  # noqa: S608  our names
             "FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
-            "WHERE x.run = ? ORDER BY x.sequence",
+            "WHERE x.run = ?",
             (run.id,),
         ).fetchall()
+        # Quicker than to follow the index by sequence from row to row of the table.
+        rows.sort(key=itemgetter(2 + columns.index("sequence")))
         return trials_of_rows(rows, sources_of(run), columns)
 
     def pass_rates(self, run: Run) -> dict[str, float]:

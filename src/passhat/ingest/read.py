@@ -106,6 +106,7 @@ def _read(
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
     pieces: list[Piece] = []
+    empty: list[str] = []
     reasons: list[str] = []
     for given, one in enumerate(inputs):
         known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
@@ -124,11 +125,13 @@ def _read(
                 )
                 pieces.append(piece)
             else:
+                empty.append(document.name)
                 reasons += table.notes
     if not pieces:
-        shown = ("input" if isinstance(one, bytes) else str(one) for one in inputs)
+        shown = ["input" if isinstance(one, bytes) else str(one) for one in inputs]
         why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
-        raise ReadError(f"{few_paths(shown)}: holds no trial{why}")
+        looked = f"; looked at {few_paths(empty)}" if _folders(inputs) else ""
+        raise ReadError(f"{few_paths(shown)}: holds no trial{looked}{why}")
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = name_by_folder(pieces, _folders(inputs))

@@ -16,7 +16,7 @@ _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 # be among the columns or keys. Loading all modules takes longer than reading a small table, and
 # trying all readers longer than reading a small file.
 _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
-    "passhat": ("passhat_json", ("json",), ("schema",)),
+    "passhat": ("passhat_json", ("json", "lines"), ("schema",)),
     "inspect": ("inspect_log", ("zip", "json"), ("eval",)),
     "tau-bench": ("tau_bench", ("array",), ("traj",)),
     "tau2-bench": ("tau2_bench", ("json",), ("simulation", "tasks")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from shlex import quote
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.document import Document
@@ -87,6 +88,9 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("examples", "summary_line"): (
         "is RSpec's JSON report; write JUnit XML with rspec_junit_formatter and give that"
     ),
+    ("passhat", "sum", "system"): (
+        "is a cassette with recorded answers of a model, not results; run its suite to use it"
+    ),
     ("scenario_spec", "adapter_spec"): (
         "holds the settings of a HELM run; give per_instance_stats.json from the same folder"
     ),
@@ -95,10 +99,13 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
+_SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
+"""A key that only a suite has at the left margin of its YAML."""
+
 OWN = "passhat."
 """How the schema of what passhat writes begins."""
 
-WITH_RUNS = ("passhat.report/1", "passhat.run/1")
+WITH_RUNS = ("passhat.report/1", "passhat.run/1", "passhat.events/1")
 """Answers that say how each run of a task ended: these can be read back."""
 
 
@@ -168,7 +175,14 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return "is a list without objects; each trial must be one, with its task and outcome"
     if document.data.startswith(_LFS_POINTER):
         return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
+    if document.name.endswith(".py"):
+        return (
+            "is a Python program, not its results; give the file that it writes, or let `passhat "
+            "init --python module:function` make a suite that runs a function of it"
+        )
     if document.name.endswith((".yml", ".yaml")):
+        if _SUITE.search(document.data):
+            return f"is a suite, not results; run it with `passhat run {quote(document.name)}`"
         return (
             "is YAML, which holds settings or means; give the table or log with a row for each run"
         )

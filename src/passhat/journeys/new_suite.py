@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,10 +49,11 @@ unless the server says that it only reads."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartingFiles:
-    """The files of a new suite by path, and what to do next: commands to paste."""
+    """The files of a new suite by path, what to do next (commands to paste), and what to know."""
 
     files: Mapping[str, str]
     next_steps: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
 
 
 _FIRST_RUN = (
@@ -248,6 +249,7 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
             f"{log}: no task has a prompt, so no suite can be made of it; "
             f"`passhat report {shlex.quote(log)}` needs no suite"
         )
+    notes = _fill_in_notes(tasks)
     suite = FirstSuite(
         name=Path(log).stem,
         agent=agent or _logged_agent(log, trials),
@@ -258,6 +260,7 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
             f"{plural(len(tasks), 'task')} of a log, to run again.   passhat run",
             "",
             "What is expected is a guess from answers of runs that passed: read each `expect:`.",
+            *notes,
         ),
     )
     kept, name = shlex.quote(log), shlex.quote(suite.name)
@@ -266,7 +269,17 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
         ("store it, to compare later runs with", f"passhat history add {kept} --suite {name}"),
         *_FIRST_RUN,
     )
-    return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=steps)
+    files = {**files, SUITE_FILE: suite_text(suite)}
+    return StartingFiles(files=files, next_steps=steps, notes=notes)
+
+
+def _fill_in_notes(tasks: Sequence[FirstTask]) -> tuple[str, ...]:
+    """How many tasks the user must finish, if any: a guess there would let any answer pass."""
+    unknown = sum(bool(task.fill_in) for task in tasks)
+    if not unknown:
+        return ()
+    needing = plural(unknown, "task needs an expectation", "tasks need an expectation")
+    return (f"{needing} from you: replace FILL IN, or every run of it fails.",)
 
 
 def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
@@ -288,8 +301,9 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
     from passhat.records import Outcome
     from passhat.records.transcript import Transcript
 
-    asked, answer = "", ""
+    asked, answer, passed = "", "", False
     for trial in trials.where(task=name):
+        passed = passed or trial.outcome is Outcome.PASSED
         stored = said.get((trial.system, trial.task, trial.trial))
         if stored is None:
             continue
@@ -300,5 +314,12 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
             answer = (transcript.answer or (answers[-1] if answers else "")).strip()
     if not asked:
         return None
-    guess = {"icontains": answer} if 0 < len(answer) <= LONGEST_ANSWER else {"regex": "[^ ]"}
-    return FirstTask(name=name, prompt=asked, expect=(guess,))
+    if 0 < len(answer) <= LONGEST_ANSWER:
+        return FirstTask(name=name, prompt=asked, expect=({"icontains": answer},))
+    if not passed:
+        why = "no run of this task passed in the log"
+    elif not answer:
+        why = "no run that passed has an answer"
+    else:
+        why = "the answer that passed is too long to guess from"
+    return FirstTask(name=name, prompt=asked, fill_in=why)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.errors import PasshatError
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
+from passhat.messages import short_commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -296,7 +297,7 @@ def _plot_task(moments: Sequence[TaskMoment]) -> Figure | Unavailable:
         y_label="pass rate",
         y_range=(0, 1),
         y_kind="percent",
-        x_names=[(moment.commit or moment.key)[:9] for moment in moments],
+        x_names=[short_commit(moment.commit) or moment.key for moment in moments],
     )
 
 

@@ -62,7 +62,7 @@ class SuiteBlock:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether anything got worse or a gate is open."""
+        """Whether anything got worse, or a gate failed or is undecided."""
         return bool(self.gates or self.attention)
 
     @property
@@ -93,7 +93,7 @@ def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> S
         suite=suite,
         systems=tuple(_line(name, found, trends.get(name)) for name, found in sorted(seen.items())),
         newest=runs[0],
-        gates=tuple(_open_gates(reports.verdicts(history, runs[0]))),
+        gates=tuple(_gates_not_passed(reports.verdicts(history, runs[0]))),
         spent=suite_spending(history, suite.name, since=_days_ago(SPENDING_DAYS)),
     )
 
@@ -115,7 +115,7 @@ def _groups(reports: ReportCache, history: History, run: Run, system: str) -> Se
     return reports.groupings(history, run).get(system, ())
 
 
-def _open_gates(verdicts: Verdicts | None) -> Iterator[str]:
+def _gates_not_passed(verdicts: Verdicts | None) -> Iterator[str]:
     """The gates of the newest run that did not pass, those that failed first."""
     if verdicts is None:  # verdicts that did not pass are false, as a condition
         return

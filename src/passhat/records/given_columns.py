@@ -66,7 +66,7 @@ def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
     if by == "outcome":
         found = _outcome_codes(given["outcome"])
     elif by == "passed":
-        found = np.array([_passed(value) for value in given["passed"]], dtype=np.int8)
+        found = _codes(given["passed"], _passed)
     else:
         scores = numbers("score", given["score"])
         found = np.where(np.isnan(scores), _MISSING, scores >= 1).astype(np.int8)
@@ -213,9 +213,19 @@ def _first_odd(values: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def _outcome_codes(values: Sequence[Any]) -> NDArray[np.int8]:
-    if all(type(value) is Outcome for value in values):
+    if all(type(value) is Outcome for value in values):  # codes already, and slow to hash
         return np.array(values, dtype=np.int8)
-    return np.array([_outcome(value) for value in values], dtype=np.int8)
+    return _codes(values, _outcome)
+
+
+def _codes(values: Iterable[Any], code: Callable[[Any], int]) -> NDArray[np.int8]:
+    """The code of each value, computed once for all that are equal."""
+    given = list(values)
+    try:
+        found = {value: code(value) for value in dict.fromkeys(given)}
+    except TypeError:  # a list in a cell
+        return np.array([code(value) for value in given], dtype=np.int8)
+    return np.array([found[value] for value in given], dtype=np.int8)
 
 
 def _broke(errors: Any, row: int) -> bool:

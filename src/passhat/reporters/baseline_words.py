@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.fast_dataclass import dataclass
+from passhat.messages import plural
 from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, signed_points
 from passhat.stats.estimate import THIS_SUITE
@@ -33,6 +34,7 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
     if lead.value is None or lead.first is None or lead.second is None:
         return ChangeTile(title=title, text="The two share too few runs to compare.", link=link)
     name = "mean score" if lead.name == "mean_score" else lead.name
+    moved = f"{name} went from {percent(lead.second)} to {percent(lead.first)}"
     between = ""
     if (bounds := interval_of(lead.this_suite)) is not None:
         low, high = signed_points(bounds.low), signed_points(bounds.high)
@@ -41,6 +43,16 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
         title=title,
         size=f"{signed_points(lead.value, digits=1)} points",
         chip=ANSWER_CHIPS.get(lead.answer(THIS_SUITE) or "", Chip("Within noise", "none")),
-        text=f"{name} went from {percent(lead.second)} to {percent(lead.first)}{between}.",
+        text=f"{moved}{_over(comparison)}{between}.",
         link=link,
     )
+
+
+def _over(comparison: Comparison) -> str:
+    """The tasks that the change was measured over, where a run has others as well."""
+    _, _, streak = comparison.headline.name.partition("^")
+    k = int(streak or 1)
+    used = sum(min(task.first[1], task.second[1]) >= k for task in comparison.tasks)
+    if used == len(comparison.tasks) + len(comparison.only_first) + len(comparison.only_second):
+        return ""
+    return f" over the {plural(used, 'task')} that both ran{f' {k} times' if k > 1 else ''}"

@@ -53,8 +53,7 @@ def overview(report: Report, *, k: int | None = None) -> str:
     if len(judged) == 1:
         answer = verdict(judged[0])
     else:
-        streaks = [one.pass_hat(k) for one in judged]
-        said = judgement_of_all(streaks, of=len(report.systems), k=k)
+        said = judgement_of_all(judged, of=len(report.systems), k=k)
         answer = f"{said}: {ahead(leaders)}."
     return " ".join([answer, *unjudged(report.systems, k)])
 
@@ -112,15 +111,18 @@ def is_refuted(streak: Metric) -> bool:
     return bounds is not None and bounds.high < DEPENDABLE
 
 
-def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
+def judgement_of_all(judged: Sequence[SystemReport], *, of: int, k: int) -> str:
     """As of one system: can, cannot, or too early to say; `of` are in the report."""
-    count = len(streaks)
-    can = sum(is_dependable(streak) for streak in streaks)
-    open_ = count - can - sum(is_refuted(streak) for streak in streaks)
+    count = len(judged)
+    can = sum(is_dependable(one.pass_hat(k)) for one in judged)
+    cannot = sum(is_refuted(one.pass_hat(k)) for one in judged)
+    open_ = count - can - cannot
     those = "systems" if count == of else f"systems with a pass^{k}"
     if can:
         rest = f" (too early to say of {open_})" if open_ else ""
         return f"{can} of {count} {those} can be depended on every time{rest}"
+    if cannot and open_:
+        return _partly_refuted(judged, those, k)
     these = "these" if count == of else "the"
     either, any_ = (
         (f"either of the two {those}", f"Neither of the two {those}")
@@ -132,6 +134,18 @@ def judgement_of_all(streaks: Sequence[Metric], *, of: int, k: int) -> str:
     if open_:
         return f"Too early to say whether {either} can be depended on every time"
     return f"{any_} can be depended on every time"
+
+
+def _partly_refuted(judged: Sequence[SystemReport], those: str, k: int) -> str:
+    """Some cannot be depended on and the others are open; of two systems, which is which."""
+    unknown = "one attempt cannot show it of" if k == 1 else "too early to say of"
+    cannot = [is_refuted(one.pass_hat(k)) for one in judged]
+    if len(judged) > 2:
+        share = f"{sum(cannot)} of {len(judged)} {those}"
+        return f"{share} cannot be depended on every time ({unknown} {cannot.count(False)})"
+    names = shorten_apart([one.name for one in judged], LONGEST_NAME)
+    bad, other = names[cannot.index(True)], names[cannot.index(False)]
+    return f"You cannot depend on {bad} every time ({unknown} {other})"
 
 
 def ahead(found: Leaders | Unavailable) -> str:

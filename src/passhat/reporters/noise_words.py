@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from passhat.analysis.reports.parts import VarianceSplit
+from passhat.analysis.reports.parts import LITTLE_LUCK, MUCH_LUCK, VarianceSplit
 from passhat.messages import plural
 from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
 from passhat.reporters.numbers import decimals, interval_of, percent, percent_range
@@ -82,9 +82,6 @@ def _advice(noise: NoiseSources, systems: int) -> str:
     )
 
 
-_MUCH_LUCK, _LITTLE_LUCK = 0.5, 0.2
-"""From this share of luck on, and below that one, the sentence says what it means."""
-
 _ALL_ALIKE = "every task ended all its runs the same way"
 
 
@@ -95,7 +92,7 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
     bounds = interval_of(variance.luck)
     if bounds is None:
         return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
-    if bounds.low < _LITTLE_LUCK and bounds.high >= _MUCH_LUCK:
+    if variance.leaves_luck_open:
         between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
         return f"Too few tasks or runs to tell luck from skill: {between} of the variation is luck."
     share = variance.luck_share
@@ -135,8 +132,8 @@ def _bracketed(share: Estimate) -> str:
 
 def _luck_meaning(bounds: Interval) -> str:
     """What the share means, where its whole interval lies on one side of the lines."""
-    if bounds.low >= _MUCH_LUCK:
+    if bounds.low >= MUCH_LUCK:
         return "which runs pass is mostly chance, not the task"
-    if bounds.high < _LITTLE_LUCK:
+    if bounds.high < LITTLE_LUCK:
         return "a task mostly ends the same way every time"
     return "a single run can mislead"

@@ -16,7 +16,7 @@ from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, Resource
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.messages import listed, plural
-from passhat.reporters.numbers import amount, percent, percent_range, span, value_of
+from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
 from passhat.reporters.safe_text import short
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -241,9 +241,12 @@ def _money(number: Estimate) -> str:
 
 
 def _is_turned(feature: ResourceUse) -> bool:
-    """Whether passed trials took more over all tasks, and less inside them; or the other way."""
-    link, gap = value_of(feature.association), value_of(feature.difference)
-    return link is not None and gap is not None and link * gap < 0
+    """Whether passed trials took more over all tasks, but shown less inside them; or the reverse.
+
+    Shown is what the interval of the correlation says: where it includes 0, nothing is.
+    """
+    bounds, gap = interval_of(feature.association), value_of(feature.difference)
+    return bounds is not None and gap is not None and max(bounds.low * gap, bounds.high * gap) < 0
 
 
 def _with_bounds(number: Estimate | Unavailable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -11,19 +12,26 @@ from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CheckResult,
     CommandSystem,
+    Expectation,
     Grade,
+    HttpSystem,
     ModelSystem,
     Observation,
     Outcome,
     Pairing,
+    PythonSystem,
     Step,
+    System,
     Task,
     Ticket,
     ToolCall,
     Trial,
 )
+from passhat.records.task import TARGETS
 from passhat.runner.agents.conversation import Conversation, transcript
+from passhat.runner.agents.reported import ANSWERS, TELLING
 from passhat.runner.faults import reaction
+from passhat.runner.graders.matches import VALUE_MATCHERS
 from passhat.runner.memory import json_bytes
 from passhat.runner.processes import exit_sentence
 
@@ -153,6 +161,7 @@ async def judge_step(pairing: Pairing, step: Step, seen: Observation, grader: Gr
     """How one step of a chain did."""
     task = pairing.task
     if step.expect:
+        _check_answered(pairing.system, step.expect, seen)
         alone = replace(task, prompt=step.prompt, expect=step.expect, steps=())
         grade = await grader(alone, seen)
     else:
@@ -188,6 +197,7 @@ async def _grade(
             return whole
     decided = isinstance(system, CommandSystem) and system.outcome in ("exit", "json")
     if task.expect and not decided:
+        _check_answered(system, task.expect, seen)
         return await grader(task, seen)
     if seen.score is not None:
         return Grade(score=seen.score, passed=seen.score >= task.pass_score)
@@ -201,6 +211,30 @@ async def _grade(
         f"{system.name} does not say whether it succeeded (it returned: {keys}): return passed "
         "or score, or add expect: to the task"
     )
+
+
+def _check_answered(system: System, expected: Sequence[Expectation], seen: Observation) -> None:
+    """Raise an error for a report whose answer is under a key that passhat does not know.
+
+    Where the suite says what to read, or no expectation looks at the answer, any keys are right.
+    """
+    function = isinstance(system, PythonSystem)
+    if not function and not (isinstance(system, HttpSystem) and not system.reads):
+        return
+    keys = seen.reported.keys()
+    if not keys or seen.answer or keys & {*TELLING, "tool_calls"}:
+        return
+    if any(_reads_answer(one) for one in expected):
+        raise RunError(
+            f"{system.name} gives no answer (it returned: {', '.join(map(str, keys))}): return a "
+            f"text, or one of {', '.join(ANSWERS)}"
+        )
+
+
+def _reads_answer(one: Expectation) -> bool:
+    root = re.split(r"[.\[]", one.target.removeprefix("conversation."), maxsplit=1)[0]
+    looks = one.matcher in VALUE_MATCHERS or one.matcher in ("judge", "snapshot")
+    return looks and TARGETS.get(root) == "answer"
 
 
 def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:

@@ -99,6 +99,9 @@ def _quickly(
     if nowhere.any():
         # Below 0 from the first limit on: there is nothing to search.
         nowhere &= of(np.full(guess.shape, first)) < 0
+        # Some approximate tails fall again towards that limit, and still cross 0 inside the grid.
+        if (values[:, nowhere] > 0).any(axis=0).all():
+            nowhere = np.zeros_like(nowhere)
     found = _polished(lambda x: np.where(nowhere, 0.0, of(x)), guess)
     return None if found is None else np.where(nowhere, first, found)
 

@@ -31,11 +31,15 @@ TEST_FILE = "tests/test_reliability.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTask:
-    """A task to begin with: what is asked, what must hold, and what a scripted model does."""
+    """A task to begin with: what is asked, what must hold, and what a scripted model does.
+
+    `fill_in` says why nobody but the user can know what must hold; then the task cannot pass yet.
+    """
 
     name: str
     prompt: str
-    expect: Sequence[Mapping[str, Any]]
+    expect: Sequence[Mapping[str, Any]] = ()
+    fill_in: str = ""
     script: Sequence[Mapping[str, Any]] = ()
 
 
@@ -137,6 +141,9 @@ def _task_lines(task: FirstTask) -> Iterator[str]:
     yield f"    prompt: {_value(task.prompt)}"
     yield "    expect:"
     yield from (f"      - {_value(one)}" for one in task.expect)
+    if task.fill_in:
+        yield "      # Put in what a right answer must hold: until then every run fails."
+        yield f"      - {_value({'exact': f'FILL IN: {task.fill_in}'})}"
     if task.script:
         yield "    script:"
         yield from (f"      - {_value(one)}" for one in task.script)

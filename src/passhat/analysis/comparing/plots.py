@@ -119,7 +119,7 @@ def plot_trend(
         [_series(name, points) for name, points in metrics.items()],
         title=f"{system}: {_trend_words(lead, newest, runs)}",
         finding=f"Newest run: {now}. Bands: this suite.{lines}",
-        x_label="day and commit of the run, oldest first",
+        x_label="run, oldest first",
         y_label="chance",
         y_range=(0, 1),
         y_kind="percent",

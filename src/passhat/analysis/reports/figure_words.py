@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric
+from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, VarianceSplit
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.task_clusters import METHOD, TaskClusters
 from passhat.analysis.reports.tasks import TaskRow
@@ -64,9 +64,11 @@ def passes_finding(runs: int | None) -> str:
     return f"Tasks by {what}; reliability is lost in the middle."
 
 
-def luck_title(share: float) -> str:
-    """How much of the spread running again would redraw."""
-    return f"{_percent(share)} of the spread of a single run is luck"
+def luck_title(split: VarianceSplit) -> str:
+    """How much of the spread running again would redraw, where that is known."""
+    if split.leaves_luck_open:
+        return "Too few tasks or runs to say how much of the spread is luck"
+    return f"{_percent(split.luck_share)} of the spread of a single run is luck"
 
 
 def luck_finding(luck: Number) -> str:
@@ -153,8 +155,12 @@ def cost_title(best: Sequence[Point], points: Sequence[Point], unit: str) -> str
     if len(best) == 1:
         less = "less money" if unit == "dollars" else f"fewer {unit}"
         return f"No system is as reliable as {best[0].name} for {less}"
-    price = "price" if unit == "dollars" else unit
-    return f"{len(best)} of {len(points)} systems are worth their {price}"
+    if len(best) == len(points):
+        more = "more it costs" if unit == "dollars" else f"more {unit} it takes"
+        return f"The more reliable a system is here, the {more}"
+    less = "costs no more" if unit == "dollars" else f"takes no more {unit}"
+    beaten = f"{len(points) - len(best)} of {len(points)} systems"
+    return f"For {beaten}, another is as reliable and {less}"
 
 
 def cost_finding(best: Sequence[Point], unit: str, k: int, left_out: Sequence[str]) -> str:

@@ -54,6 +54,10 @@ class Design:
         return self.fewest_runs == self.most_runs
 
 
+MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
+"""From this share of luck on, and below that one, sentences say what it means."""
+
+
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceSplit:
     """Where the spread of scores comes from: tasks that differ in difficulty, and luck.
@@ -71,6 +75,12 @@ class VarianceSplit:
     icc: Number
     reliability: Number
     families: FamilyShares | Unavailable | None = None
+
+    @property
+    def leaves_luck_open(self) -> bool:
+        """Whether the share of luck has no interval, or one from little luck to much."""
+        bounds = self.luck.interval if isinstance(self.luck, Estimate) else None
+        return bounds is None or (bounds.low < LITTLE_LUCK and bounds.high >= MUCH_LUCK)
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,7 @@ class Plots:
         ]
         return stacked_bar(
             parts,
-            title=words.luck_title(split.luck_share),
+            title=words.luck_title(split),
             finding=words.luck_finding(split.luck),
             edge=(1 - luck.high, 1 - luck.low) if luck else None,
         )

@@ -87,8 +87,14 @@ def groupings_by_system(
     trials: Trials, errors: ErrorPolicy = "fail"
 ) -> dict[str, tuple[RunGroups, ...]]:
     """For each system, what a report of these trials finds that moved its runs together."""
-    parts = ((name, trials.where(system=name)) for name in trials.systems)
-    return {name: Subject.of(part, errors=errors).groupings for name, part in parts}
+    if len(trials.systems) == 1:
+        return {trials.systems[0]: _groupings(trials, errors)}
+    return {name: _groupings(trials.where(system=name), errors) for name in trials.systems}
+
+
+def _groupings(trials: Trials, errors: ErrorPolicy) -> tuple[RunGroups, ...]:
+    disturbed = bool(find_disturbances(trials, errors))
+    return groupings_of(trials, errors, disturbed=disturbed)
 
 
 def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:

@@ -1,15 +1,15 @@
-"""Answers that passhat wrote with `report --json` and `run --json`: their runs, task by task."""
+"""Answers that passhat wrote with `report --json` and `run --json`, and the events of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ReadError
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome
@@ -17,7 +17,7 @@ from passhat.records.column_names import ColumnMap
 
 READING = Reading(
     format="passhat report",
-    versions="JSON of passhat report and passhat run",
+    versions="JSON of passhat report and passhat run; events of passhat run (NDJSON)",
     system="name of the system",
     task="name of the task",
     run="order of the letters in sequence",
@@ -25,7 +25,8 @@ READING = Reading(
     derived=True,
 )
 
-_SCHEMAS = (b'"passhat.report/1"', b'"passhat.run/1"')
+_EVENTS = b'"passhat.events/1"'
+_SCHEMAS = (b'"passhat.report/1"', b'"passhat.run/1"', _EVENTS)
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
 _CLOSE = 1e-9
 """Two means of the same counts differ by less, in whatever order they were added up."""
@@ -94,14 +95,45 @@ class _SavedRun(msgspec.Struct):
     report: SavedReport
 
 
+class _Event(msgspec.Struct):
+    event: str
+
+
+class _FinishedTrial(msgspec.Struct):
+    """A line `trial_finished` of an event stream: `passhat schema events` describes it."""
+
+    system: str
+    task: str
+    trial: Count
+    outcome: Literal["passed", "failed", "errored"]
+    score: float | None = None
+    seed: int | None = None
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+    tokens: float | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    turns: float | None = None
+    tool_calls: float | None = None
+    tools: tuple[str, ...] = ()
+    level: str | None = None
+    tags: tuple[str, ...] = ()
+    family: str | None = None
+    weight: float | None = None
+    error: str | None = None
+    started: str | None = None
+
+
 def recognises(document: Document) -> bool:
-    """Whether its schema is a report's or a run's."""
+    """Whether its schema is a report's, a run's or that of the events of a run."""
     schema = document.first.get("schema")
     return schema is not None and bytes(schema) in _SCHEMAS
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The runs of each task in their order."""
+    if bytes(document.first.get("schema", b"")) == _EVENTS:
+        return _read_events(document)
     report = saved_report(document)
     if report.counts_only:
         raise ReadError(
@@ -120,6 +152,23 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         notes=saved_notes(report),
         read_as={"outcome": "P, F or E in sequence"},
         left_out=left_out_parts(report),
+    )
+
+
+def _read_events(document: Document) -> TrialTable:
+    """The trials that finished, line by line; other events hold none."""
+    rows, ended = [], False
+    for number, line in document.lines(msgspec.Raw):
+        where = f"{document.name}, line {number}"
+        event = decode(where, line, _Event).event
+        ended = event == "answer"
+        if event == "trial_finished":
+            row = msgspec.structs.asdict(decode(where, line, _FinishedTrial))
+            rows.append({**row, "outcome": Outcome[row["outcome"].upper()], "line": number})
+    return TrialTable.of_rows(
+        rows,
+        notes=[] if ended else ["the run had not ended: trials that ran later are missing"],
+        read_as={"run": "trial", "outcome": "outcome of each trial_finished"},
     )
 
 

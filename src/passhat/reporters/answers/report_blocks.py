@@ -47,6 +47,9 @@ MOST_SYSTEMS = 50
 WORST_TASKS, MORE_TASKS = 5, 20
 """Tasks listed on the first screen, and where everything is shown."""
 
+FEW_TASKS = 8
+"""Up to so many tasks are all listed: they fit on the first screen."""
+
 
 def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """One system in full, or several side by side and, with `verbose`, each in full."""
@@ -218,7 +221,8 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
         counted = tuple((label, table.count(label)) for label in LABELS)
         blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
     most = WORST_TASKS if options.brief else MORE_TASKS
-    shown = list(table) if options.all_tasks else worst_tasks(table, most)
+    every = options.all_tasks or 1 < len(table) <= FEW_TASKS
+    shown = list(table) if every else worst_tasks(table, most)
     if shown:
         blocks.append(task_table(shown))
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)

@@ -6,7 +6,7 @@ import json
 from typing import Literal, TypedDict
 
 from passhat.fast_dataclass import dataclass
-from passhat.messages import plural
+from passhat.messages import plural, short_commit
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, NextStep, Steps, Table
 from passhat.reporters.numbers import percent
@@ -91,7 +91,7 @@ def _cells(row: Row, start: int) -> tuple[str, ...]:
     """The cells of a run; its date begins at `start`: the year is what readers need least."""
     several = len(row["pass_rates"]) > 1  # their rows follow
     rate = "" if several else percent(row["pass_rate"], digits=1)
-    commit = (row["commit"] or "-")[:7] + ("*" if row["dirty"] else "")
+    commit = (short_commit(row["commit"]) or "-") + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
     started, trials = row["started"][start:16].replace("T", " "), f"{row['trials']:,}"
     found = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)

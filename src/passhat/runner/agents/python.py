@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -44,7 +45,7 @@ class PythonAgent:
             request.make_workdir()
         call = self._wanted.call(self._function, offered)
         async with asyncio.timeout(request.timeout):
-            value = await user_loop().run(made(call, about=about))
+            value = await user_loop().run(made(call, about=about, search=self._system.search))
         return observe_value(value, about=about)
 
 
@@ -104,10 +105,11 @@ def offer(request: AttemptRequest) -> dict[str, Any]:
     }
 
 
-async def made(call: Callable[[], Any], *, about: str) -> Any:
+async def made(call: Callable[[], Any], *, about: str, search: Path | None = None) -> Any:
     """Make a call, in a thread unless it is async; its exceptions become ours.
 
-    A failed assertion is a failed attempt; anything else that it raises is an error.
+    A failed assertion is a failed attempt; anything else that it raises is an error, which names
+    the line of the code in `search` that raised it.
     """
     try:
         if inspect.iscoroutinefunction(call):
@@ -119,7 +121,21 @@ async def made(call: Callable[[], Any], *, about: str) -> Any:
     except (Exception, asyncio.CancelledError) as error:
         if isinstance(error, asyncio.CancelledError) and is_cancelled():
             raise
-        raise RunError(f"{about} raised {type(error).__name__}: {error}") from error
+        where = _line_in(search, error)
+        raise RunError(f"{about} raised {type(error).__name__}: {error}{where}") from error
+
+
+def _line_in(search: Path | None, error: BaseException) -> str:
+    """The innermost line of the code in a folder that an exception went through.
+
+    Installed packages in the folder are not the user's code. Empty where no line is.
+    """
+    folder = "" if search is None else str(search.absolute())
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__)) if folder else []):
+        file = Path(frame.f_code.co_filename)
+        if file.is_relative_to(folder) and "site-packages" not in file.parts:
+            return f" ({file.relative_to(folder).as_posix()}, line {line})"
+    return ""
 
 
 async def in_thread(call: Callable[[], Any]) -> Any:
@@ -138,7 +154,8 @@ async def in_thread(call: Callable[[], Any]) -> Any:
             done.set_result(call())
         except (StopIteration, SystemExit, KeyboardInterrupt) as caught:
             # A future cannot hold the first; the others would end the run, not the attempt.
-            done.set_exception(RuntimeError(f"{type(caught).__name__}: {caught}"))
+            stand_in = RuntimeError(f"{type(caught).__name__}: {caught}")
+            done.set_exception(stand_in.with_traceback(caught.__traceback__))
         except BaseException as caught:
             done.set_exception(caught)
         asyncio.set_event_loop(None)

@@ -62,7 +62,8 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     function, search = sys.argv[1], sys.argv[2]
-    loaded = load_agent(function, search=Path(search) if search else None)
+    folder = Path(search) if search else None
+    loaded = load_agent(function, search=folder)
     wanted = wanted_by(loaded, about=function)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -70,7 +71,8 @@ def serve() -> None:
         offered = msgspec.json.decode(line)
         offered["workdir"] = Path(offered["workdir"])
         try:
-            value = loop.run_until_complete(made(wanted.call(loaded, offered), about=function))
+            call = wanted.call(loaded, offered)
+            value = loop.run_until_complete(made(call, about=function, search=folder))
             report = report_of(value)
             answer = msgspec.json.encode(
                 {"value": value if report is None else report}, enc_hook=encodable
