@@ -175,3 +175,11 @@ def test_tests_that_share_a_name_are_said_to_be_read_as_runs():
     trials = read_trials(b'<testsuite name="s">' + 3 * case + b"</testsuite>")
     assert len(trials) == 3
     assert "tests that share a name were read as runs of one test" in trials.sources[0].notes[0]
+
+
+@pytest.mark.parametrize(
+    "empty", [b"<testsuites/>", b"<testsuite />", b"<testsuites></testsuites>"]
+)
+def test_a_report_without_tests_is_said_to_hold_no_trial(empty):
+    with pytest.raises(ReadError, match="holds no trial"):
+        read_trials(empty)

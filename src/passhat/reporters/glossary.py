@@ -36,7 +36,7 @@ GLOSSARY: Mapping[str, str] = {
     "flaky": "a task that almost certainly sometimes passes and sometimes fails",
     "broken": "a task that almost certainly passes at most 10 % of the time",
     "undecided": "a task whose runs do not yet show whether it is solid, flaky or broken",
-    "errored": "the attempt broke (a timeout, a crash) before it could pass or fail",
+    "errored": "the attempt broke (an outage, a crash of a tool) before it could pass or fail",
     "luck": "the share of the variation between runs that running again would redraw",
     "ICC": "intraclass correlation: the share of the variation that comes from the task",
     "seed": "the number that a re-run of the suite hands to every agent that takes one",

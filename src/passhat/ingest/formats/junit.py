@@ -47,7 +47,7 @@ _PROMPTFOO = "promptfoo"
 
 def recognises(document: Document) -> bool:
     """Whether the root is a test suite."""
-    return re.search(rb"<testsuites?[\s>]", document.data[:4096]) is not None
+    return re.search(rb"<testsuites?[\s/>]", document.data[:4096]) is not None
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
