@@ -117,7 +117,7 @@ def _with_slots(
             "__slots__": tuple(name for name in own if name not in inherited),
             "__match_args__": tuple(n for n, one in every.items() if one.init and not one.kw_only),
             "__dataclass_fields__": every,
-            "__dataclass_params__": _parameters(frozen=frozen, eq=eq, repr_=repr),
+            "__dataclass_params__": _parameters(frozen=frozen, eq=eq, repr_=repr, kw_only=kw_only),
             "__doc__": cls.__doc__ or cls.__name__,
             "__qualname__": cls.__qualname__,
             "__signature__": _Signature(),
@@ -157,9 +157,11 @@ def _methods(
 
 
 @cache
-def _parameters(*, frozen: bool, eq: bool, repr_: bool) -> Any:
+def _parameters(*, frozen: bool, eq: bool, repr_: bool, kw_only: bool) -> Any:
     params: Any = copy(getattr(_Sample, "__dataclass_params__"))  # noqa: B009
     params.init, params.frozen, params.eq, params.repr = True, frozen, eq, repr_
+    if hasattr(params, "slots"):  # from Python 3.12 on
+        params.kw_only, params.slots = kw_only, True
     return params
 
 

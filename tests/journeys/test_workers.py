@@ -86,7 +86,7 @@ def test_workers_are_refused_without_a_store_that_they_share(tmp_path):
     process = passhat("run", "suite.yml", "--executor", "workers", cwd=tmp_path)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "workers share a run through a server" in err
+    assert "workers can share a run only through a server" in err
 
 
 def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_database):
