@@ -122,3 +122,17 @@ def test_the_public_names_are_sorted_and_all_there():
 def test_a_name_that_is_not_public_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'passhat' has no attribute 'nothing'"):
         passhat.nothing  # noqa: B018  # the access itself is the test
+
+
+def test_idle_threads_of_numpy_sleep_and_the_environment_of_agents_stays_as_it_was(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
+    says = (
+        "\nimport ctypes, os; name = 'OPENBLAS_THREAD_TIMEOUT'"
+        "\nlibrary = ctypes.CDLL(None); library.getenv.restype = ctypes.c_char_p"
+        "\nprint(library.getenv(name.encode()), os.environ.get(name))"
+    )
+    run = [sys.executable, "-c", _command("schema", "report") + says]
+    said = [subprocess.check_output(run, text=True).splitlines()[-1]]
+    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
+    said.append(subprocess.check_output(run, text=True).splitlines()[-1])
+    assert said == ["b'4' None", "b'20' 20"]

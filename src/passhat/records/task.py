@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -21,6 +22,15 @@ _NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
 
 TARGETS = {name: name for name in _OWN_TARGETS} | dict.fromkeys(_NAMES_OF_ANSWERS, "answer")
 """The first words of the paths an expectation may check, and what each means."""
+
+
+def target_root(path: str) -> str:
+    """The first word of a path; suites written for other tools put `conversation.` before it.
+
+    >>> target_root("conversation.tool_calls[0].name")
+    'tool_calls'
+    """
+    return re.split(r"[.\[]", path.removeprefix("conversation."), maxsplit=1)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
@@ -27,7 +26,7 @@ from passhat.records import (
     ToolCall,
     Trial,
 )
-from passhat.records.task import TARGETS
+from passhat.records.task import TARGETS, target_root
 from passhat.runner.agents.conversation import Conversation, transcript
 from passhat.runner.agents.reported import ANSWERS, TELLING
 from passhat.runner.faults import reaction
@@ -232,9 +231,8 @@ def _check_answered(system: System, expected: Sequence[Expectation], seen: Obser
 
 
 def _reads_answer(one: Expectation) -> bool:
-    root = re.split(r"[.\[]", one.target.removeprefix("conversation."), maxsplit=1)[0]
     looks = one.matcher in VALUE_MATCHERS or one.matcher in ("judge", "snapshot")
-    return looks and TARGETS.get(root) == "answer"
+    return looks and TARGETS.get(target_root(one.target)) == "answer"
 
 
 def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:

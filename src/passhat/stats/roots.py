@@ -100,6 +100,7 @@ def _quickly(
         # Below 0 from the first limit on: there is nothing to search.
         nowhere &= of(np.full(guess.shape, first)) < 0
         # Some approximate tails fall again towards that limit, and still cross 0 inside the grid.
+        # If all of these do, each has a root to polish; else they are searched from the limit on.
         if (values[:, nowhere] > 0).any(axis=0).all():
             nowhere = np.zeros_like(nowhere)
     found = _polished(lambda x: np.where(nowhere, 0.0, of(x)), guess)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from passhat.errors import MissingExtra
-from passhat.records.task import TARGETS
+from passhat.records.task import TARGETS, target_root
 from passhat.suite.fields import (
     Argv,
     Count,
@@ -51,7 +51,7 @@ def _json_schema(value: Any) -> Any:
 
 
 def _target(value: str) -> str:
-    root = re.split(r"[.\[]", value.removeprefix("conversation."), maxsplit=1)[0]
+    root = target_root(value)
     if root not in TARGETS:
         raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
     return value

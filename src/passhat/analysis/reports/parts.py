@@ -9,6 +9,9 @@ from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
 from passhat.stats.families import FamilyShares
 
+MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
+"""From this share of luck on, and below that one, sentences say what it means."""
+
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
@@ -52,10 +55,6 @@ class Design:
     @property
     def equal_runs(self) -> bool:
         return self.fewest_runs == self.most_runs
-
-
-MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
-"""From this share of luck on, and below that one, sentences say what it means."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)

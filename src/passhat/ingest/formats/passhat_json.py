@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
@@ -12,7 +13,7 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import short, short_value
-from passhat.records import Outcome
+from passhat.records import Outcome, Trial
 from passhat.records.column_names import ColumnMap
 
 READING = Reading(
@@ -99,31 +100,6 @@ class _Event(msgspec.Struct):
     event: str
 
 
-class _FinishedTrial(msgspec.Struct):
-    """A line `trial_finished` of an event stream: `passhat schema events` describes it."""
-
-    system: str
-    task: str
-    trial: Count
-    outcome: Literal["passed", "failed", "errored"]
-    score: float | None = None
-    seed: int | None = None
-    tokens_in: float | None = None
-    tokens_out: float | None = None
-    tokens: float | None = None
-    cost: float | None = None
-    seconds: float | None = None
-    turns: float | None = None
-    tool_calls: float | None = None
-    tools: tuple[str, ...] = ()
-    level: str | None = None
-    tags: tuple[str, ...] = ()
-    family: str | None = None
-    weight: float | None = None
-    error: str | None = None
-    started: str | None = None
-
-
 def recognises(document: Document) -> bool:
     """Whether its schema is a report's, a run's or that of the events of a run."""
     schema = document.first.get("schema")
@@ -157,18 +133,31 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def _read_events(document: Document) -> TrialTable:
     """The trials that finished, line by line; other events hold none."""
-    rows, ended = [], False
+    rows, ended, shape = [], False, _finished_trial()
     for number, line in document.lines(msgspec.Raw):
         where = f"{document.name}, line {number}"
         event = decode(where, line, _Event).event
         ended = event == "answer"
         if event == "trial_finished":
-            row = msgspec.structs.asdict(decode(where, line, _FinishedTrial))
+            row = msgspec.structs.asdict(decode(where, line, shape))
             rows.append({**row, "outcome": Outcome[row["outcome"].upper()], "line": number})
     return TrialTable.of_rows(
         rows,
         notes=[] if ended else ["the run had not ended: trials that ran later are missing"],
         read_as={"run": "trial", "outcome": "outcome of each trial_finished"},
+    )
+
+
+def _finished_trial() -> type[msgspec.Struct]:
+    """The type of a line `trial_finished`: the fields of a Trial, with its outcome as a word."""
+    words = {"trial": Count, "outcome": Literal["passed", "failed", "errored"]}
+    kinds = get_type_hints(Trial) | words
+    return msgspec.defstruct(
+        "FinishedTrial",
+        [
+            (one.name, kinds[one.name], *(() if one.default is MISSING else (one.default,)))
+            for one in fields(Trial)
+        ],
     )
 
 
