@@ -139,7 +139,8 @@ def _prepare(folder: Path) -> None:
 
 def _measure(sources: Path, design: tuple[str | int, ...], folder: str) -> tuple[float, float]:
     """Mean CPU seconds of the answer about a suite, and those of the limit beside it."""
-    done = _python(sources, ["-c", MEASURE, *map(str, design)], folder)
+    script = ["-c", MEASURE, *map(str, design)]
+    done = _python(sources, script, folder, OPENBLAS_NUM_THREADS="1")  # the work, not the waiting
     took, limit = json.loads(done.stdout.splitlines()[-1])
     return took, limit
 
@@ -152,13 +153,19 @@ def _cpu(sources: Path, command: list[str], folder: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _python(sources: Path, command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+def _python(
+    sources: Path, command: list[str], folder: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Python over these sources, with its bytecode kept from round to round."""
     kept = {**os.environ, "PYTHONPATH": str(sources), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    kept["OPENBLAS_NUM_THREADS"] = "1"
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=kept, capture_output=True, text=True, check=True
+        [sys.executable, *command],
+        cwd=folder,
+        env=kept | variables,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
 
