@@ -94,7 +94,7 @@ def _check_choice(
     others = [name for name, given in (("--mcp", mcp), ("--scripted", scripted)) if given]
     chosen = agents + others + (["--from-log"] if log and others else [])
     if len(chosen) > 1:
-        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")
 
 
 def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:

@@ -48,13 +48,13 @@ OTHER_WORDS = {
 
 UNIONS = (Union, UnionType)
 TYPES: dict[Any, tuple[type, str]] = {
-    str: (str, "a valid string"),
-    int: (int, "a valid integer"),
-    float: (float, "a valid number"),
-    bool: (bool, "a valid boolean"),
-    date: (date, "a valid date"),
-    Sequence: (list, "a valid list"),
-    Mapping: (dict, "a valid dictionary"),
+    str: (str, "a text"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+    bool: (bool, "true or false"),
+    date: (date, "a date such as 2026-12-31"),
+    Sequence: (list, "a list"),
+    Mapping: (dict, "a mapping of keys to values"),
 }
 """The declared types, what is read for them, and their names in messages."""
 
@@ -70,7 +70,9 @@ def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
     """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
-        return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
+        results = ". To read results, use `passhat report`" if isinstance(tree.value, str) else ""
+        message = f"a suite is a mapping of keys to values, got {came}{results}"
+        return None, [tree.problem((), message)]
     reader = _Reader(tree)
     suite = reader.read(SuitePart, tree.value, ())
     return (None if reader.problems else suite), reader.problems
@@ -147,11 +149,12 @@ class _Reader:
 
     def _refuse(self, path: Path, message: str, value: Any) -> None:
         if isinstance(value, (dict, list)):
-            self._add(path, message)
-        elif message == "should be a valid string":
-            self._add(path, f"should be a text, got {shown(value)}: put it in quotes")
-        else:
-            self._add(path, f"{message}, got {shown(value)}")
+            self._add(
+                path, f"{message}, got {'a list' if isinstance(value, list) else 'a mapping'}"
+            )
+            return
+        quotes = ": put it in quotes" if message == "should be a text" else ""
+        self._add(path, f"{message}, got {shown(value)}{quotes}")
 
     def _add(self, path: Path, message: str) -> None:
         self.problems.append(self._tree.problem(path, message))

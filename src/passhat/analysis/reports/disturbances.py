@@ -118,7 +118,9 @@ def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
         place[rows] = _rounds_of(trials.take(rows))
     gone = np.isin(place + 1, list(rounds))
     if not gone.any() or gone.all():
-        rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
+        most = plural(int(place.max(initial=-1)) + 1, "run")
+        has = f"no task has more than {most}"
+        rule = f"must leave some runs to report ({has})" if gone.all() else f"names no run: {has}"
         raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     some = f"{int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     note = f"{_DROPPED}{_numbered(sorted(rounds))}, {some}"
