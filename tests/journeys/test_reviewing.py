@@ -6,8 +6,10 @@ import pytest
 
 import passhat
 from passhat.analysis.planning.simulate import World, simulate
+from passhat.errors import ArgumentError
 from passhat.history import History
 from passhat.journeys import gate_results, review_change
+from passhat.journeys.gating import JudgedResults
 from passhat.journeys.results import Results
 
 
@@ -60,3 +62,49 @@ def test_a_stored_run_is_judged_without_the_rounds_to_drop(tmp_path):
     )
     assert (whole[0].runs, part[0].runs) == (30, 25)
     assert "left out by request: round 2" in part[0].sentence
+
+
+@pytest.fixture
+def two_stored_runs(tmp_path):
+    """A store with two tagged runs, and a file of each."""
+    store = tmp_path / "history.db"
+    with History.open(store) as history:
+        for name, seed, runs in (("main", 2, 4), ("topic", 1, 6)):
+            trials = simulate(tasks=5, runs=runs, seed=seed)
+            day = f"2026-11-0{seed}T09:00:00.000+00:00"
+            run = history.start_run("suite", started=day)
+            history.add_trials(run, trials)
+            history.finish_run(run)
+            history.tag(run, name)
+            passhat.write_trials(trials, tmp_path / f"{name}.jsonl")
+    return store
+
+
+@pytest.mark.parametrize(("drop", "left"), [((2,), 3), ((2, 5), 3), ((5,), 4)])
+def test_a_stored_baseline_loses_the_same_rounds_as_a_file_does(two_stored_runs, drop, left):
+    notes = []
+    judged = Results(
+        paths=("topic",), store=two_stored_runs, drop_rounds=drop, on_note=notes.append
+    )
+    file = two_stored_runs.parent / "main.jsonl"
+    (kept,) = {
+        JudgedResults(judged, name).baseline(name, "against").outcome.tobytes()
+        for name in ("main", str(file))
+    }
+    assert len(kept) == 5 * left
+    assert (left < 4) == any("in the baseline, left out by request" in note for note in notes)
+
+
+def test_a_baseline_of_which_nothing_would_be_left_is_named(two_stored_runs):
+    judged = Results(paths=("topic",), store=two_stored_runs, drop_rounds=(1, 2, 3, 4))
+    with pytest.raises(ArgumentError, match="some of the 4 rounds of the baseline, not all"):
+        gate_results(judged, against="main")
+
+
+def test_a_baseline_without_one_of_the_groups_is_compared_by_the_shares_of_the_judged(tmp_path):
+    rows = "task,trial,passed,tags\na,1,1,x\na,2,1,x\nb,1,1,x\nb,2,0,x\n"
+    (tmp_path / "old.csv").write_text(rows)
+    (tmp_path / "new.csv").write_text(rows + "c,1,0,y\nc,2,0,y\n")
+    new = Results(paths=(str(tmp_path / "new.csv"),), shares={"x": 0.9, "y": 0.1})
+    demand = "no_worse_than old.csv by 0.3"
+    assert gate_results(new, demand, against=tmp_path / "old.csv")[0].word == "UNDECIDED"
