@@ -23,7 +23,7 @@ def clone(tmp_path):
 
 
 def recipes():
-    """Every command of the README but those that set something up, in its order, with its output."""
+    """Every command of the README but those that set something up, in order, with its output."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for block in CONSOLE.findall(text):
         for part in block.removeprefix("$ ").split("\n$ "):

@@ -304,7 +304,9 @@ def _one_attempt(system: SystemReport, name: str, streak: Metric) -> str:
     if is_refuted(streak):
         return f"You cannot depend on {name} every time: {seen}."
     if _some_ran_once(system):
-        once_only = f"{int((system.tasks.runs == 1).sum()):,} of {design.tasks:,} tasks ran only once"
+        once_only = (
+            f"{int((system.tasks.runs == 1).sum()):,} of {design.tasks:,} tasks ran only once"
+        )
         said = f"Too early to say whether you can depend on {name} every time, as {once_only}"
         return f"{said}: {seen}."
     one = "One attempt (pass^1)" if design.fewest_runs > 1 else "One run of a task"
