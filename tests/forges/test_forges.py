@@ -91,8 +91,8 @@ def test_an_event_of_another_shape_belongs_to_no_pull_request(tmp_path, event):
 
 
 def test_a_merge_job_with_no_or_empty_variables_says_which_one_is_missing(forge, merge_job):
-    for given in ({}, {"CI_PROJECT_ID": "", "CI_API_V4_URL": " ", "CI_MERGE_REQUEST_IID": "²"}):
-        found = gitlab_job({"GITLAB_CI": "true", **given})
+    for some in ({}, {"CI_PROJECT_ID": "", "CI_API_V4_URL": " ", "CI_MERGE_REQUEST_IID": "²"}):
+        found = gitlab_job({"GITLAB_CI": "true", **some})
         assert (found.project, found.api_url, found.merge_request) == (None, None, None)
     for lacking, name in (("project", "CI_PROJECT_ID"), ("api_url", "CI_API_V4_URL")):
         posted = post_note(replace(merge_job, **{lacking: None}), "x", key="k")
@@ -114,7 +114,7 @@ def test_what_no_request_can_hold_is_an_error_that_does_not_quote_it(job, change
 
 
 def test_a_summary_that_cannot_be_written_is_an_error_with_its_reason(job, tmp_path):
-    with pytest.raises(ForgeError, match="the step summary cannot be written: .*directory"):
+    with pytest.raises(ForgeError, match=r"the step summary cannot be written: .*directory"):
         write_summary(replace(job, summary_path=str(tmp_path)), "text")
 
 
