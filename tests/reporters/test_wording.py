@@ -127,6 +127,13 @@ def test_one_run_of_each_task_can_refute_an_agent_and_never_vouch_for_it():
     assert headline.overview(two).startswith("One attempt cannot show whether either of the two")
 
 
+def test_a_suite_with_a_task_that_ran_once_names_it_as_the_reason_for_having_no_streak():
+    said = headline.verdict(_system({"a": "PPPPFP", "b": "PPPP", "c": "P"}))
+    assert said.startswith("A suite with 1 task that ran only once cannot show whether you can")
+    said = headline.verdict(_system({"a": "PPPPFP", "b": "P", "c": "P"}))
+    assert said.startswith("A suite with 2 tasks that ran only once cannot show whether you can")
+
+
 def test_a_report_at_k_1_of_many_runs_says_that_k_is_too_small():
     said = headline.verdict(_system({f"t{i}": "P" * 60 for i in range(20)}, ks=[1]))
     assert said.startswith("One attempt (pass^1) cannot show whether you can depend on bot")

@@ -302,8 +302,14 @@ def _one_attempt(system: SystemReport, name: str, streak: Metric) -> str:
     seen += _bounds(streak)
     if is_refuted(streak):
         return f"You cannot depend on {name} every time: {seen}."
-    one = "One attempt (pass^1)" if design.fewest_runs > 1 else "One run of a task"
-    return f"{one} cannot show whether you can depend on {name} every time: {seen}."
+    doubt = f"cannot show whether you can depend on {name} every time"
+    if design.fewest_runs > 1:
+        return f"One attempt (pass^1) {doubt}: {seen}."
+    once = int((system.tasks.runs == 1).sum())
+    if once < design.tasks:
+        who = "1 task that ran" if once == 1 else f"{once:,} tasks that ran"
+        return f"A suite with {who} only once {doubt}: {seen}."
+    return f"One run of a task {doubt}: {seen}."
 
 
 def _judgement(name: str, streak: Metric) -> str:
