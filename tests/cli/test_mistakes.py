@@ -37,8 +37,11 @@ def files(here):
         ("report s.csv --format tabel", "(did you mean table?), got 'tabel'"),
         ("report s.csv --as jsn", "Did you mean 'json'?"),
         ("schema reprot", "Did you mean 'report'?"),
-        ("report s.csv --drop-rounds 9", "names no run: no task has more than 2 runs, got '9'"),
-        ("report s.csv --drop-rounds 1,2", "must leave some runs to report"),
+        ("report s.csv --drop-rounds 9", "--drop-rounds must be among the 2 rounds, got '9'"),
+        (
+            "report s.csv --drop-rounds 1,2",
+            "--drop-rounds must leave some of the 2 rounds, got '1, 2'",
+        ),
         ("report s.csv --share x", "--share must be GROUP=SHARE, such as refunds=0.7, got 'x'"),
         ("report s.csv --confidence 95", "between 0 and 1, got 95; for 95 percent write 95%"),
         ("report s.csv -o no/x.html", "-o no/x.html: there is no folder no"),

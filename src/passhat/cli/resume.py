@@ -83,6 +83,7 @@ def resume(
             output,
             html=page,
             resumed=True,
+            store=store,
             by_run=rows == "runs",
         )
     )

@@ -316,7 +316,7 @@ def _given_twice(parts: Sequence[CheckedPiece]) -> str:
 def _kept_texts(
     document: Document, reader: Reader, mapping: ColumnMap, trials: int
 ) -> list[str | None]:
-    """The transcript of each trial as JSON text, cut to the limit; None where there is none."""
+    """The transcript of each trial as JSON text, cut to the limit; None if there is none."""
     longest = document.limits.max_transcript
     found = reader.transcripts(document, mapping) if reader.transcripts else ()
     try:

@@ -82,7 +82,7 @@ def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
 
 
 def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> list[SumLaw | None]:
-    """For each k the law of the summed pass^k by cumulants, None where it is too far from normal.
+    """For each k the law of the summed pass^k by cumulants, None if it is too far from normal.
 
     All k are computed together: with hundreds of different counts that takes a fifth of the time.
     """

@@ -105,27 +105,41 @@ def has_partial_credit(trials: Trials) -> bool:
     return bool((trials.score[ended] != (trials.outcome[ended] == Outcome.PASSED)).any())
 
 
-def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
+def drop_rounds(trials: Trials, rounds: Collection[int], *, whose: str = "") -> Trials:
     """The trials without these rounds of every task (counted from 1); their sources say so.
+
+    `whose` rounds they are is part of the error if none or all of them would be left out.
 
     >>> table = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
     >>> drop_rounds(table, [2]).tasks, len(drop_rounds(table, [2]))
     (('a', 'b'), 2)
     """
-    place = np.empty(len(trials), dtype=np.int64)
-    for name in trials.systems:
-        rows = np.flatnonzero(trials.system.codes == trials.system.code(name))
-        place[rows] = _rounds_of(trials.take(rows))
-    gone = np.isin(place + 1, list(rounds))
+    numbers = _round_numbers(trials)
+    gone = np.isin(numbers, list(rounds))
     if not gone.any() or gone.all():
-        most = plural(int(place.max(initial=-1)) + 1, "run")
-        has = f"no task has more than {most}"
-        rule = f"must leave some runs to report ({has})" if gone.all() else f"names no run: {has}"
+        most = plural(int(numbers.max(initial=0)), "round")
+        rule = f"must leave some of the {most}{whose}"
+        if not gone.any():
+            rule = f"must be among the {most}{whose}"
         raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     some = f"{int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     note = f"{_DROPPED}{_numbered(sorted(rounds))}, {some}"
     sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
     return replace(trials.take(~gone), sources=sources)
+
+
+def count_rounds(trials: Trials) -> int:
+    """How many rounds there are: as many as the task with the most runs of one system has."""
+    return int(_round_numbers(trials).max(initial=0))
+
+
+def _round_numbers(trials: Trials) -> NDArray[np.int64]:
+    """The round of each trial among those of its system and task, counted from 1."""
+    place = np.empty(len(trials), dtype=np.int64)
+    for name in trials.systems:
+        rows = np.flatnonzero(trials.system.codes == trials.system.code(name))
+        place[rows] = _rounds_of(trials.take(rows))
+    return place + 1
 
 
 def dropped_note(trials: Trials) -> str | None:
@@ -135,7 +149,7 @@ def dropped_note(trials: Trials) -> str | None:
 
 
 def disturbance_sentence(found: Sequence[Disturbance]) -> str | None:
-    """The gravest one in a sentence, and how many more there are; None where there is none.
+    """The gravest one in a sentence, and how many more there are; None if there is none.
 
     >>> disturbance_sentence(()) is None
     True
@@ -282,7 +296,7 @@ def _burst(trials: Trials, order: NDArray[np.intp], found: Burst) -> Disturbance
 
 
 def _window(trials: Trials, rows: NDArray[np.bool_]) -> tuple[str | None, str | None]:
-    """When the first and the last of these runs started; None where that is not known."""
+    """When the first and the last of these runs started; None if that is not known."""
     if trials.started is None or (trials.started.codes[rows] < 0).any():
         return None, None
     codes = np.unique(trials.started.codes[rows])
@@ -294,7 +308,7 @@ def _window(trials: Trials, rows: NDArray[np.bool_]) -> tuple[str | None, str | 
 
 
 def _start_times(names: Collection[str]) -> Floats | None:
-    """Seconds since 1970 of ISO 8601 times; None where one is no such time."""
+    """Seconds since 1970 of ISO 8601 times; None if one is no such time."""
     try:
         times = [datetime.fromisoformat(name) for name in names]
     except ValueError:

@@ -208,7 +208,7 @@ def _explanations(system: SystemReport) -> list[Block]:
 
 
 def _width(system: SystemReport) -> str | None:
-    """What makes the intervals wide; nothing where it is not known (the JSON gives the reason)."""
+    """What makes the intervals wide; nothing if it is not known (the JSON gives the reason)."""
     return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
 
 
