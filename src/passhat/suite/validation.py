@@ -117,9 +117,9 @@ class _Reader:
     ) -> Part | None:
         before, unknown, given = len(self.problems), set(value), {}
         for name, keys in kind.spellings().items():
-            key, *again = [key for key in keys if key in value] or [None]
-            if key is not None:
-                unknown -= {key, *again}
+            if written := [key for key in keys if key in value]:
+                unknown.difference_update(written)
+                key, *again = written
                 for other in again:
                     self._add((*path, other), f'means the same as "{key}" beside it: keep one')
                 inside = path if short else (*path, key)
@@ -181,7 +181,7 @@ def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
         value = float(value)
     if type(value) is not taken or value != value:  # true is no integer, and NaN no number
         raise ValueError(f"should be {name}")
-    if taken is int and not -BEYOND < value < BEYOND:
+    if isinstance(value, int) and not -BEYOND < value < BEYOND:
         raise ValueError("should be below 2**63")
     for note in notes:
         if isinstance(note, Meta):

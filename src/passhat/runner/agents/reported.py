@@ -91,8 +91,9 @@ def is_amount(value: object) -> TypeGuard[float]:
     >>> [is_amount(value) for value in (5, 0.5, -1, True, 10**18, float("nan"))]
     [True, True, False, False, False, False]
     """
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and 0 <= value < 1e18
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value < 1e18
 
 
 def _answer(report: Mapping[str, Any]) -> str:
