@@ -50,6 +50,12 @@ STORE_WAIT_SECONDS = 120.0
 
 SECONDS_BETWEEN_TRIES = 1.0
 
+RUNS_ONCE = (
+    "each task runs once, which cannot show whether it passes every time: write `runs: 10` under "
+    "`defaults:` of the suite, or give --runs 10"
+)
+"""The hint for a suite without `runs:`."""
+
 NOTHING_ADDED = "no run was added: the gates were settled, and --until-settled stops there"
 JUDGED_BEFORE = (
     "The gates were judged before these runs were added. Each look at a fixed number of runs may "
@@ -91,6 +97,12 @@ class RunJob:
         return stopping_rule(
             self.suite, self.gates, until_settled=self.request.until_settled, baselines=baselines
         )
+
+    @property
+    def hints(self) -> list[str]:
+        """What to know of the suite, before and after it is run."""
+        by_default = self.request.runs is None and not self.sequential
+        return [RUNS_ONCE] if by_default and self.suite.runs_once else []
 
     @property
     def plan(self) -> FixedRuns:
@@ -160,7 +172,7 @@ def conduct(
             result, rule = _lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
-        table = _table(job.suite, result)
+        table = _table(job.suite, result, stopped=rule is not None)
         verdicts = (
             verdicts_on(
                 table,
@@ -187,7 +199,7 @@ def conduct(
 
 def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
     if rule is None:
-        return [JUDGED_BEFORE] if job.extended and job.gates else []
+        return [JUDGED_BEFORE] if job.extended and job.gates else job.hints
     late = [rule.late_sentence] if rule.late_sentence else []
     if job.extended and not added:
         runs = f"passhat run --runs {job.request.runs}"
@@ -280,11 +292,14 @@ def _counts(trials: Sequence[Trial]) -> dict[str, int]:
     return {outcome.name.lower(): found[outcome] for outcome in outcomes if found[outcome]}
 
 
-def _table(suite: Suite, result: RunResult) -> Trials:
+def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
+    """The trials of a run; their source says whether gates `stopped` it."""
     from passhat.records import Source
+    from passhat.records.source import STOPPED_BY_GATES
 
     name = suite.path.name if suite.path is not None else suite.name
-    source = Source(name=name, format="passhat run", sha256=suite.digest)
+    notes = (STOPPED_BY_GATES,) if stopped else ()
+    source = Source(name=name, format="passhat run", sha256=suite.digest, notes=notes)
     return replace(result.table(), sources=(source,))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.run_job import RunJob, conduct, prepare
 from passhat.journeys.run_request import Executor, RunLimits, RunRequest, RunTerms, apply_request
-from passhat.journeys.run_store import run_to_resume
+from passhat.journeys.run_store import not_resumable, run_to_resume
 from passhat.suite import find_suite, load_suite
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def resume_run(
         raise TypeError(f"resume_run() got an unexpected keyword argument {min(unknown)!r}")
     found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
-        raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
+        raise not_resumable(store, found.key)
     kept = RunRequest.from_json(found.options)
     request = kept.changed(runs=runs, interface={**kept.interface, **(interface or {})}, **limits)
     loaded = load_suite(request.suite, models_asked=False)
