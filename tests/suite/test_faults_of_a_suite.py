@@ -65,6 +65,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
     ]
 
 
+EXPECT = "agents: [{name: a, model: o3, prompt: hi, expect: [{%s}]}]"
 AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
 
 
@@ -143,11 +144,31 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
             "agents: [{name: a, model: o3, prompt: hi, expect: [{range: {}}]}]",
             "needs min, max or both",
         ),
+        (EXPECT % "length: {}", "length: needs exact, min or max"),
+        (EXPECT % "length: {min: 3, max: 1}", "length: has min above max"),
+        (EXPECT % "called: {tool: a, min: 3, max: 1}", "called: has min above max"),
+        (EXPECT % "number: .inf", "number: must be finite"),
+        (EXPECT % "number: {value: 1, tolerance: .inf}", "number: must be finite"),
+        (EXPECT % "number: -.inf", "number: must be finite"),
+        (EXPECT % "range: {min: .nan}", "min: should be a number, got nan"),
+        (EXPECT % "contains: a, weight: 1e101", "weight: should be less than or equal to 1e+100"),
+        (
+            EXPECT % "contains-all: a, contains_all: b",
+            'means the same as "contains-all" beside it',
+        ),
+        (EXPECT % "not: null", "not needs a value"),
         (AGENT + "servers: {s: {command: 'x \"y'}}", "cannot be split into words: No closing quot"),
         (AGENT + "servers: {s: {command: 5}}", "should be a list, got 5"),
         (AGENT + "seeds: [1, two]", "seeds[1]: should be a whole number, got 'two'"),
         (AGENT + "? [a]\n: 1", "a key must be a text, not a collection"),
         (AGENT + "gates: [{confidence: 0.9}]", "needs a demand: write require, or every task"),
+        (AGENT + "gates: [{require: 'pass^3 >= 1', every task: 'pass^3 >= 1'}]", "keep one"),
+        (AGENT + "gates: [{require: 'pass^3 >= 1', design: SPRT}]", "should be 'sprt' or 'trun"),
+        (AGENT + "resources: {memory: %sGB}" % ("9" * 400), "should be below 2**63, got '999"),
+        (AGENT + "k: [9223372036854775808]", "k[0]: should be below 2**63, got 92233"),
+        (AGENT + "seeds: [-9223372036854775808]", "seeds[0]: should be below 2**63, got -92"),
+        (AGENT + 'name: "a\\ud83d"', "name: has half of a character, which is no text: 'a\\ud83d'"),
+        (AGENT + '"\\ude00": 1', "a key has half of a character"),
         ("a: [", "not valid YAML"),
     ],
 )
@@ -186,10 +207,10 @@ def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
     [
         ("budget: 5", "should be a mapping of keys to values, got 5"),
         ("k: many", "should be a list, got 'many'"),
-        ("retries: true", "should be a whole number, got True"),
+        ("retries: true", "should be a whole number, got true"),
         ("retries: 1.0", "should be a whole number, got 1.0"),
-        ("confidence: true", "should be a number, got True"),
-        ("confidence: .nan", "should be less than 1, got nan"),
+        ("confidence: true", "should be a number, got true"),
+        ("confidence: .nan", "should be a number, got nan"),
         (f"shares: {{a: 1{'0' * 400}}}", "should be a number, got 1000"),
         ("name: [a]", "should be a text, got a list"),
         ("cassette: {mode: tape}", "should be 'none', 'record', 'append', 'replay' or 'replay-or"),
@@ -198,7 +219,7 @@ def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
         ("servers: {s: {command: x, start_timeout: 0s}}", "should be greater than 0, got '0s'"),
         ("servers: {s: {command: x, shared: 1}}", "should be true or false, got 1"),
         ("servers: {s: {command: x, env: [[a]]}}", "should be a list of names, or names and val"),
-        ("quarantine: [{task: a, until: 5}]", "should be a date such as 2026-12-31, got 5"),
+        ("quarantine: [{task: a, until: 5}]", "should be a date such as 2027-01-31, got 5"),
         ("judge: {model: o3, reasoning: {}}", "should be 'low', 'medium' or 'high'"),
     ],
 )

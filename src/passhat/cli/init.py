@@ -33,7 +33,7 @@ RUN_IT = (("run it", "passhat run"),)
 @click.option("--pytest", "with_pytest", is_flag=True, help="Also write a pytest test.")
 @click.option("--scripted", is_flag=True, help="The example with a scripted model.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no notes on standard error.")
 def init(
     directory: Path,
     python: str | None,

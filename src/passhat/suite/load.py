@@ -135,7 +135,10 @@ def _build(
     from passhat.suite.validation import validate
 
     model, problems = validate(tree)
-    problems += [*inconsistencies(tree), *literal_secrets(tree), *secret_names(tree, env)]
+    # A gate with a wrong value is not also reported by the parser of gates.
+    wrong = {problem.path[:2] for problem in problems}
+    problems += [problem for problem in inconsistencies(tree) if problem.path not in wrong]
+    problems += [*literal_secrets(tree), *secret_names(tree, env)]
     if models_asked:
         problems += unknown_models(tree, env)
     if model is None or problems:

@@ -52,11 +52,14 @@ TYPES: dict[Any, tuple[type, str]] = {
     int: (int, "a whole number"),
     float: (float, "a number"),
     bool: (bool, "true or false"),
-    date: (date, "a date such as 2026-12-31"),
+    date: (date, "a date such as 2027-01-31"),
     Sequence: (list, "a list"),
     Mapping: (dict, "a mapping of keys to values"),
 }
 """The declared types, what is read for them, and their names in messages."""
+
+BEYOND = 2**63
+"""A store and numpy hold whole numbers below this."""
 
 LIMITS = {
     "le": (operator.le, "less than or equal to"),
@@ -116,9 +119,11 @@ class _Reader:
     ) -> Part | None:
         before, unknown, given = len(self.problems), set(value), {}
         for name, keys in kind.spellings().items():
-            key = next((key for key in keys if key in value), None)
-            if key is not None:
-                unknown.remove(key)
+            if written := [key for key in keys if key in value]:
+                unknown.difference_update(written)
+                key, *again = written
+                for other in again:
+                    self._add((*path, other), f'means the same as "{key}" beside it: keep one')
                 inside = path if short else (*path, key)
                 given[name] = self.read(kind.field_types()[name], value[key], inside)
             elif not hasattr(kind, name):
@@ -149,12 +154,11 @@ class _Reader:
 
     def _refuse(self, path: Path, message: str, value: Any) -> None:
         if isinstance(value, (dict, list)):
-            self._add(
-                path, f"{message}, got {'a list' if isinstance(value, list) else 'a mapping'}"
-            )
-            return
-        quotes = ": put it in quotes" if message == "should be a text" else ""
-        self._add(path, f"{message}, got {shown(value)}{quotes}")
+            came = "a list" if isinstance(value, list) else "a mapping"
+            self._add(path, f"{message}, got {came}")
+        else:
+            quote = ": put it in quotes" if message == "should be a text" else ""
+            self._add(path, f"{message}, got {shown(value)}{quote}")
 
     def _add(self, path: Path, message: str) -> None:
         self.problems.append(self._tree.problem(path, message))
@@ -178,8 +182,10 @@ def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
     taken, name = TYPES[Mapping if _is_part(kind) else origin or kind]
     if taken is float and type(value) is int and abs(value) <= sys.float_info.max:
         value = float(value)
-    if type(value) is not taken:  # true is no integer
+    if type(value) is not taken or value != value:  # true is no integer, and NaN no number
         raise ValueError(f"should be {name}")
+    if isinstance(value, int) and not -BEYOND < value < BEYOND:
+        raise ValueError("should be below 2**63")
     for note in notes:
         if isinstance(note, Meta):
             _check_limits(note, value)
