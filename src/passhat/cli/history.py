@@ -17,6 +17,7 @@ from passhat.cli.output import (
     Output,
     baseline_tile,
     fitted_transcripts,
+    unwritable,
     wants_page,
     writes_page,
 )
@@ -179,7 +180,10 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
             click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
             return
         trials = store.trials(found)
-    write_trials(trials, Path(file))
+    try:
+        write_trials(trials, Path(file))
+    except OSError as error:
+        raise unwritable(Path(file), error, option="") from error
     click.echo(f"wrote {file}", err=True)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.defaults import STORE
+from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.history import History
 from passhat.journeys.results import (
@@ -50,6 +52,7 @@ def keep_results(
     """
     from passhat.history import Checkout
 
+    _check_time(started)
     read = as_results(results)
     trials, said = read.with_transcripts(wanted=transcripts)
     with History.open(store) as history:
@@ -68,6 +71,15 @@ def keep_results(
     return KeptResults(
         run=run, trials=len(trials), transcripts=len(said), systems=trials.systems, why_named=why
     )
+
+
+def _check_time(started: str | None) -> None:
+    """Refuse a time that does not sort with those of other runs."""
+    try:
+        datetime.fromisoformat(started or "2026-01-31")
+    except ValueError:
+        rule = "must be a time in ISO 8601, such as 2026-01-31T08:30:00"
+        raise ArgumentError("started", rule, started) from None
 
 
 def _agent_name(
