@@ -168,7 +168,7 @@ def conduct(
         if job.executor == "local":
             result = _run(job, opened, cassettes, rule, on_event, handle_signals)
         else:
-            _refuse_cassettes(cassettes)
+            _refuse_cassettes(cassettes, job.executor)
             result, rule = _lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
@@ -303,10 +303,10 @@ def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
     return replace(result.table(), sources=(source,))
 
 
-def _refuse_cassettes(cassettes: CassetteSet | None) -> None:
+def _refuse_cassettes(cassettes: CassetteSet | None, executor: Executor) -> None:
     """Refuse to record or replay with workers: cassettes are files of one machine."""
     if cassettes is not None:
-        raise ArgumentError("executor", "must be local to record or replay cassettes", "workers")
+        raise ArgumentError("executor", "must be local to record or replay cassettes", executor)
 
 
 def _lead(
