@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.messages import listed, plural
+from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Unavailable
@@ -323,12 +323,12 @@ def _seen(found: Disturbance) -> str:
     usual = 100 * (1 - (found.others or 0.0))
     which = _numbered(found.rounds)
     is_out = "is" if len(found.rounds) == 1 else "are"
-    head = f"{which[0].upper()}{which[1:]} {is_out} out of line"
+    head = f"{capitalised(which)} {is_out} out of line"
     return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
 
 
 def _numbered(numbers: Collection[int]) -> str:
-    return f"{'round' if len(numbers) == 1 else 'rounds'} {listed(numbers)}"
+    return f"{'round' if len(numbers) == 1 else 'rounds'} {numbers_in_words(numbers)}"
 
 
 def _failures(found: Disturbance) -> str:
