@@ -108,7 +108,7 @@ def short_value(value: object) -> str:
 
 
 def short_commit(commit: str | None) -> str:
-    """The first seven characters of a commit, as git shows it; "" where none is known.
+    """The first seven characters of a commit, as git shows it; "" if none is known.
 
     >>> short_commit("8ce60275d1f0c3a2"), short_commit(None)
     ('8ce6027', '')

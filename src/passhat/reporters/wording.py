@@ -63,7 +63,7 @@ def missing_notes(system: SystemReport) -> list[str]:
 
 
 def partial_note(system: SystemReport) -> str | None:
-    """What the stars in a table of metrics mean; None where there are none."""
+    """What the stars in a table of metrics mean; None if there are none."""
     parts = []
     for k in system.ks:
         number = system.pass_hat(k).this_suite
@@ -91,7 +91,7 @@ def common_design(systems: Sequence[SystemReport]) -> str | None:
 
 
 def errors(system: SystemReport, *, name: str = "pass^") -> str | None:
-    """Errors apart from failures, with both numbers; None where nothing errored.
+    """Errors apart from failures, with both numbers; None if nothing errored.
 
     `name` is what the screen calls pass^k.
     """
@@ -164,13 +164,13 @@ def bars(bar: BarCount) -> str:
 
 
 def headline_bars(system: SystemReport) -> str | None:
-    """The bars at the k of the opening sentence; None where no bar was set."""
+    """The bars at the k of the opening sentence; None if no bar was set."""
     k = headline_k(system)
     return next((bars(bar) for bar in system.bars if bar.k == k), None)
 
 
 def seeds(spread: SeedSpread | Unavailable) -> str | None:
-    """How far re-runs differ by seed; None where trials carry none, or one."""
+    """How far re-runs differ by seed; None if trials carry none, or one."""
     if isinstance(spread, Unavailable) or len(spread.means) < 2:
         return None
     reach = _reach(spread.means.values())
@@ -186,7 +186,7 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
 
 
 def rounds(found: Rounds | Unavailable) -> str | None:
-    """How far whole rounds of the suite differ, as leaderboards quote it; None where unknown."""
+    """How far whole rounds of the suite differ, as leaderboards quote it; None if unknown."""
     if isinstance(found, Unavailable) or found.population_sd == 0:
         return None
     return (
@@ -205,7 +205,7 @@ def beyond(system: SystemReport) -> str | None:
 
 
 def across_tasks(system: SystemReport) -> str | None:
-    """Why a feature may go with passing though passed trials took less; None where none does."""
+    """Why a feature may go with passing though passed trials took less; None if none does."""
     turned = [one.name.replace("_", " ") for one in system.features.values() if _is_turned(one)]
     if not turned:
         return None
@@ -217,7 +217,7 @@ def across_tasks(system: SystemReport) -> str | None:
 
 
 def cost(system: SystemReport) -> str | None:
-    """What a success costs, and a streak of them; None where nothing was paid."""
+    """What a success costs, and a streak of them; None if nothing was paid."""
     feature = system.features.get("cost")
     if feature is None or not isinstance(feature.per_success, Estimate):
         return None

@@ -126,7 +126,7 @@ def _label_advice(count: int, more: int | None, failed: bool) -> str:
 
 
 def _middle(needs: Sequence[int | None]) -> int | None:
-    """What settles half of them; None where no number settles so many."""
+    """What settles half of them; None if no number settles so many."""
     known = sorted(need for need in needs if need is not None)
     half = (len(needs) - 1) // 2
     return known[half] if half < len(known) else None

@@ -39,7 +39,7 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
         blocks.append(Paragraph("Precision", _precision(plan)))
     promise = plan.promise
     if isinstance(promise, Assured):
-        blocks += [Paragraph("Kept", _kept(promise)), Paragraph("Next", _next(promise))]
+        blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
     blocks.append(_designs(plan))
     blocks.append(Paragraph("Assumed", _assumed(plan)))
     blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
@@ -112,15 +112,28 @@ def _metric(promise: Assured) -> str:
     return "the mean" if promise.metric == "mean" else promise.metric
 
 
-def _kept(promise: Assured) -> str:
-    """How often what was said first is kept."""
+def _kept(plan: Plan, promise: Assured) -> str:
+    """How often what was said first is kept, and why the table marks another number of runs."""
     weights = promise.effective_tasks
     text = (
         f"{percent(promise.assurance)} of reports will be as narrow, and "
         f"{percent(promise.close_share)} within {promise.close:g} times that: simulated from what "
-        "is known now."
+        f"is known now.{_why_the_table_differs(plan, promise)}"
     )
     return text if weights is None else f"{text} The weighted tasks are as good as {weights:.1f}."
+
+
+def _why_the_table_differs(plan: Plan, promise: Assured) -> str:
+    """Why the table calls another number of runs typically enough; empty if it does not."""
+    typical, base = plan.chosen.runs_this_suite or 1, plan.assumptions
+    if promise.metric != "mean" or promise.runs == typical:
+        return ""
+    bounds = base.icc_interval
+    runs = f"{plural(typical, 'run')} of each task"
+    text = f" The table marks {runs} as enough for a typical report"
+    if base.measured and (bounds is None or bounds.low < bounds.high):
+        return f"{text} at an ICC of {base.icc:.2f}; the simulation allows for others."
+    return f"{text}."
 
 
 def _next(promise: Assured) -> str:
