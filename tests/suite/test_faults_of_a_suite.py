@@ -178,7 +178,9 @@ def test_each_rule_of_a_suite_has_its_sentence(problems, text: str, said: str) -
 
 
 def test_a_file_that_is_not_there_or_not_text_is_said(tmp_path) -> None:
-    with pytest.raises(SuiteError, match=r"gone\.yml: the suite cannot be read: No such file"):
+    with pytest.raises(
+        SuiteError, match=r"gone\.yml: there is no such file; `passhat init` writes a suite"
+    ):
         load_suite(tmp_path / "gone.yml")
     (tmp_path / "latin.yml").write_bytes(b"name: caf\xe9")
     with pytest.raises(SuiteError, match=r"latin\.yml: the suite is not UTF-8 at byte 9"):
@@ -210,7 +212,7 @@ def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
         ("confidence: true", "should be a number, got true"),
         ("confidence: .nan", "should be a number, got nan"),
         (f"shares: {{a: 1{'0' * 400}}}", "should be a number, got 1000"),
-        ("name: [a]", "should be a text"),
+        ("name: [a]", "should be a text, got a list"),
         ("cassette: {mode: tape}", "should be 'none', 'record', 'append', 'replay' or 'replay-or"),
         ("servers: {'': {command: x}}", "should have at least 1 character, got ''"),
         ("servers: {s: {command: []}}", "should have at least 1 item"),

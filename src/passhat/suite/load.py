@@ -114,6 +114,10 @@ def _read(path: Path) -> tuple[str, str]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise SuiteError(f"{path}: there is no such file; `passhat init` writes a suite") from None
+    except IsADirectoryError:
+        raise SuiteError(f"{path}: is a folder; give the suite file in it") from None
     except OSError as error:
         raise SuiteError(f"{path}: the suite cannot be read: {error.strerror}") from None
     try:

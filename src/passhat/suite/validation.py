@@ -73,7 +73,9 @@ def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
     """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
-        return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
+        results = ". To read results, use `passhat report`" if isinstance(tree.value, str) else ""
+        message = f"a suite is a mapping of keys to values, got {came}{results}"
+        return None, [tree.problem((), message)]
     reader = _Reader(tree)
     suite = reader.read(SuitePart, tree.value, ())
     return (None if reader.problems else suite), reader.problems
@@ -152,7 +154,8 @@ class _Reader:
 
     def _refuse(self, path: Path, message: str, value: Any) -> None:
         if isinstance(value, (dict, list)):
-            self._add(path, message)
+            came = "a list" if isinstance(value, list) else "a mapping"
+            self._add(path, f"{message}, got {came}")
         else:
             quote = ": put it in quotes" if message == "should be a text" else ""
             self._add(path, f"{message}, got {shown(value)}{quote}")
