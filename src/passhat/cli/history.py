@@ -272,7 +272,8 @@ def add(
     lines = [f"stored {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
     if not no_transcripts:
         lines[0] += f", with {plural(kept.transcripts, 'transcript')}"
-    lines.append(f"agent: {listed(kept.systems)}{kept.why_named}")
+    why = f" ({kept.why_named}; --name says otherwise)" if kept.why_named else ""
+    lines.append(f"agent: {listed(kept.systems)}{why}")
     if not suite:
         lines.append("the suite is named after the file; --suite NAME puts several logs under one")
     click.echo(safe_lines("\n".join(lines)), err=True)

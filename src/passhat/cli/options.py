@@ -23,9 +23,6 @@ Decorator = Callable[[Command], Command]
 OPTIONS, ANALYSIS, OUTPUT, READING = "Options", "Analysis", "Output", "Reading results"
 """Sections of a command's help: its own options come first; the last three in this order."""
 
-COLUMN = "column_"
-"""What the parameters of the options on columns begin with: `task` is `column_task`."""
-
 OTHER_OPTIONS = {
     **dict.fromkeys(
         ("--outcome", "--passed", "--success", "--result", "--correct", "--label"), "--pass"

@@ -52,6 +52,7 @@ class Output:
 
         `options` are those of `render`; each format uses the ones that it knows.
         """
+        options["wording"] = in_shell
         if self.verbose:
             options["verbose"] = True
         if self.format is not None and self.format not in (known := formats_for(answer)):
@@ -78,6 +79,16 @@ class Output:
             from passhat.reporters.safe_text import safe_lines
 
             click.echo(safe_lines(text), err=True)
+
+
+def in_shell(text: str) -> str:
+    """A note of the library in the words of the command that was called: arguments as options."""
+    context = click.get_current_context(silent=True)
+    if "`" not in text or context is None:
+        return text
+    from passhat.cli.error_messages import in_options_of
+
+    return in_options_of(text, context.command)
 
 
 def usual_endings(kind: str) -> Sequence[str]:

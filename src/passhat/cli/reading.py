@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.error_messages import COLUMN, with_options
 from passhat.cli.options import (
-    COLUMN,
     READING,
     ROUND_NUMBERS,
     Command,
@@ -90,8 +90,6 @@ class ReadingOptions:
 
     def _in_options(self, text: str) -> str:
         """A note of a reader in which its arguments are named as options of the command."""
-        from passhat.cli.error_messages import with_options
-
         return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
 
     def _refuse_run_of_files(self) -> None:

@@ -9,13 +9,13 @@ from passhat.lazy import lazy_exports
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
     from passhat.journeys.analyses import compare_results as compare_results
-    from passhat.journeys.analyses import diff_trials as diff_trials
-    from passhat.journeys.analyses import explain_results as explain_results
     from passhat.journeys.analyses import plan_gates as plan_gates
     from passhat.journeys.analyses import plan_results as plan_results
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report_results as report_results
+    from passhat.journeys.explaining import diff_trials as diff_trials
+    from passhat.journeys.explaining import explain_results as explain_results
     from passhat.journeys.gating import gate_results as gate_results
     from passhat.journeys.history_files import KeptResults as KeptResults
     from passhat.journeys.history_files import keep_results as keep_results

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from passhat import arguments
 from passhat.journeys.answer_source import choose_source
 from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare
@@ -62,6 +63,7 @@ def plan_run(
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     from passhat.records.redaction import suite_redactor
 
+    arguments.refuse_unknown("plan_run", terms, RunTerms.__annotations__)
     path, loaded = load(suite)
     job = prepare(loaded, RunRequest.of(path, terms, None), store=store)
     suite = job.suite
