@@ -1,4 +1,4 @@
-"""Messages of the library name arguments, as Python has them; the command line makes them options."""
+"""Messages of the library name arguments of Python; the command line turns them into options."""
 
 import ast
 import re
@@ -36,9 +36,8 @@ def texts(file: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             yield "".join(str(p.value) for p in node.values if isinstance(p, ast.Constant))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in parts:
-                yield node.value
+        elif isinstance(node, ast.Constant) and id(node) not in parts:
+            yield str(node.value)
 
 
 def _below(node: ast.AST) -> list[ast.expr]:
