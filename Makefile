@@ -5,6 +5,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 NODE_SERVERS := tests/node_modules/.package-lock.json
 RAY := .venv-ray/.installed
+DEMO := .venv-demo/.installed
+DEMO_BIN := .venv-demo/bin
 OLD_SERVERS := .venv-servers/.installed
 
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
@@ -17,15 +19,15 @@ TOOLS := $(PYTHON_TOOLS) promptfoo
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(INSTALLED) ## the main job, with no key: a real model and a real MCP server on this machine
-	@if $(BIN)/passhat local pull && $(BIN)/passhat local status; then \
+demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server on this machine
+	@if $(DEMO_BIN)/passhat local pull && $(DEMO_BIN)/passhat local status; then \
 	  mkdir -p build/demo; \
-	  $(BIN)/passhat run examples/local-model/passhat.yml --live \
+	  $(DEMO_BIN)/passhat run examples/local-model/passhat.yml --live \
 	    --store build/demo/history.db --html build/demo/report.html; code=$$?; \
 	  case $$code in 0|1|4) ;; *) exit $$code;; esac; \
 	else \
 	  echo "no local model on this machine: here is the demonstration that needs none"; \
-	  $(BIN)/passhat demo; \
+	  $(DEMO_BIN)/passhat demo; \
 	fi
 
 test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, doctests included
@@ -84,6 +86,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-
 lock: $(INSTALLED) ## pin and hash every environment anew
 	$(BIN)/pip install --quiet uv
 	for name in dev bench docs; do $(COMPILE) --extra $$name pyproject.toml -o requirements/$$name.lock; done
+	$(COMPILE) -c requirements/dev.lock --extra local requirements/demo.in pyproject.toml -o requirements/demo.lock
 	for name in servers peers; do $(COMPILE) requirements/$$name.in -o requirements/$$name.lock; done
 	for name in $(FRAMEWORKS:%=frameworks/%); do \
 	  $(COMPILE) requirements/$$name.in requirements/frameworks/common.in pyproject.toml -o requirements/$$name.lock; \
@@ -96,12 +99,19 @@ lock: $(INSTALLED) ## pin and hash every environment anew
 	$(COMPILE) --no-deps requirements/schemas.in -o requirements/schemas.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	touch $@
+
+# Half the packages of the development environment: a first look needs no development tools.
+$(DEMO): requirements/demo.lock pyproject.toml
+	test -x $(DEMO_BIN)/python || $(PYTHON) -m venv .venv-demo
+	$(DEMO_BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/demo.lock
+	$(DEMO_BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	touch $@
 
 # Frameworks need different versions of the same packages. Where one cannot be installed, its tests skip.

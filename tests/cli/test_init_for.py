@@ -57,6 +57,7 @@ for name, hints in {
     "purge": ToolAnnotations(destructive_hint=True),
     "look": None,
     "send_email": None,
+    "refund": None,
 }.items():
     server.add_tool(lambda: "done", name=name, description="A tool.", annotations=hints)
 server.run()
@@ -69,6 +70,7 @@ def test_a_server_that_says_which_tools_only_read_is_believed_before_their_names
     assert done.returncode == 0, done.stderr
     suite = load_suite(next(tmp_path.glob("*.yml")))
     assert {task.name for task in suite.tasks} == {"run_report", "look"}
+    assert "left out, as they may change something: 'archive', 'purge'" in done.stderr
 
 
 def test_a_module_that_is_there_is_left_as_it_is(tmp_path):

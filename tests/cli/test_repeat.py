@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from passhat.history import History
+
 SOMETIMES = "import os, sys; sys.exit(int(os.environ['PASSHAT_TRIAL']) % 4 == 0)"
 
 
@@ -77,3 +79,12 @@ def test_nothing_is_kept_unless_asked_for(repeat, here):
     assert not (here / ".passhat").exists()
     repeat("--runs", "1", "--store", "kept.db", code="pass")
     assert (here / "kept.db").is_file()
+
+
+def test_an_interrupted_repeat_is_not_called_finished_when_it_cannot_be_resumed(repeat, call):
+    repeat("--runs", "1", "--store", "kept.db", code="pass")
+    with History.open("kept.db") as history:
+        history.finish_run(history.find_run("latest"), "interrupted")
+    done = call("resume", "--store", "kept.db")
+    assert done.exit_code == 2
+    assert "was not made by `passhat run` and cannot be resumed" in done.stderr

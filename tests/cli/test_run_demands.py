@@ -1,6 +1,7 @@
 """Gates, floors and what they make of the exit code."""
 
 import json
+import re
 
 import pytest
 
@@ -213,3 +214,13 @@ def test_a_gate_that_ran_out_of_runs_says_how_to_allow_more(suite, call):
     assert "--runs 6" in kept.stdout
     lost = call("run", "--until-settled", "--no-store")
     assert "Run again with --runs 6 or more." in lost.stdout
+
+
+def test_the_command_that_allows_more_runs_allows_as_many_as_the_verdict_says(suite, call):
+    suite(SHAKY.replace("runs: 40", "runs: 10"))
+    done = call("run", "--require", "pass^1 >= 0.7")
+    assert done.exit_code == 4, done.stdout
+    said = " ".join(done.stdout.split())
+    further = int(re.search(r"about ([\d,]+) further runs would settle", said)[1].replace(",", ""))
+    assert further > 10
+    assert f"--runs {10 + further}" in said

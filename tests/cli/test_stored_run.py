@@ -180,7 +180,7 @@ def test_results_in_a_file_have_no_baseline(call, here):
     assert "Against" not in (here / "page.html").read_text()
 
 
-def test_the_page_of_a_run_is_written_even_if_its_store_refuses_us(here):
+def test_the_page_of_a_run_is_written_even_if_its_store_refuses_us(here, capsys):
     pytest.importorskip("psycopg")
     suite = here / "suite.yml"
     suite.write_text(
@@ -190,6 +190,23 @@ def test_the_page_of_a_run_is_written_even_if_its_store_refuses_us(here):
     stored = passhat.run_suite(suite, store="history.db")
     # An answer has the address of its store without the password.
     answer = replace(stored, store="postgresql://127.0.0.1:9/evals")
-    output = Output(format=None, paths_out=("page.html",), quiet=True)
+    output = Output(format=None, paths_out=("page.html",), quiet=False)
     assert show_run(lambda on_event: answer, output) == 0
     assert (here / "page.html").exists()
+    said = capsys.readouterr().err
+    assert "the page does not say what changed since the run before: " in said
+    assert "127.0.0.1:9" in said
+
+
+def test_the_page_of_a_run_uses_the_address_that_was_given_and_not_the_one_that_is_shown(here):
+    suite = here / "suite.yml"
+    suite.write_text(
+        "defaults: {runs: 3}\n"
+        "systems: [{name: a, model: scripted, script: [{answer: sure}]}]\n"
+        "tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]\n"
+    )
+    stored = [passhat.run_suite(suite, store="history.db") for _ in range(2)][1]
+    answer = replace(stored, store="postgresql://127.0.0.1:9/evals")
+    output = Output(format=None, paths_out=("page.html",), quiet=True)
+    assert show_run(lambda on_event: answer, output, store="history.db") == 0
+    assert "Against the run before" in (here / "page.html").read_text()

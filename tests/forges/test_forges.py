@@ -66,6 +66,58 @@ def test_a_job_knows_its_pull_request_and_the_commit_under_review(job):
     assert gitlab_job({}) is None
 
 
+def test_a_job_with_no_or_empty_variables_says_which_one_is_missing(forge, job):
+    for bare in ({}, dict.fromkeys(("GITHUB_REPOSITORY", "GITHUB_SHA", "GITHUB_API_URL"), "")):
+        found = github_job({"GITHUB_ACTIONS": "true", **bare})
+        assert found.api_url == "https://api.github.com"
+        assert (found.repository, found.sha, found.pull_request, found.run_url) == (None,) * 4
+        assert not write_summary(found, "text")
+    unnamed = replace(job, repository=None)
+    assert post_comment(unnamed, "x", key="k").reason == "GITHUB_REPOSITORY is not set"
+    for lacking, name in ((unnamed, "REPOSITORY"), (replace(job, sha=None), "SHA")):
+        with pytest.raises(ForgeError, match=f"GITHUB_{name} is not set"):
+            post_check(lacking, name="n", conclusion="success", title="t", summary="s")
+    assert forge.calls == []
+
+
+@pytest.mark.parametrize(
+    "event", ["[]", "{", "[" * 100_000, '{"pull_request": 3}', '{"pull_request": {"head": null}}']
+)
+def test_an_event_of_another_shape_belongs_to_no_pull_request(tmp_path, event):
+    (tmp_path / "event.json").write_text(event)
+    path = str(tmp_path / "event.json")
+    found = github_job({"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": path, "GITHUB_SHA": "abc"})
+    assert (found.pull_request, found.sha) == (None, "abc")
+
+
+def test_a_merge_job_with_no_or_empty_variables_says_which_one_is_missing(forge, merge_job):
+    for some in ({}, {"CI_PROJECT_ID": "", "CI_API_V4_URL": " ", "CI_MERGE_REQUEST_IID": "²"}):
+        found = gitlab_job({"GITLAB_CI": "true", **some})
+        assert (found.project, found.api_url, found.merge_request) == (None, None, None)
+    for lacking, name in (("project", "CI_PROJECT_ID"), ("api_url", "CI_API_V4_URL")):
+        posted = post_note(replace(merge_job, **{lacking: None}), "x", key="k")
+        assert posted.reason == f"{name} is not set"
+    assert forge.calls == []
+
+
+def test_a_token_that_ends_with_a_line_end_is_sent_without_it(forge):
+    job = github_job({"GITHUB_ACTIONS": "true", "GITHUB_TOKEN": "t\n", "GITHUB_API_URL": forge.url})
+    posted = post_comment(replace(job, repository="octo/agent", pull_request=7), "x", key="k")
+    assert posted.outcome == "created"
+
+
+@pytest.mark.parametrize("changed", [{"token": "secret\nvalue"}, {"repository": "octo agent"}])
+def test_what_no_request_can_hold_is_an_error_that_does_not_quote_it(job, changed):
+    with pytest.raises(ForgeError, match="cannot be sent") as raised:
+        post_comment(replace(job, **changed), "x", key="k")
+    assert "secret" not in str(raised.value)
+
+
+def test_a_summary_that_cannot_be_written_is_an_error_with_its_reason(job, tmp_path):
+    with pytest.raises(ForgeError, match=r"the step summary cannot be written: .*directory"):
+        write_summary(replace(job, summary_path=str(tmp_path)), "text")
+
+
 def test_the_first_comment_is_created_and_later_ones_bring_it_up_to_date(forge, job):
     assert post_comment(job, "one", key="suite.yml").outcome == "created"
     assert post_comment(job, "two", key="suite.yml").outcome == "updated"

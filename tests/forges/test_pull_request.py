@@ -62,6 +62,20 @@ def test_a_failed_gate_is_a_comment_a_red_check_an_annotation_and_a_summary(forg
     assert "FAIL" in (job / "summary.md").read_text(encoding="utf-8")
 
 
+def test_a_job_without_its_repository_is_judged_and_says_what_was_not_posted(
+    forge, job, monkeypatch
+):
+    write(job / "new.jsonl", 10)
+    monkeypatch.delenv("GITHUB_REPOSITORY")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
+    done = passhat("gate", "new.jsonl", "-r", "pass^1 >= 0.5")
+    assert done.exit_code == 0, done.output
+    assert "no comment was written: GITHUB_REPOSITORY is not set" in done.output
+    assert "no check was written: GITHUB_REPOSITORY is not set" in done.output
+    assert "the step summary cannot be written" in done.output
+    assert forge.calls == []
+
+
 def test_the_same_command_again_keeps_one_comment_up_to_date(forge, job):
     for passes in (0, 10):
         write(job / "new.jsonl", passes)

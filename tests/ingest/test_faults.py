@@ -46,6 +46,12 @@ CHAT = pair("gen_ai.operation.name", "stringValue", "chat")
     ("content", "mapping", "told"),
     [
         pytest.param(
+            b'{"question": {"id": "a"}, "result": {"success": true}}',
+            None,
+            r"If it is one run, name its keys with .* \(a key inside another as outer.inner\)",
+            id="a run of an own shape",
+        ),
+        pytest.param(
             b'{"runs": [{"task": "a", "passed": 1},\n{"task": "caf\xe9", "passed": 1}]}',
             None,
             r"^input, line 2: not text in UTF-8 \(byte 51\); save it as UTF-8$",

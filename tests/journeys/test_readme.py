@@ -23,12 +23,13 @@ def clone(tmp_path):
 
 
 def recipes():
-    """Every command of the README but those that set something up, in its order."""
+    """Every command of the README but those that set something up, in order, with its output."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for block in CONSOLE.findall(text):
-        for line in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
-            if not line.startswith(("make ", "pip ")):
-                yield line
+        for part in block.removeprefix("$ ").split("\n$ "):
+            command, _, printed = part.partition("\n")
+            if not command.startswith(("make ", "pip ")):
+                yield command, printed.strip("\n")
 
 
 def test_every_recipe_runs_and_exits_with_0_or_as_a_gate_says(clone):
@@ -38,18 +39,20 @@ def test_every_recipe_runs_and_exits_with_0_or_as_a_gate_says(clone):
     assert len(ran) >= 14
     here = clone / "here"
     here.write_text(str(clone))
-    for command in ran:
-        # Where one command leaves off the next goes on, as in one terminal.
+    assert sum(bool(printed) for _, printed in ran) >= 2
+    for command, printed in ran:
+        # Each command starts in the folder where the one before it ended, as in one terminal.
         done = subprocess.run(
             ["bash", "-c", f"{command}\ncode=$?\npwd > {shlex.quote(str(here))}\nexit $code"],
             cwd=here.read_text().strip(),
-            env={**kept, "PATH": path, "NO_COLOR": "1"},
+            env={**kept, "PATH": path, "NO_COLOR": "1", "COLUMNS": "80"},
             capture_output=True,
             text=True,
             timeout=300,
             check=False,
         )
-        gated = "--require" in command
+        gated = "passhat run" in command or "--require" in command
         assert done.returncode in ((0, 1, 4) if gated else (0,)), f"{command}\n{done.stderr}"
         assert done.stdout or "wrote" in done.stderr
+        assert printed in done.stdout, command
     assert (clone / "my-suite" / "report.html").is_file()

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from passhat.records.key_shapes import SHAPES, shapes_near
+from passhat.records.redaction import Redactor
 
 NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
 WORDS = "The agent read réponse 42 from https:// and wrote a path, basic _ and task-7; "
@@ -33,3 +34,10 @@ def test_a_key_is_found_where_one_pass_ends_and_the_next_begins(before):
 def test_half_a_character_hides_no_key():
     text = WORDS * 20 + "\udc80ghp_0123456789abcdefghij01\udc80"
     assert "a GitHub token" in {shape.name for shape in shapes_near(text)}
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "   ", "\r\n ", r"\t", r"\n"])
+@pytest.mark.parametrize("scheme", ["Bearer", "authorization: basic", "AUTHORIZATION: BASIC"])
+def test_a_token_is_found_behind_any_white_space(scheme, space):
+    text = f"{scheme}{space}QWxhZGRpbjpvcGVuc2VzYW1l"
+    assert Redactor({}).clean(f"curl -H '{text}' x") == "curl -H '[redacted]' x"

@@ -127,6 +127,14 @@ def test_one_run_of_each_task_can_refute_an_agent_and_never_vouch_for_it():
     assert headline.overview(two).startswith("One attempt cannot show whether either of the two")
 
 
+def test_where_some_tasks_ran_once_and_others_often_the_verdict_says_how_many_ran_once():
+    system = _system({"a": "P", "b": "PPPP", "c": "PPP"})
+    assert headline.verdict(system).startswith(
+        "Too early to say whether you can depend on bot every time, as 1 of 3 tasks ran only once:"
+    )
+    assert headline.chip(system).words == "Not settled yet"
+
+
 def test_a_report_at_k_1_of_many_runs_says_that_k_is_too_small():
     said = headline.verdict(_system({f"t{i}": "P" * 60 for i in range(20)}, ks=[1]))
     assert said.startswith("One attempt (pass^1) cannot show whether you can depend on bot")

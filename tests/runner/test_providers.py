@@ -238,6 +238,37 @@ def test_an_address_that_is_none_is_named_before_anything_is_sent(address, messa
         locate(Model(name="m", wire="openai-chat", base_url=address), {})
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ann:hunter22@gateway/v1",
+        "htps://ann:hunter22@gateway/v1",
+        "http://ann:hunter22@[gateway/v1",
+        "http://ann:hunter22@gate\u2100way/v1",
+        "http://ann:hunt/hunter22@gateway:port/v1",
+        "htps://gateway/v1?key=hunter22",
+    ],
+)
+def test_an_address_with_a_login_is_refused_without_quoting_it(address):
+    with pytest.raises(SuiteError, match=r'model "m": .*address.*') as raised:
+        locate(Model(name="m", wire="openai-chat", base_url=address), {})
+    assert "hunter22" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "address"),
+    [
+        ("ollama/qwen", "OLLAMA_HOST", "http://ann:hunter22/x@gpu"),
+        ("ollama/qwen", "OLLAMA_HOST", "gpu:port"),
+        ("azure/gpt-5", "AZURE_OPENAI_ENDPOINT", "http://[gpu"),
+    ],
+)
+def test_a_variable_that_holds_no_address_is_named_with_the_model(name, variable, address):
+    with pytest.raises(SuiteError, match=f'model "{name}": .* is not an address') as raised:
+        locate(Model(name=name), {variable: address, "AZURE_OPENAI_API_KEY": "k"})
+    assert "hunter22" not in str(raised.value)
+
+
 def ask(system, variables):
     pairing = Pairing(system=system, task=Task(name="t", prompt="Hi"), runs=1, label="t")
     return run_trials(Suite(name="s", pairings=(pairing,)), environment=variables)

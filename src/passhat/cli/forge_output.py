@@ -104,7 +104,11 @@ def _announce_on_github(
 ) -> None:
     from passhat.forges.github import annotation_lines, post_check, post_comment, write_summary
 
-    write_summary(job, text)
+    try:
+        if not write_summary(job, text) and job.summary_path is not None:
+            output.say("nothing was added to the step summary: it is full")
+    except ForgeError as error:
+        output.say(str(error))
     for line in annotation_lines(_annotations(review)):
         click.echo(line, file=sys.stdout if output.shows_text else sys.stderr)
     _say(post_comment(job, text, key=key), output)

@@ -82,6 +82,7 @@ def resume(
             output,
             html=page,
             resumed=True,
+            store=store,
             by_run=rows == "runs",
         )
     )

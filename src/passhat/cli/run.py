@@ -104,6 +104,7 @@ def run(
         html=html,
         by_run=rows == "runs",
         resumed=resume,
+        store=kept,
         tell_reviewers=tell if wanted(github) else None,
     )
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)

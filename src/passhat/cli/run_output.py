@@ -13,6 +13,8 @@ from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted, StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
     from passhat.journeys.run_events import OnRunEvent, RunEvent
@@ -36,12 +38,14 @@ def show_run(
     html: str | None = None,
     by_run: bool = False,
     resumed: bool = False,
+    store: Path | str | None = None,
     tell_reviewers: Callable[[RunAnswer], bool] | None = None,
 ) -> ExitCode:
     """Start a run, show its progress and its answer, and return the exit code.
 
     `html` is a page to write beside what `output` asks for; with `by_run` test cases are single
     runs. Files of events are written during the run; a `resumed` run appends to them.
+    `store` is the address of the store with its password, which an answer does not have.
     `tell_reviewers` is called with the answer of a run that was not interrupted, and returns
     whether the change is shown to be worse than its baseline.
     """
@@ -52,7 +56,7 @@ def show_run(
     for place in places:
         place.check("run")
     with EventStream(live, printed=printed, append=resumed) as stream:
-        code = _show(start, output, places, stream, by_run, tell_reviewers)
+        code = _show(start, output, places, stream, by_run, store, tell_reviewers)
     for path in live:
         output.say(f"wrote {path}")
     for name in stream.broken:
@@ -66,6 +70,7 @@ def _show(
     places: list[Output],
     stream: EventStream,
     by_run: bool,
+    store: Path | str | None,
     tell_reviewers: Callable[[RunAnswer], bool] | None,
 ) -> ExitCode:
     try:
@@ -85,7 +90,7 @@ def _show(
     if answer.transcripts is not None:
         said = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
     if any(map(writes_page, places)):
-        said["change"] = _change(answer)
+        said["change"] = _change(answer, store, output)
     for place in places:
         place.write(answer, **said)
     for line in _remarks(answer, output):
@@ -104,17 +109,18 @@ def _in_shell(event: RunEvent) -> RunEvent:
     return replace(event, source=in_shell(event.source)) if isinstance(event, RunOpened) else event
 
 
-def _change(answer: RunAnswer) -> ChangeTile | None:
+def _change(answer: RunAnswer, store: Path | str | None, output: Output) -> ChangeTile | None:
     """The change against the baseline of the suite, for the page of a stored run."""
     if answer.store is None or answer.run is None or len(answer.report.systems) != 1:
         return None
     from passhat.journeys import Results
     from passhat.journeys.stored_runs import change_of_results
 
-    stored = Results(paths=(answer.store,), run=answer.run)
+    stored = Results(paths=(str(store or answer.store),), run=answer.run)
     try:
         return baseline_tile(change_of_results(stored))
-    except StoreError:  # an address is kept without its password
+    except StoreError as error:
+        output.say(f"the page does not say what changed since the run before: {error}")
         return None
 
 

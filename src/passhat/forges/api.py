@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urljoin, urlsplit
@@ -20,6 +21,17 @@ MOST_PAGES = 30
 """3,000 comments: a pull request with more gets a second comment of ours."""
 
 LARGEST_ANSWER = 16 * 2**20
+
+
+def set_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    r"""The variables of a job that have a value, without the spaces and line ends around it.
+
+    A secret that comes from a file often ends with a line end, and an unset one is empty.
+
+    >>> set_variables({"GITHUB_TOKEN": "t\n", "GITHUB_SHA": ""})
+    {'GITHUB_TOKEN': 't'}
+    """
+    return {name: value.strip() for name, value in environment.items() if value.strip()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +57,10 @@ class Api:
         except (URLError, TimeoutError, OSError) as error:
             reason = getattr(error, "reason", error)
             raise ForgeError(f"{method} {path}: {reason}", status=None) from error
+        except (HTTPException, ValueError) as error:
+            # The message of such an error may quote a header, and with it the token.
+            kind = type(error).__name__
+            raise ForgeError(f"{method} {path}: it cannot be sent or read ({kind})") from None
 
     def pages(self, path: str) -> Iterator[Any]:
         """The entries of a list that the API gives page by page."""
@@ -58,7 +74,8 @@ class Api:
 
     def _request(self, method: str, path: str, body: Mapping[str, Any] | None) -> Request:
         if urlsplit(self.url).scheme not in ("http", "https"):
-            raise ForgeError(f"the address of the API must begin with https://, got {self.url!r}")
+            shown = self.url.rpartition("@")[2]  # a login before it is not shown
+            raise ForgeError(f"the address of the API must begin with https://, got {shown!r}")
         data = None if body is None else json.dumps(body).encode()
         headers = {"User-Agent": "passhat", "Content-Type": "application/json", **self.headers}
         address = urljoin(self.url.rstrip("/") + "/", path)
@@ -75,7 +92,7 @@ class _NoRedirect(HTTPRedirectHandler):
 def _decoded(data: bytes) -> Any:
     try:
         return json.loads(data) if data.strip() else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ForgeError("the answer is not JSON", status=None) from error
 
 
@@ -83,7 +100,7 @@ def _message(data: bytes) -> str:
     """The reason that the forge gives for a refusal."""
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     said = found.get("message", "") if isinstance(found, dict) else ""
     return str(said)[:200]

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from passhat.errors import ForgeError
 from passhat.fast_dataclass import dataclass
-from passhat.forges.api import Api
+from passhat.forges.api import Api, set_variables
 from passhat.forges.sticky import Comments, Posted, post_sticky
 
 Level = Literal["error", "warning", "notice"]
@@ -27,8 +28,8 @@ LONGEST_CHECK = 65_535
 class GitHub:
     """A job of GitHub Actions: where it runs, for which commit and pull request."""
 
-    repository: str
-    sha: str
+    repository: str | None
+    sha: str | None
     api_url: str
     token: str | None
     pull_request: int | None
@@ -54,22 +55,25 @@ class Annotation:
 
 
 def github_job(environment: Mapping[str, str]) -> GitHub | None:
-    """The job that this process is a step of; None outside GitHub Actions."""
+    """The job that this process is a step of; None outside GitHub Actions.
+
+    A container or a local runner may pass on only some variables of a job, or empty ones.
+    """
     if environment.get("GITHUB_ACTIONS") != "true":
         return None
-    event = _event(environment.get("GITHUB_EVENT_PATH"))
-    change = event.get("pull_request")
-    head = change.get("head", {}) if isinstance(change, dict) else {}
-    server, repository = environment.get("GITHUB_SERVER_URL"), environment["GITHUB_REPOSITORY"]
-    run = environment.get("GITHUB_RUN_ID")
+    given = set_variables(environment)
+    change = _part(_event(given.get("GITHUB_EVENT_PATH")), "pull_request")
+    number = change.get("number")
+    place = [given.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")]
+    server, repository, run = place
     return GitHub(
         repository=repository,
-        sha=str(head.get("sha") or environment.get("GITHUB_SHA", "")),
-        api_url=environment.get("GITHUB_API_URL", "https://api.github.com"),
-        token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
-        pull_request=change.get("number") if isinstance(change, dict) else None,
-        summary_path=environment.get("GITHUB_STEP_SUMMARY"),
-        run_url=f"{server}/{repository}/actions/runs/{run}" if server and run else None,
+        sha=_part(change, "head").get("sha") or given.get("GITHUB_SHA"),
+        api_url=given.get("GITHUB_API_URL", "https://api.github.com"),
+        token=given.get("GITHUB_TOKEN") or given.get("GH_TOKEN"),
+        pull_request=number if isinstance(number, int) else None,
+        summary_path=given.get("GITHUB_STEP_SUMMARY"),
+        run_url=f"{server}/{repository}/actions/runs/{run}" if all(place) else None,
     )
 
 
@@ -78,12 +82,15 @@ def write_summary(job: GitHub, text: str) -> bool:
     if job.summary_path is None:
         return False
     path = Path(job.summary_path)
-    there = path.stat().st_size if path.exists() else 0
-    data = (text.rstrip("\n") + "\n").encode()
-    if there + len(data) > LARGEST_SUMMARY:
-        return False
-    with path.open("ab") as file:
-        file.write(data)
+    data = (text.rstrip("\n") + "\n").encode(errors="replace")
+    try:
+        there = path.stat().st_size if path.exists() else 0
+        if there + len(data) > LARGEST_SUMMARY:
+            return False
+        with path.open("ab") as file:
+            file.write(data)
+    except OSError as error:
+        raise ForgeError(f"the step summary cannot be written: {error}") from error
     return True
 
 
@@ -110,6 +117,8 @@ def post_comment(job: GitHub, text: str, *, key: str) -> Posted:
         return Posted(outcome="refused", reason="this run belongs to no pull request")
     if job.token is None:
         return Posted(outcome="refused", reason="there is no GITHUB_TOKEN")
+    if job.repository is None:
+        return Posted(outcome="refused", reason="GITHUB_REPOSITORY is not set")
     issues = f"repos/{job.repository}/issues"
     comments = Comments(
         api=job.api,
@@ -122,6 +131,9 @@ def post_comment(job: GitHub, text: str, *, key: str) -> Posted:
 
 def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, summary: str) -> None:
     """Post a check on the commit: neutral where the verdict is open, so that nothing turns red."""
+    if job.repository is None or job.sha is None:
+        unset = "GITHUB_REPOSITORY" if job.repository is None else "GITHUB_SHA"
+        raise ForgeError(f"{unset} is not set")
     job.api.call(
         "POST",
         f"repos/{job.repository}/check-runs",
@@ -139,8 +151,14 @@ def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, su
 def _event(path: str | None) -> dict[str, Any]:
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _part(event: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """An object inside an event; an empty one where there is none."""
+    found = event.get(key)
     return found if isinstance(found, dict) else {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from passhat.errors import ForgeError
 from passhat.fast_dataclass import dataclass
@@ -46,10 +46,11 @@ class Comments:
 
     def read(self) -> Iterator[Comment]:
         for entry in self.api.pages(self.path):
-            yield Comment(number=int(entry["id"]), body=str(entry.get("body") or ""))
+            body = entry.get("body") if isinstance(entry, dict) else None
+            yield Comment(number=_number(entry), body=str(body or ""))
 
     def create(self, body: str) -> int:
-        return int(self.api.call("POST", self.path, {"body": body})["id"])
+        return _number(self.api.call("POST", self.path, {"body": body}))
 
     def update(self, number: int, body: str) -> None:
         self.api.call(self.update_method, f"{self.one}/{number}", {"body": body})
@@ -120,6 +121,14 @@ def _ours(comments: Comments, marker: str) -> list[Comment]:
     """Our comments, the oldest first; a text that quotes the marker further down is not ours."""
     found = (comment for comment in comments.read() if comment.body.startswith(marker))
     return sorted(found, key=lambda comment: comment.number)
+
+
+def _number(entry: Any) -> int:
+    """The number of a comment in an answer of the forge."""
+    number = entry.get("id") if isinstance(entry, dict) else None
+    if not isinstance(number, int):
+        raise ForgeError("the answer holds no comment with a number")
+    return number
 
 
 def _safe_key(key: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from passhat._version import __version__
 from passhat.fast_dataclass import dataclass
 from passhat.records import Source
+from passhat.records.source import STOPPED_BY_GATES
 
 SEPARATOR = "\x1f"
 """Between the tags of a run in one answer of the database: ASCII's unit separator."""
@@ -65,7 +66,9 @@ class Run:
 
 def own_source(run: Run) -> Source:
     """The source of trials that passhat ran itself: the run."""
-    return Source(name=f"run {run.key}", format="passhat history", sha256="")
+    # only a run that its gates may end has a largest number of trials
+    notes = (STOPPED_BY_GATES,) if run.options.get("at_most") else ()
+    return Source(name=f"run {run.key}", format="passhat history", sha256="", notes=notes)
 
 
 def sources_of(run: Run) -> tuple[Source, ...]:

@@ -144,8 +144,10 @@ def _way_out(document: Document, names: list[str]) -> str:
     nested = document.kind == "json" and names == list(document.first)
     if nested:
         return (
-            f"It is one JSON object with the keys {few(names)}; give the tool's own log (`format` "
-            f"names the tool, passhat knows {len(READERS)}), or a table with a row for each run"
+            f"It is one JSON object with the keys {few(names)}. If it is one run, name its keys "
+            "with `task`, `passed` or `score`, `trial` and `system` (a key inside another as "
+            "outer.inner); otherwise give the tool's own log (`format` names the tool, passhat "
+            f"knows {len(READERS)}), or a table with a row for each run"
         )
     has = f"It has the columns {few(names)}. " if names else ""
     return (

@@ -16,6 +16,7 @@ from passhat import arguments
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
+from passhat.records.source import STOPPED_BY_GATES, stopped_by_gates
 from passhat.records.subject import check_subject
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
@@ -48,7 +49,8 @@ def render_jsonl(trials: Trials) -> bytes:
     """
     names, rows = _words(trials)
     encode = msgspec.json.Encoder().encode
-    lines = [encode({"schema": SCHEMA})]
+    ended = stopped_by_gates(note for source in trials.sources for note in source.notes)
+    lines = [encode({"schema": SCHEMA, **({"notes": [STOPPED_BY_GATES]} if ended else {})})]
     for row in rows:
         filled = zip(names, row, strict=True)
         lines.append(encode({name: v for name, v in filled if v is not None and v != ()}))

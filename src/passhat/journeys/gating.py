@@ -159,17 +159,18 @@ class JudgedResults:
         return stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
 
     def _read_baseline(self, name: str, argument: str) -> Trials:
+        """The baseline without the rounds to drop; its tasks weigh as those of the judged do."""
         own = self._results
         reading = Results(paths=(name,)) if own is None else replace(own, paths=(name,), names=())
         if not reading.names_a_run(name):
             if own is not None and len(own.paths) == 1 and _same_file(own.paths[0], name):
                 raise ArgumentError(argument, "must name other results than those judged", name)
-            return reading.trials()
+            return reading.without_rounds(reading.whole()[0], baseline=True)
         from passhat.history.references import look_up_baseline
 
         with open_store(reading.store) as history:
             found = reading.noted(look_up_baseline(history, name, judged=self.run))
-            return history.trials(found.run)
+            return reading.without_rounds(history.trials(found.run), baseline=True)
 
     def _named_baselines(self, gates: Sequence[Gate], systems: Sequence[str]) -> dict[str, Trials]:
         """The baseline of every demand that names none of these systems."""

@@ -43,8 +43,15 @@ _CHANGING = (
     "push", "put", "remove", "rename", "reset", "run", "send", "set", "start", "stop", "submit",
     "toggle", "trigger", "update", "upload", "write",
 )  # fmt: skip
-"""Words in the name of a tool that may change something: a new suite does not call such a tool,
-unless the server says that it only reads."""
+"""Words in the name of a tool that may change something."""
+
+_READING = (
+    "calculate", "compute", "count", "describe", "diff", "echo", "estimate", "explain", "fetch",
+    "find", "get", "info", "inspect", "list", "look", "lookup", "peek", "ping", "preview", "query",
+    "read", "retrieve", "search", "show", "stat", "status", "validate", "version", "view",
+)  # fmt: skip
+"""Words in the name of a tool that only reads. A new suite calls no tool without one of them,
+unless the server says that it only reads: "refund" is no word that anybody would list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +141,12 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
     words = _words("mcp", server)
     stated = {"url": server} if "://" in words[0] else {"command": words, "shared": True}
     tools, stated_changes = run_coroutine(_tools_of(stated, directory))
-    safe = [
-        tool for tool in tools if not stated_changes.get(tool.name, _sounds_changing(tool.name))
-    ][:MOST_TOOLS]
+    changing = [
+        tool.name
+        for tool in tools
+        if stated_changes.get(tool.name, not _sounds_like_reading(tool.name))
+    ]
+    safe = [tool for tool in tools if tool.name not in changing]
     if not safe:
         names = listed([tool.name for tool in tools], 5) or "none"
         raise InputError(
@@ -152,18 +162,23 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
         "tool, put its name (claude-sonnet-4-5, gpt-5, ...) in place of scripted, drop `script:`",
         "and write prompts as your users do.",
     ]
-    if left := [tool.name for tool in tools if tool not in safe]:
-        about += ["", f"Left out, as they may change something: {listed(left, 8, show=repr)}."]
+    notes = []
+    if changing:
+        notes.append(f"left out, as they may change something: {listed(changing, 8, show=repr)}")
+    if rest := [tool.name for tool in safe[MOST_TOOLS:]]:
+        notes.append(f"left out after the first {MOST_TOOLS}: {listed(rest, 8, show=repr)}")
+    about += [line for note in notes for line in ("", f"{note[0].upper()}{note[1:]}.")]
     suite = FirstSuite(
         name="tools",
         agent={"model": "scripted", "servers": ["tools"]},
         servers={"tools": stated},
-        tasks=[_tool_task(tool) for tool in safe],
+        tasks=[_tool_task(tool) for tool in safe[:MOST_TOOLS]],
         gate=GATE,
         runs=TOOL_RUNS,
         about=about,
     )
-    return StartingFiles(files={SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)
+    files = {SUITE_FILE: suite_text(suite)}
+    return StartingFiles(files=files, next_steps=_FIRST_RUN, notes=tuple(notes))
 
 
 async def _tools_of(
@@ -192,14 +207,15 @@ async def _tools_of(
         await running.stop()
 
 
-def _sounds_changing(tool: str) -> bool:
-    """Whether a word of a tool's name says that it may do more than read.
+def _sounds_like_reading(tool: str) -> bool:
+    """Whether the words of a tool's name say that it reads, and none that it may do more.
 
-    >>> [_sounds_changing(name) for name in ("get_settings", "sendEmail", "read-file")]
-    [False, True, False]
+    >>> names = ("get_settings", "read-file", "sendEmail", "refund", "get_or_create")
+    >>> [_sounds_like_reading(name) for name in names]
+    [True, True, False, False, False]
     """
-    words = re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)
-    return any(word.lower() in _CHANGING for word in words)
+    words = {word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)}
+    return not words.isdisjoint(_READING) and words.isdisjoint(_CHANGING)
 
 
 def _tool_task(tool: ToolSpec) -> FirstTask:

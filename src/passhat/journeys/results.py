@@ -95,14 +95,19 @@ class Results:
 
     def with_transcripts(self, *, wanted: bool = True) -> tuple[Trials, Transcripts]:
         """Every trial, and the transcripts if they are `wanted`."""
+        trials, said = self.whole(transcripts=wanted)
+        return self._weighed(self.without_rounds(trials)), said
+
+    def whole(self, *, transcripts: bool = False) -> tuple[Trials, Transcripts]:
+        """Every trial of all the paths, with the rounds to drop and without shares."""
         from passhat.records import Trials
 
-        found = [part.read(transcripts=wanted) for part in self._parts()]
+        found = [part.read(transcripts=transcripts) for part in self._parts()]
         whole, said = found[0]
         if len(found) > 1:
             said = {key: text for _, texts in found for key, text in texts.items()}
             whole = Trials.concat([trials for trials, _ in found], duplicates=self.duplicates)
-        return self._chosen(whole), said
+        return whole, said
 
     def counts_with_failures(self) -> tuple[list[Tally], SomeFailures] | None:
         """Counts of one huge dataset or stored run, and what was said in some of its failures.
@@ -193,24 +198,30 @@ class Results:
         with open_store(self.store) as history:
             return knows(history, name)
 
-    def _chosen(self, trials: Trials) -> Trials:
-        """The trials without the rounds to drop, weighed by the shares of their groups."""
-        kept = self._without_rounds(trials)
-        if not self.shares:
-            return kept
-        from passhat.records.shares import weigh_by_shares
+    def without_rounds(self, trials: Trials, *, baseline: bool = False) -> Trials:
+        """The trials without the rounds to drop.
 
-        return weigh_by_shares(kept, self.shares)
-
-    def _without_rounds(self, trials: Trials) -> Trials:
+        A `baseline` may have fewer rounds: it is kept whole if it has none of those to drop.
+        """
         if not self.drop_rounds:
             return trials
-        from passhat.analysis.reports.disturbances import drop_rounds, dropped_note
+        from passhat.analysis.reports.disturbances import count_rounds, drop_rounds, dropped_note
 
-        kept = drop_rounds(trials, self.drop_rounds)
+        if baseline and count_rounds(trials) < min(self.drop_rounds):
+            return trials
+        whose = " of the baseline" if baseline else ""
+        kept = drop_rounds(trials, self.drop_rounds, whose=whose)
         if self.on_note is not None:
-            self.on_note(f"{dropped_note(kept)}.")
+            self.on_note(f"{'in the baseline, ' if baseline else ''}{dropped_note(kept)}.")
         return kept
+
+    def _weighed(self, trials: Trials) -> Trials:
+        """The trials, weighed by the shares of their groups."""
+        if not self.shares:
+            return trials
+        from passhat.records.shares import weigh_by_shares
+
+        return weigh_by_shares(trials, self.shares)
 
     def _parts(self) -> Iterator[Results]:
         """What can be read together: files under one name; each stored run is read alone."""

@@ -160,7 +160,7 @@ def conduct(
             result, rule = _lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
-        table = _table(job.suite, result)
+        table = _table(job.suite, result, stopped=rule is not None)
         verdicts = (
             verdicts_on(
                 table,
@@ -280,11 +280,14 @@ def _counts(trials: Sequence[Trial]) -> dict[str, int]:
     return {outcome.name.lower(): found[outcome] for outcome in outcomes if found[outcome]}
 
 
-def _table(suite: Suite, result: RunResult) -> Trials:
+def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
+    """The trials of a run; their source says whether gates `stopped` it."""
     from passhat.records import Source
+    from passhat.records.source import STOPPED_BY_GATES
 
     name = suite.path.name if suite.path is not None else suite.name
-    source = Source(name=name, format="passhat run", sha256=suite.digest)
+    notes = (STOPPED_BY_GATES,) if stopped else ()
+    source = Source(name=name, format="passhat run", sha256=suite.digest, notes=notes)
     return replace(result.table(), sources=(source,))
 
 

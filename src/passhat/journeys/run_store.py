@@ -167,10 +167,21 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     with History.open(store, read_only=True) as history:
         if reference is not None:
             return look_up(history, reference)
-        for run in history.runs():
-            if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
-                return NamedRun(run=run)
+        kept = history.runs()
+    for run in kept:
+        if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
+            return NamedRun(run=run)
+    if other := next((run.key for run in kept if run.status in UNFINISHED), None):
+        raise not_resumable(store, other)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def not_resumable(store: str | Path, run: str) -> HistoryError:
+    """The error of a stored run that has no suite: of `passhat repeat`, or added from a log."""
+    return HistoryError(
+        f"{store}: run {run} was not made by `passhat run` and cannot be resumed; "
+        "start its command again"
+    )
 
 
 def resume_newest(runs: Sequence[Run], store: str) -> str | None:

@@ -22,7 +22,7 @@ from passhat.journeys.run_request import (
     apply_request,
     checked_terms,
 )
-from passhat.journeys.run_store import run_to_resume
+from passhat.journeys.run_store import not_resumable, run_to_resume
 from passhat.suite import find_suite, load_suite
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def resume_run(
     execution = _execution(executor, workers, on_event)
     found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
-        raise HistoryError(f"{store}: run {found.key} was not made by `passhat run`")
+        raise not_resumable(store, found.key)
     kept = RunRequest.from_json(found.options)
     request = kept.changed(interface={**kept.interface, **(interface or {})}, **given)
     loaded = load_suite(request.suite, models_asked=False)

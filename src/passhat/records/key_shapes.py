@@ -19,6 +19,9 @@ _KEY = r"[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?"
 _ARMOR = r"[A-Za-z0-9+/=:,. \t\r\n-]|\\[nrt]"
 """The text between the two lines of a private key; its line breaks are \\n inside JSON."""
 
+_SPACE = r"(?:\s|\\[nrt]){1,9}"
+"""Spaces, tabs and line ends between a word and its key, also as a text escapes them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyShape:
@@ -115,14 +118,14 @@ SHAPES: tuple[KeyShape, ...] = (
     _shape("a JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", "eyJ"),
     _shape(
         "a bearer token",
-        r"(?i)bearer\s{1,3}[A-Za-z0-9._~+/-]{16,}=*",
-        *("earer ", "EARER "),
+        rf"(?i)bearer{_SPACE}[A-Za-z0-9._~+/-]{{16,}}=*",
+        *("earer", "EARER"),
         certain=False,
     ),
     _shape(
         "a basic authorization",
-        r"(?i)authorization\W{1,5}basic [A-Za-z0-9+/]{8,}=*",
-        *("asic ", "ASIC "),
+        rf"(?i)authorization\W{{1,5}}basic{_SPACE}[A-Za-z0-9+/]{{8,}}=*",
+        *("uthorization", "UTHORIZATION"),
         certain=False,
     ),
     _shape(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from passhat.fast_dataclass import dataclass
 
 Facts = tuple[tuple[str, str], ...]
@@ -9,6 +11,9 @@ Facts = tuple[tuple[str, str], ...]
 
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
+
+STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of runs"
+"""The note on trials of which there are as many as their own results asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,11 @@ class Source:
     sha256: str
     notes: tuple[str, ...] = ()
     read_as: Facts = ()
+
+
+def stopped_by_gates(notes: Iterable[str]) -> bool:
+    """Whether notes on trials, or on a report of them, say that gates decided when they ended."""
+    return any(note.endswith(STOPPED_BY_GATES) for note in notes)
 
 
 def how_read(source: Source) -> str:

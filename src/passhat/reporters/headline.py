@@ -77,7 +77,8 @@ def chip(system: SystemReport, *, k: int | None = None) -> Chip:
         return Chip("Dependable", "good")
     if is_refuted(streak):
         return Chip("Not dependable", "bad")
-    return Chip("One attempt only" if k == 1 else "Not settled yet", "open")
+    one_attempt = k == 1 and not _some_ran_once(system)
+    return Chip("One attempt only" if one_attempt else "Not settled yet", "open")
 
 
 def overview_chip(report: Report, *, k: int | None = None) -> Chip:
@@ -302,8 +303,19 @@ def _one_attempt(system: SystemReport, name: str, streak: Metric) -> str:
     seen += _bounds(streak)
     if is_refuted(streak):
         return f"You cannot depend on {name} every time: {seen}."
+    if _some_ran_once(system):
+        once_only = (
+            f"{int((system.tasks.runs == 1).sum()):,} of {design.tasks:,} tasks ran only once"
+        )
+        said = f"Too early to say whether you can depend on {name} every time, as {once_only}"
+        return f"{said}: {seen}."
     one = "One attempt (pass^1)" if design.fewest_runs > 1 else "One run of a task"
     return f"{one} cannot show whether you can depend on {name} every time: {seen}."
+
+
+def _some_ran_once(system: SystemReport) -> bool:
+    """Whether some tasks ran once and others often: a gate that draws tasks leaves such runs."""
+    return system.design.fewest_runs == 1 < system.design.most_runs
 
 
 def _judgement(name: str, streak: Metric) -> str:

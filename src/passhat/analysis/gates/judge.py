@@ -19,6 +19,7 @@ from passhat.analysis.gates.demands import (
     NoWorseDemand,
     NumberDemand,
     parse_gate,
+    why_not_sequential,
 )
 from passhat.analysis.gates.every_task import bars_of, judge_every_task
 from passhat.analysis.gates.number_gate import Planned, judge_number
@@ -41,6 +42,7 @@ from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
+from passhat.records.source import stopped_by_gates
 from passhat.records.subject import check_subject, refuse_file
 
 GateLike = Gate | str | Mapping[str, Any]
@@ -142,9 +144,36 @@ def _judge_one(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     else:
         verdict = judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
+    if bounded and _stopped_by_gates(gate, trials, around):
+        verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, NumberDemand) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
     return _with_quarantine(verdict, around)
+
+
+def _stopped_by_gates(gate: Gate, trials: Trials, around: _Circumstances) -> bool:
+    """Whether there are as many trials, here or in the baseline, as results asked for."""
+    sides = [trials]
+    if isinstance(gate.demand, NoWorseDemand | NoTaskWorseDemand):
+        sides.append(_baseline(gate.demand, trials.systems[0], around))
+    return stopped_by_gates(note for s in sides for source in s.sources for note in source.notes)
+
+
+def _without_error_rates(verdict: Verdict) -> Verdict:
+    """The verdict of bounds on runs that gates ended: their error rates are for a fixed number.
+
+    Looking at a 95 % bound again and again passes an agent at the threshold far more often than
+    one time in twenty (Armitage, McPherson and Rowe, JRSS A 132, 1969).
+    """
+    note = "its gates decided when the run ended, and bounds are for a fixed number of runs"
+    way = "" if why_not_sequential(verdict.gate) else '; evidence "sequential" would have one'
+    return replace(
+        verdict,
+        sentence=f"{verdict.sentence} The verdict has no known error rate: {note}{way}.",
+        alpha=None,
+        beta=None,
+        notes=(*verdict.notes, note),
+    )
 
 
 def _with_disturbances(

@@ -32,7 +32,11 @@ from passhat.analysis.reports.target_families import passed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
-from passhat.records import Finished, Pairing, Ticket, Trial, Trials
+from passhat.records import Finished, Pairing, Source, Ticket, Trial, Trials
+from passhat.records.source import STOPPED_BY_GATES
+
+_STOPPED = (Source(name="run", format="passhat run", sha256="", notes=(STOPPED_BY_GATES,)),)
+"""The source of runs that other gates asked for: how many there are depends on their results."""
 
 
 class StoppingRule:
@@ -225,7 +229,7 @@ class StoppingRule:
         if not trials:
             return
         yield from judge(
-            Trials.from_records(trials, duplicates=None),
+            Trials.from_records(trials, duplicates=None, sources=() if fixed else _STOPPED),
             [gate],
             bars=self._bars or None,
             baseline=self._baselines,

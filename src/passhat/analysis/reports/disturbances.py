@@ -105,25 +105,38 @@ def has_partial_credit(trials: Trials) -> bool:
     return bool((trials.score[ended] != (trials.outcome[ended] == Outcome.PASSED)).any())
 
 
-def drop_rounds(trials: Trials, rounds: Collection[int]) -> Trials:
+def drop_rounds(trials: Trials, rounds: Collection[int], *, whose: str = "") -> Trials:
     """The trials without these rounds of every task (counted from 1); their sources say so.
+
+    `whose` rounds they are is part of the error where none or all of them would be left out.
 
     >>> table = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
     >>> drop_rounds(table, [2]).tasks, len(drop_rounds(table, [2]))
     (('a', 'b'), 2)
     """
-    place = np.empty(len(trials), dtype=np.int64)
-    for name in trials.systems:
-        rows = np.flatnonzero(trials.system.codes == trials.system.code(name))
-        place[rows] = _rounds_of(trials.take(rows))
-    gone = np.isin(place + 1, list(rounds))
+    numbers = _round_numbers(trials)
+    gone = np.isin(numbers, list(rounds))
     if not gone.any() or gone.all():
-        rule = f"must name some of the {int(place.max(initial=-1)) + 1} rounds, not all"
+        rule = f"must name some of the {numbers.max(initial=0)} rounds{whose}, not all"
         raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     some = f"{int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     note = f"{_DROPPED}{_numbered(sorted(rounds))}, {some}"
     sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
     return replace(trials.take(~gone), sources=sources)
+
+
+def count_rounds(trials: Trials) -> int:
+    """How many rounds there are: as many as the task with the most runs of one system has."""
+    return int(_round_numbers(trials).max(initial=0))
+
+
+def _round_numbers(trials: Trials) -> NDArray[np.int64]:
+    """The round of each trial among those of its system and task, counted from 1."""
+    place = np.empty(len(trials), dtype=np.int64)
+    for name in trials.systems:
+        rows = np.flatnonzero(trials.system.codes == trials.system.code(name))
+        place[rows] = _rounds_of(trials.take(rows))
+    return place + 1
 
 
 def dropped_note(trials: Trials) -> str | None:

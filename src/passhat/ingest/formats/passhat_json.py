@@ -15,6 +15,7 @@ from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome, Trial
 from passhat.records.column_names import ColumnMap
+from passhat.records.source import STOPPED_BY_GATES, stopped_by_gates
 
 READING = Reading(
     format="passhat report",
@@ -79,6 +80,7 @@ class SavedReport(msgspec.Struct):
     """A report as `passhat report --json` writes it."""
 
     systems: list[SavedSystem]
+    notes: list[str] = msgspec.field(default_factory=list)
     provenance: _Provenance = msgspec.field(default_factory=_Provenance)
 
     @property
@@ -180,7 +182,7 @@ def saved_report(document: Document) -> SavedReport:
 
 def saved_notes(report: SavedReport) -> list[str]:
     """What to know before comparing with the saved numbers."""
-    notes = []
+    notes = [STOPPED_BY_GATES] if stopped_by_gates(report.notes) else []
     options = report.provenance.options
     asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
     asked += [f"`confidence={options.confidence:g}`"] if options.confidence != CONFIDENCE else []

@@ -45,6 +45,7 @@ from passhat.records.column_names import (
     transcript_column,
 )
 from passhat.records.outcome_words import is_missing, parse_pass_if
+from passhat.records.source import STOPPED_BY_GATES
 from passhat.records.table_meanings import (
     find_conflict,
     find_meanings,
@@ -130,6 +131,8 @@ def read_sheet(
     )
     repeated = repeats or only_ordered
     notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
+    if own and STOPPED_BY_GATES.encode() in bytes(document.first.get("notes", b"")):
+        notes = (*notes, STOPPED_BY_GATES)
     return TrialTable(
         columns=columns,
         entry=table.entry,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ from passhat.stats.estimate import Estimate, Number
 if TYPE_CHECKING:
     from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
     from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.gates.verdict import Verdict
     from passhat.records import Trial
     from passhat.reporters.test_cases import TestSuite
 
@@ -93,19 +95,28 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
     open_ = [one for one in answer.judged if one.word == "UNDECIDED"]
     if not open_ or answer.undone is not None:
         return []
-    from passhat.analysis.gates.demands import NumberDemand
-
-    demands = [one.gate.demand for one in open_]
-    ks = [one.target.k or 0 for one in demands if isinstance(one, NumberDemand)]
-    # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
-    most = [system.design.most_runs for system in answer.report.systems]
-    runs = 2 * max([*most, *ks])
+    runs = max(_enough_runs(answer, one) for one in open_)
     if answer.more_runs is None:
         text = f"Run again with --runs {runs:,} or more."
         if answer.run is not None:  # kept, and yet it gets no more: its answers are replayed
             text += " What is not recorded yet has to be recorded first, with --append."
         return [Steps("To settle it", (NextStep(text),))]
     return [Steps("To settle it", (advise("Allow more runs", answer.more_runs.up_to(runs)),))]
+
+
+def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
+    """The runs of each task that would settle a verdict, or twice those it has."""
+    from passhat.analysis.gates.demands import NumberDemand
+
+    systems = answer.report.systems
+    most = max(system.design.most_runs for system in systems)
+    demand = verdict.gate.demand
+    if not isinstance(demand, NumberDemand):  # a comparison needs runs of its baseline too
+        return 2 * most
+    tasks = next((one.design.tasks for one in systems if one.name == verdict.system), 1)
+    more = math.ceil((verdict.more_runs or 0) / tasks)
+    # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
+    return max(2 * most, 2 * (demand.target.k or 0), most + more)
 
 
 def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:

@@ -94,6 +94,8 @@ def _promise(verdict: Verdict) -> str:
     if verdict.evidence == "point":
         return "A bare point: no error rate is promised."
     gate = verdict.gate
+    if verdict.alpha is None and verdict.beta is None:
+        return "One-sided bounds for a fixed number of runs: here no error rate is promised."
     if verdict.evidence == "bound":
         return (
             f"One-sided bounds: the end a PASS rests on is missed with chance {gate.alpha:g}, "

@@ -39,7 +39,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     """
     variables = os.environ if environment is None else environment
     provider, name = _provider(model, variables)
-    base_url = model.base_url or _given_address(provider, variables)
+    base_url = model.base_url or _given_address(model, provider, variables)
     base_url = base_url or _filled_address(model, provider, variables)
     if not base_url:
         wanted = " or ".join(provider.url_variables)
@@ -73,15 +73,18 @@ def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str
     return found
 
 
-def _given_address(provider: Provider, variables: Mapping[str, str]) -> str:
+def _given_address(model: Model, provider: Provider, variables: Mapping[str, str]) -> str:
     """The address that a variable gives, completed as each provider's users write it."""
     given = _first(variables, provider.url_variables)
     if not given:
         return ""
-    if provider.name == "ollama" and given == variables.get("OLLAMA_HOST"):
-        return _ollama_address(given)
-    if provider.name == "azure" and urlsplit(given).path in ("", "/"):
-        return f"{given.rstrip('/')}/openai/v1"
+    try:
+        if provider.name == "ollama" and given == variables.get("OLLAMA_HOST"):
+            return _ollama_address(given)
+        if provider.name == "azure" and urlsplit(given).path in ("", "/"):
+            return f"{given.rstrip('/')}/openai/v1"
+    except ValueError:
+        raise _no_address(model, given) from None
     return given
 
 
@@ -112,14 +115,33 @@ def _filled_address(model: Model, provider: Provider, variables: Mapping[str, st
 
 def _check_address(model: Model, base_url: str) -> None:
     try:
-        scheme = urlsplit(base_url).scheme
-    except ValueError as error:
-        raise SuiteError(f'model "{model.name}": {base_url!r} is not an address: {error}') from None
-    if scheme not in ("http", "https"):
+        parts = urlsplit(base_url)
+        parts.port  # noqa: B018  # it is checked when it is read
+    except ValueError:
+        raise _no_address(model, base_url) from None
+    if parts.scheme not in ("http", "https"):
         raise SuiteError(
             f'model "{model.name}": its address must begin with http:// or https://, '
-            f"got {base_url!r}"
+            f"got {_without_login(base_url)!r}"
         )
+
+
+def _no_address(model: Model, given: str) -> SuiteError:
+    """The error for a text that is no address; the reason Python gives may quote a password."""
+    return SuiteError(
+        f'model "{model.name}": {_without_login(given)!r} is not an address such as '
+        "https://HOST:PORT/v1"
+    )
+
+
+def _without_login(address: str) -> str:
+    """An address as an error may quote it: without user, password, query and fragment.
+
+    >>> _without_login("htps://ann:pa@ss@gw.example/v1?key=abc")
+    'htps://gw.example/v1'
+    """
+    scheme, mark, rest = address.rpartition("://") if "://" in address else ("", "", address)
+    return scheme + mark + re.split(r"[?#]", rest.rpartition("@")[2], maxsplit=1)[0]
 
 
 def _signer(
