@@ -80,5 +80,5 @@ def test_a_gate_that_decides_on_the_way_cannot_be_split(suite):
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "1/0"])
 def test_a_shard_is_a_part_of_a_whole(suite, text):
-    with pytest.raises(ArgumentError, match="^shard must be a part such as 3/10"):
+    with pytest.raises(ArgumentError, match=r"^shard must be a part such as 3/10"):
         run_suite(suite, shard=text)
