@@ -64,6 +64,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "trend": ("SystemTrend", "blocks data rows figures"),
     "change": ("ChangeReview", "blocks rows cases"),
     "run": ("RunAnswer", "blocks data rows figures cases"),
+    "run plan": ("RunPlan", "blocks data rows"),
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
     "transcript matches": ("TranscriptMatches", "blocks data rows"),
