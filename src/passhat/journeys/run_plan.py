@@ -33,7 +33,7 @@ TOKENS_OF_A_SHORT_ANSWER = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRange:
-    """The range of the cost in dollars, and what it rests on; `high` is None if unknown."""
+    """The range of the cost in dollars, and what it rests on; `high` is null if unknown."""
 
     low: float
     high: float | None

@@ -69,7 +69,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "run list": ("RunList", "blocks data rows"),
     "transcript matches": ("TranscriptMatches", "blocks data rows"),
     "trials": ("Trials", "blocks rows"),
-    "validation": ("SuiteCheck", "blocks rows cases"),
+    "validation": ("SuiteCheck", "blocks data rows cases"),
 }
 """The class of each answer (or what it is a sequence of) and the parts it has.
 

@@ -24,7 +24,7 @@ def run_plan_blocks(plan: RunPlan, options: DisplayOptions) -> list[Block]:
     )
     return [
         Headline(f"{safe_text(plan.suite)}: {plan.size}."),
-        Table(header=("", ""), rows=rows, left=(0, 1)),
+        Table(header=("part", "in this run"), rows=rows, left=(0, 1)),
     ]
 
 
