@@ -60,7 +60,7 @@ ROW = {
 
 PLAN = RunPlan(
     suite="new <b>", size="1 task, 1 system, 3 trials", mode="live", tasks=1, systems=("new <b>",),
-    trials=3, sequential=False, concurrency=8, models=(), servers={"a": "./server \x1b[31m"},
+    trials=3, sequential=False, concurrency=8, models=(), servers={"a": "./server <i>"},
     gates=("pass^3 >= 0.8",), budget={"max_cost": 5.0},
     cost=CostRange(low=0.0, high=None, how="no price is known for new <b>"),
 )  # fmt: skip
