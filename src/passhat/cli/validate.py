@@ -20,7 +20,7 @@ _ENDINGS = " ".join(usual_endings("validation"))
 @click.command(cls=SectionedCommand)
 @click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@file_option(f"Also write to a file; its ending says how: {_ENDINGS}. May be repeated.")
+@file_option(f"Also write to a file; its ending chooses the format: {_ENDINGS}. May be repeated.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
 @click.pass_context
 def validate(
@@ -57,6 +57,7 @@ def validate(
 
 
 def _print_check(check: SuiteCheck) -> None:
+    from passhat.cli.error_messages import with_options
     from passhat.reporters.safe_text import safe_text
 
     for fault in check.faults:
@@ -64,4 +65,5 @@ def _print_check(check: SuiteCheck) -> None:
     if check.valid:
         click.echo(safe_text(f"{check.file}: valid: {check.size}"))
     for note in check.notes:
-        click.echo(safe_text(f"{check.file}: {note}"), err=True)
+        said = with_options(note, {"runs": "--runs"})  # an option of `passhat run`
+        click.echo(safe_text(f"{check.file}: {said}"), err=True)

@@ -298,7 +298,9 @@ def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials]
     trials = choose_systems(every, only)
     sides = tuple(dict.fromkeys(only)) or trials.systems
     if len(sides) < 2:
-        raise InputError(f"comparing needs two agents; there is only {sides[0]!r}")
+        raise InputError(
+            f"comparing needs two agents; there is only {sides[0]!r}: add the results of another"
+        )
     return [trials.where(system=name) for name in sides], len(every.systems)
 
 

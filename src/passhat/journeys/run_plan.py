@@ -57,6 +57,7 @@ class RunPlan(Displayed):
     gates: tuple[str, ...]
     budget: Mapping[str, float]
     cost: CostRange
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         high = self.cost.high
@@ -102,6 +103,7 @@ def plan_run(
         gates=tuple(gate.require for gate in job.gates),
         budget={name: value for name, value in budget.items() if value is not None},
         cost=CostRange(low=low, high=high, how=why),
+        notes=tuple(job.hints),
     )
 
 

@@ -49,6 +49,7 @@ def _notes(suite: Suite) -> list[str]:
     """What is not wrong but worth knowing before a run."""
     from datetime import UTC, datetime
 
+    from passhat.journeys.run_job import RUNS_ONCE
     from passhat.runner.programs import absent_programs
 
     today = datetime.now(tz=UTC).date()
@@ -57,7 +58,8 @@ def _notes(suite: Suite) -> list[str]:
         for entry in suite.quarantine
         if not entry.in_force(today)
     ]
-    return [*ended, *_unlisted(suite), *map(str, absent_programs(suite))]
+    once = [RUNS_ONCE] if suite.runs_once else []
+    return [*ended, *once, *_unlisted(suite), *map(str, absent_programs(suite))]
 
 
 def _unlisted(suite: Suite) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from passhat import arguments
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
-from passhat.journeys.results import Names, chosen_names, open_store
+from passhat.journeys.results import Names, chosen_names, is_store, open_store
 from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
@@ -41,7 +41,7 @@ def trend_of_runs(
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
-    with open_store(store) as history:
+    with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat trend")
         moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return trends(moments, k=k, confidence=confidence)
@@ -59,10 +59,36 @@ def flaky_tasks(
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.flaky import find_flaky
 
-    with open_store(store) as history:
+    with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat flaky")
         moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return find_flaky(moments, confidence=confidence)
+
+
+def _open(store: str | Path, suite: str | None) -> History:
+    """The store; if there is none, a file in the place of the suite is the first thing to mend."""
+    try:
+        return open_store(store)
+    except HistoryError:
+        _refuse_file(suite)
+        raise
+
+
+def _refuse_file(suite: str | None) -> None:
+    """Refuse a file that was named in the place of a suite, and say where it belongs."""
+    if suite is None or not Path(suite).is_file():
+        return
+    if is_store(suite):
+        way = f"is a history store: give it as `store={suite!r}`"
+    elif Path(suite).suffix in (".yml", ".yaml"):
+        way = "is a file: give the name of the suite, as `name:` in the file says"
+    else:
+        name = shlex.quote(suite)
+        way = (
+            "is a file, but this looks at stored runs; store it with "
+            f"`passhat history add {name}`, or look at it alone with `passhat report {name}`"
+        )
+    raise HistoryError(f"{suite}: {way}")
 
 
 def read_moments(
@@ -72,7 +98,8 @@ def read_moments(
     last = arguments.whole("last", last)
     runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
     if not runs:
-        asked = ", ".join(filter(None, [suite, branch]))
+        _refuse_file(suite)
+        asked = suite + (f" on branch {branch}" if branch else "")
         raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
     counted = [(run, history.tallies(run)) for run in reversed(runs)]
     systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)

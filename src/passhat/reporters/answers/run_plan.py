@@ -36,6 +36,7 @@ def _parts(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
     yield "gates", list(plan.gates) or ["none: every failed expectation fails the run"]
     yield "budget", [f"{name} {value:g}" for name, value in plan.budget.items()] or ["none"]
     yield "cost", [_price(plan.cost)]
+    yield "note", list(plan.notes)
 
 
 def _price(cost: CostRange) -> str:
