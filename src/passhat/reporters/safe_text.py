@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from zlib import crc32
@@ -12,6 +13,11 @@ from passhat.messages import safe_text as safe_text
 ELLIPSIS = "…"
 LONGEST_NAME = 60
 """Columns of a name from data in a sentence or a table."""
+
+# What CI systems take for commands in a log: GitHub Actions lines that begin with :: or ##[, Azure
+# Pipelines ##vso[, TeamCity ##teamcity[.
+_COMMAND = re.compile(r"^(\s*)::(?=\w)", re.MULTILINE)
+_HASH_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
 
 # Latin letters and the marks that passhat draws with are one column wide: no table is needed.
 _FIRST_COMBINING = 0x300
@@ -26,7 +32,19 @@ def safe_lines(text: str) -> str:
     >>> safe_lines("two\nlines\x00")
     'two\nlines\\x00'
     """
-    return "\n".join(safe_text(line) for line in text.split("\n"))
+    return without_commands("\n".join(safe_text(line) for line in text.split("\n")))
+
+
+def without_commands(text: str) -> str:
+    r"""Lines of which none is a command to the CI system that reads them from a log.
+
+    >>> print(without_commands("  ::stop-commands::x\ntests/a.py::b ##vso[task.complete]"))
+      \::stop-commands::x
+    tests/a.py::b #\#vso[task.complete]
+    """
+    if "::" not in text and "##" not in text:
+        return text
+    return _HASH_COMMAND.sub(r"#\\#", _COMMAND.sub(r"\1\\::", text))
 
 
 def display_width(text: str) -> int:
