@@ -12,6 +12,7 @@ from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare
 from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
+from passhat.messages import bare_address
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
 def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
-    where = " ".join(server.argv) if isinstance(server, StdioServer) else server.url
-    where = redactor.clean(where)
+    stdio = isinstance(server, StdioServer)
+    where = redactor.clean(" ".join(server.argv)) if stdio else bare_address(server.url)
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 
