@@ -40,7 +40,7 @@ _ENDINGS = " ".join(usual_endings("validation"))
 @click.command(cls=SectionedCommand)
 @click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@file_option(f"Also write to a file; its ending says how: {_ENDINGS}. May be repeated.")
+@file_option(f"Also write to a file; its ending chooses the format: {_ENDINGS}. May be repeated.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
 @click.pass_context
 def validate(

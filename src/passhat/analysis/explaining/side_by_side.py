@@ -114,7 +114,7 @@ def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[Alig
 
 
 def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
-    """The place of the first pair that is not the same; None where all are."""
+    """The place of the first pair that is not the same; None if all are."""
     return next((i for i, pair in enumerate(pairs) if pair.relation != "same"), None)
 
 

@@ -52,7 +52,7 @@ class PairObject(TypedDict):
 
 
 class SideObject(TypedDict):
-    """One of the two runs; `error` is empty where none broke it off."""
+    """One of the two runs; `error` is empty if none broke it off."""
 
     system: str
     task: str
