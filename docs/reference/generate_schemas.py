@@ -40,7 +40,7 @@ from passhat.reporters.answers.matrix import MatrixObject
 from passhat.reporters.answers.plan import PlanHead
 from passhat.reporters.answers.profile import ProfileObject
 from passhat.reporters.answers.ranking import RankingObject
-from passhat.reporters.answers.report_objects import ReportObject
+from passhat.reporters.answers.report_schema import ReportObject
 from passhat.reporters.answers.run_data import RunObject
 from passhat.reporters.answers.run_list import RunsObject
 from passhat.reporters.answers.transcript_matches import SearchObject

@@ -75,3 +75,28 @@ def test_earlier_runs_know_better_than_rules_of_thumb(suite, call):
     cost = plan(call, "--runs", "100")["cost"]
     assert cost["how"] == "from the cost of 30 earlier trials"
     assert 100 < cost["low"] < 200 < cost["high"] < 300
+
+
+ONCE = "each task runs once, which cannot show whether it passes every time: write `runs: 10` under"
+SCRIPTED = """\
+systems: [{name: a, model: scripted, script: [{answer: sure}]}]
+tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]
+"""
+
+
+def test_a_suite_without_runs_says_what_to_write_before_and_after_it_is_run(suite, call):
+    suite(SCRIPTED)
+    for command in (["validate"], ["run", "--dry-run"], ["run"], ["run", "--no-store"]):
+        done = call(*command)
+        assert done.exit_code == 0
+        assert ONCE in " ".join(done.output.split()), command
+
+
+@pytest.mark.parametrize(
+    "given", [["--runs", "1"], ["--require", "pass^1 >= 0.5", "--until-settled"]]
+)
+def test_who_asked_for_one_run_or_for_a_verdict_is_not_told_of_runs(suite, call, given):
+    suite(SCRIPTED)
+    assert ONCE not in " ".join(call("run", *given).output.split())
+    suite(SCRIPTED + "defaults: {runs: 2}\n")
+    assert ONCE not in " ".join((call("run").output + call("validate").output).split())

@@ -71,7 +71,7 @@ def test_a_run_named_beside_a_file_is_refused_and_the_column_of_attempts_is_name
         (("report", "x.csv", "--outcome", "ok"), "Did you mean '--pass'?"),
         (("run", "--epochs", "3"), "Did you mean '--runs'?"),
         (("run", "--runs", "1e3"), "'1e3' is not a whole number such as 20"),
-        (("run", "--runs", "0"), "0 is not in the range x>=1"),
+        (("run", "--runs", "0"), "must be at least 1, got 0"),
     ],
 )
 def test_a_mistyped_option_gets_the_one_that_was_meant(call, arguments, said):

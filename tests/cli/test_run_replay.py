@@ -89,7 +89,7 @@ def test_modes_exclude_each_other(suite, call):
     suite(SUITE)
     done = call("run", "--record", "--replay")
     assert done.exit_code == 2
-    assert "--record and --replay exclude each other" in done.stderr
+    assert "--record and --replay cannot be used together" in done.stderr
 
 
 @pytest.fixture
@@ -174,3 +174,9 @@ def test_a_cassette_of_a_system_that_is_gone_is_pruned(recorded, suite, call, he
     suite(SUITE.replace("model: scripted", "model: local/other.gguf").partition("    script")[0])
     assert "the suite has no system 'scripted'" in call("cassette", "prune").stdout
     assert list((here / "cassettes").iterdir()) == []
+
+
+def test_workers_cannot_replay_and_the_executor_is_named_as_it_was_written(recorded, call):
+    done = call("run", "--executor", "ray")
+    assert done.exit_code == 2
+    assert "--executor must be local to record or replay cassettes, got 'ray'" in done.stderr

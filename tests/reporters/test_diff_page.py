@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from passhat import Trials
+from passhat import Trials, render
 from passhat.analysis.explaining.side_by_side import side_by_side
+from passhat.errors import InputError
 from passhat.records.transcript import Call, Transcript, Turn
 from passhat.reporters.answers.diff_page import diff_values, run_views, stretches
 
@@ -78,3 +79,31 @@ def test_passing_runs_come_first_and_each_failing_one_says_where_it_parts(pair):
     ]
     assert beside == [[None, 3], [1, 0], [3, 2], [0, None]]
     assert [view.number for view in views] == ["#2", "#4", "#1", "#3"]
+
+
+@pytest.fixture
+def broken():
+    """Two runs of a task, the first ended by an error whose text steers the terminal."""
+    error = "ConnectionError:\nrefused \x1b[31mred <b>bold</b>"
+    trials = Trials.from_columns(
+        task=["a", "a"], outcome=["errored", "passed"], error=[error, None]
+    )
+    return trials, {("system", "a", i): said("look") for i in range(2)}
+
+
+def test_the_error_that_ended_a_run_is_shown_in_every_format(broken):
+    found = side_by_side(*broken, "a", 0, 1)
+    for kind in ("text", "markdown", "html", "json"):
+        shown = str(render(found, kind))
+        assert "ConnectionError" in shown, kind
+        assert "\x1b" not in shown
+        assert kind == "json" or "<b>bold" not in shown
+    left, right = (json.loads(str(render(found, "json")))[side] for side in ("left", "right"))
+    assert (left["error"], right["error"]) == (broken[0].error.texts()[0], "")
+
+
+def test_a_run_without_a_transcript_is_refused_with_the_error_that_ended_it(broken):
+    trials, texts = broken
+    del texts["system", "a", 0]
+    with pytest.raises(InputError, match=r"no transcript to compare; it ended .* ConnectionError"):
+        side_by_side(trials, texts, "a", 0, 1)

@@ -88,3 +88,14 @@ def test_every_number_of_the_table_ends_below_the_end_of_its_heading(width):
     for row in rows:
         numbers = re.finditer(r"±?[\d.,]+(?: points)?", row)
         assert [match.end() for match in numbers] == ends
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_where_the_table_marks_other_runs_than_the_first_sentence_it_is_said_why(runs):
+    made = plan(simulate(tasks=30, runs=runs, seed=1))
+    typical, promised = made.chosen.runs_this_suite, made.promise.runs
+    assert typical != promised
+    said = " ".join(render_plan(made).split())
+    assert f"run each {promised:,} times" in said
+    assert f"The table marks {typical:,} runs of each task as enough for a typical report" in said
+    assert "the simulation allows for others" in said

@@ -135,3 +135,13 @@ def test_half_a_character_in_an_error_can_be_stored(tmp_path, suite_of):
         == trial.error
         == ("failing_half:fail raised ValueError: cut ? (failing_half.py, line 1)")
     )
+
+
+@pytest.mark.parametrize("tokens", ["1" + "0" * 30, "-5", "true", "NaN", "1e999"])
+def test_a_total_of_tokens_that_is_none_does_not_end_the_run(tmp_path, suite_of, tokens):
+    source = f"""print('{{"passed": true, "tokens": {tokens}}}')"""
+    with History.open(tmp_path / "history.db") as history:
+        run = history.start_run("suite")
+        run_trials(suite_of(agent(tmp_path, source)), journal=RunJournal(history, run))
+        (stored,) = history.trials(run)
+    assert (stored.outcome, stored.tokens) == (Outcome.PASSED, None)

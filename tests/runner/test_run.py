@@ -25,6 +25,7 @@ from passhat.records import (
     TokenUsage,
 )
 from passhat.runner import FixedRuns, MemoryJournal, run_trials
+from passhat.runner.allocation import Shard
 from passhat.runner.events import (
     BudgetHit,
     Paused,
@@ -187,6 +188,17 @@ def test_events_tell_the_whole_story(coin_suite):
     assert finished[0].row.endswith("#1")
     assert isinstance(events[-1], RunFinished)
     assert (events[-1].ending, events[-1].done, events[-1].undone) == ("finished", 140, 0)
+
+
+def test_more_workers_than_trials_are_not_started(coin_suite):
+    events = []
+    run_trials(coin_suite, concurrency=10**12, on_event=events.append)
+    assert events[0].concurrency == 140
+
+
+def test_a_shard_of_more_trials_than_a_list_holds_has_its_share():
+    assert Shard(2, 3).share(3 * 10**30 + 2) == 10**30 + 1
+    assert [Shard(n, 3).share(2) for n in (1, 2, 3)] == [1, 1, 0]
 
 
 def test_every_answer_is_in_the_journal_before_the_agent_sees_it(suite_of):

@@ -5,7 +5,7 @@ import pytest
 
 from passhat.stats.cells import Cells, count_cells, remembered
 from passhat.stats.suite_law import ShrunkLaw
-from passhat.stats.sum_laws import sum_of_tasks, sums_of_long_tasks
+from passhat.stats.sum_laws import sums_of_long_tasks, sums_of_tasks
 from passhat.stats.task_laws import lattice_steps, scaled_betas
 
 
@@ -14,16 +14,23 @@ def suite(tasks, runs, seed=1):
     return count_cells(np.full(tasks, runs), rng.binomial(runs, rng.beta(4, 2, tasks)))
 
 
-def moments(law):
-    mean = float(law.positions @ law.chances)
-    centred = law.positions - mean
-    return mean, *(float(centred**power @ law.chances) for power in (2, 3))
+def only_law(laws):
+    """The positions and chances of the one law there is."""
+    (found,) = laws
+    assert (found.suite.tolist(), found.k.tolist()) == ([0], [0])
+    return found.positions[0], found.chances[0]
+
+
+def moments(positions, chances):
+    mean = float(positions @ chances)
+    centred = positions - mean
+    return mean, *(float(centred**power @ chances) for power in (2, 3))
 
 
 @pytest.mark.parametrize(("tasks", "runs", "k"), [(300, 150, 1), (300, 150, 5), (45, 1000, 3)])
 def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
     cells = suite(tasks, runs)
-    law = sums_of_long_tasks(cells, (k,))[0]
+    positions, chances = only_law(sums_of_long_tasks(cells, (k,))[0])
     betas = scaled_betas(cells.n, cells.c, (k,))
     varies = betas.varies[0]
     rng = np.random.default_rng(7)
@@ -34,14 +41,14 @@ def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
         sums += scale * rng.beta(a, b, (20_000, times)).sum(axis=1)
     for chance in (0.025, 0.5, 0.975):
         place = np.quantile(sums, chance)
-        reached = law.chances[law.positions <= place].sum()
+        reached = chances[positions <= place].sum()
         assert reached == pytest.approx(chance, abs=0.015)
 
 
 def test_cumulants_and_tables_have_the_same_moments():
     cells = suite(300, 150)
-    ours = moments(sums_of_long_tasks(cells, (1,))[0])
-    tables = moments(sum_of_tasks(cells, 1, lattice_steps(cells.n, 1)))
+    ours = moments(*only_law(sums_of_long_tasks(cells, (1,))[0]))
+    tables = moments(*only_law(sums_of_tasks(cells, (1,), lattice_steps(cells.n, 1))))
     # The lattice adds up to a sixth of a squared step to the variance of a task.
     assert ours[0] == pytest.approx(tables[0], abs=1e-9)
     assert 0 < tables[1] - ours[1] <= 300 / 6 / 512**2 * 1.01
@@ -50,7 +57,7 @@ def test_cumulants_and_tables_have_the_same_moments():
 
 def test_a_sum_far_from_normal_is_left_to_the_tables():
     cells = count_cells([200] * 3, [199, 199, 200])
-    assert sums_of_long_tasks(cells, (1,))[0] is None
+    assert sums_of_long_tasks(cells, (1,)) == ([], [0])
 
 
 @pytest.mark.parametrize("groups", [0.5, 3.0, 400.0])
@@ -83,19 +90,22 @@ def test_what_is_remembered_of_a_suite_depends_on_the_further_arguments():
     assert asked == [2, 3]
 
 
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_the_law_of_a_suite_does_not_depend_on_the_suites_beside_it(k):
+def test_the_law_of_a_suite_depends_on_no_other_suite_or_k():
     rng = np.random.default_rng(4)
-    n, c = np.full(11, 10.0), np.arange(11.0)
+    n, c, ks = np.full(11, 10.0), np.arange(11.0), (1, 2, 5)
     # A wide law, a tight one, and one of a few tasks: each asks for another window.
     tasks = np.stack((rng.integers(0, 40, 11), np.eye(11)[9] * 60, np.eye(11)[5] * 2)).astype(float)
-    together = sum_of_tasks(Cells(n=n, c=c, tasks=tasks), k, lattice_steps(n, k))
-    for row in range(3):
-        alone = sum_of_tasks(Cells(n=n, c=c, tasks=tasks[row]), k, lattice_steps(n, k))
-        points = alone.chances.size
-        assert together.chances[row, :points] == pytest.approx(alone.chances, abs=1e-12)
-        assert together.positions[row, :points] == pytest.approx(alone.positions)
-        assert not together.chances[row, points:].any()
+    together = sums_of_tasks(Cells(n=n, c=c, tasks=tasks), ks, 64)
+    seen = []
+    for laws in together:
+        rows = zip(laws.suite, laws.k, laws.positions, laws.chances, strict=True)
+        for suite_place, k_place, positions, chances in rows:
+            one = Cells(n=n, c=c, tasks=tasks[suite_place])
+            alone = only_law(sums_of_tasks(one, (ks[k_place],), 64))
+            assert chances == pytest.approx(alone[1], abs=1e-12)
+            assert positions == pytest.approx(alone[0])
+            seen.append((int(suite_place), int(k_place)))
+    assert sorted(seen) == [(one, k) for one in range(3) for k in range(3)]
 
 
 @pytest.mark.parametrize("groups", [3.0, 400.0, 1e5])

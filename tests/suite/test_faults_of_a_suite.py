@@ -51,7 +51,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
         ":14:9: agents[0].expect[3]: needs exactly one matcher, got exact, contains",
         ':15:5: agents[1].name: "a on o3" is also the name on line 5',
         ":17:5: agents[1].prompt: should be a text, got 5: put it in quotes",
-        ":18:5: agents[1].runs: should be a valid integer, got 'many'",
+        ":18:5: agents[1].runs: should be a whole number, got 'many'",
         (
             ":19:18: agents[1].temperature: TEMP is not set: export it, write ${TEMP:-default}, "
             "or $${TEMP} for the text itself"
@@ -65,6 +65,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
     ]
 
 
+EXPECT = "agents: [{name: a, model: o3, prompt: hi, expect: [{%s}]}]"
 AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
 
 
@@ -143,11 +144,31 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
             "agents: [{name: a, model: o3, prompt: hi, expect: [{range: {}}]}]",
             "needs min, max or both",
         ),
+        (EXPECT % "length: {}", "length: needs exact, min or max"),
+        (EXPECT % "length: {min: 3, max: 1}", "length: has min above max"),
+        (EXPECT % "called: {tool: a, min: 3, max: 1}", "called: has min above max"),
+        (EXPECT % "number: .inf", "number: must be finite"),
+        (EXPECT % "number: {value: 1, tolerance: .inf}", "number: must be finite"),
+        (EXPECT % "number: -.inf", "number: must be finite"),
+        (EXPECT % "range: {min: .nan}", "min: should be a number, got nan"),
+        (EXPECT % "contains: a, weight: 1e101", "weight: should be less than or equal to 1e+100"),
+        (
+            EXPECT % "contains-all: a, contains_all: b",
+            'means the same as "contains-all" beside it',
+        ),
+        (EXPECT % "not: null", "not needs a value"),
         (AGENT + "servers: {s: {command: 'x \"y'}}", "cannot be split into words: No closing quot"),
-        (AGENT + "servers: {s: {command: 5}}", "should be a valid list, got 5"),
-        (AGENT + "seeds: [1, two]", "seeds[1]: should be a valid integer, got 'two'"),
+        (AGENT + "servers: {s: {command: 5}}", "should be a list, got 5"),
+        (AGENT + "seeds: [1, two]", "seeds[1]: should be a whole number, got 'two'"),
         (AGENT + "? [a]\n: 1", "a key must be a text, not a collection"),
         (AGENT + "gates: [{confidence: 0.9}]", "needs a demand: write require, or every task"),
+        (AGENT + "gates: [{require: 'pass^3 >= 1', every task: 'pass^3 >= 1'}]", "keep one"),
+        (AGENT + "gates: [{require: 'pass^3 >= 1', design: SPRT}]", "should be 'sprt' or 'trun"),
+        (AGENT + "resources: {memory: %sGB}" % ("9" * 400), "should be below 2**63, got '999"),
+        (AGENT + "k: [9223372036854775808]", "k[0]: should be below 2**63, got 92233"),
+        (AGENT + "seeds: [-9223372036854775808]", "seeds[0]: should be below 2**63, got -92"),
+        (AGENT + 'name: "a\\ud83d"', "name: has half of a character, which is no text: 'a\\ud83d'"),
+        (AGENT + '"\\ude00": 1', "a key has half of a character"),
         ("a: [", "not valid YAML"),
     ],
 )
@@ -157,7 +178,9 @@ def test_each_rule_of_a_suite_has_its_sentence(problems, text: str, said: str) -
 
 
 def test_a_file_that_is_not_there_or_not_text_is_said(tmp_path) -> None:
-    with pytest.raises(SuiteError, match=r"gone\.yml: the suite cannot be read: No such file"):
+    with pytest.raises(
+        SuiteError, match=r"gone\.yml: there is no such file; `passhat init` writes a suite"
+    ):
         load_suite(tmp_path / "gone.yml")
     (tmp_path / "latin.yml").write_bytes(b"name: caf\xe9")
     with pytest.raises(SuiteError, match=r"latin\.yml: the suite is not UTF-8 at byte 9"):
@@ -182,21 +205,21 @@ def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
 @pytest.mark.parametrize(
     ("key", "said"),
     [
-        ("budget: 5", "should be a valid dictionary, got 5"),
-        ("k: many", "should be a valid list, got 'many'"),
-        ("retries: true", "should be a valid integer, got True"),
-        ("retries: 1.0", "should be a valid integer, got 1.0"),
-        ("confidence: true", "should be a valid number, got True"),
-        ("confidence: .nan", "should be less than 1, got nan"),
-        (f"shares: {{a: 1{'0' * 400}}}", "should be a valid number, got 1000"),
-        ("name: [a]", "should be a valid string"),
+        ("budget: 5", "should be a mapping of keys to values, got 5"),
+        ("k: many", "should be a list, got 'many'"),
+        ("retries: true", "should be a whole number, got true"),
+        ("retries: 1.0", "should be a whole number, got 1.0"),
+        ("confidence: true", "should be a number, got true"),
+        ("confidence: .nan", "should be a number, got nan"),
+        (f"shares: {{a: 1{'0' * 400}}}", "should be a number, got 1000"),
+        ("name: [a]", "should be a text, got a list"),
         ("cassette: {mode: tape}", "should be 'none', 'record', 'append', 'replay' or 'replay-or"),
         ("servers: {'': {command: x}}", "should have at least 1 character, got ''"),
         ("servers: {s: {command: []}}", "should have at least 1 item"),
         ("servers: {s: {command: x, start_timeout: 0s}}", "should be greater than 0, got '0s'"),
-        ("servers: {s: {command: x, shared: 1}}", "should be a valid boolean, got 1"),
+        ("servers: {s: {command: x, shared: 1}}", "should be true or false, got 1"),
         ("servers: {s: {command: x, env: [[a]]}}", "should be a list of names, or names and val"),
-        ("quarantine: [{task: a, until: 5}]", "should be a valid date, got 5"),
+        ("quarantine: [{task: a, until: 5}]", "should be a date such as 2027-01-31, got 5"),
         ("judge: {model: o3, reasoning: {}}", "should be 'low', 'medium' or 'high'"),
     ],
 )

@@ -1,4 +1,5 @@
 import io
+import json
 
 import pytest
 from hypothesis import given, settings
@@ -144,6 +145,17 @@ def test_references_are_replaced_before_types_are_found() -> None:
         "a: ${RUNS}\nb: '${RUNS}'\nc: ${NAME}\nd: ${EMPTY:-3}\ne: $${RUNS}\nf: ${EMPTY}", env=env
     )
     assert tree.value == {"a": 10, "b": "10", "c": "x: y", "d": 3, "e": "${RUNS}", "f": None}
+
+
+def test_a_character_that_json_writes_in_two_halves_is_one() -> None:
+    tree = read_tree(json.dumps({"\U0001f600": "a\U0001f600", "b": "\ufeffé"}), env={})
+    assert tree.value == {"\U0001f600": "a\U0001f600", "b": "\ufeffé"}
+    assert not tree.problems
+
+
+def test_a_variable_that_is_not_text_is_refused() -> None:
+    (problem,) = read_tree("a: ${NAME}", env={"NAME": "caf\udce9"}).problems
+    assert problem.at("s.yml").startswith("s.yml:1:4: a: has half of a character")
 
 
 def test_unset_variables_are_all_named() -> None:

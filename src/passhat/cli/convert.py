@@ -35,7 +35,7 @@ def trials_output_options(command: Command) -> Command:
         chosen = {name: values.pop(name) for name in (*_PRINTED, "paths_out", "quiet")}
         if sum(chosen[name] for name in _PRINTED) > 1:
             raise click.UsageError(
-                "--json, --csv and --markdown exclude each other; -o may name several files"
+                "--json, --csv and --markdown cannot be used together; -o may name several files"
             )
         return command(write=functools.partial(write_everywhere, **chosen), **values)
 

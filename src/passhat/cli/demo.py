@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.options import SectionedCommand, WholeNumber, confidence_option, output_options
+from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import SectionedCommand, confidence_option, output_options
 from passhat.cli.output import Output
 
 

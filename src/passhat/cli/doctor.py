@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
 
 EXTRAS = {
-    "run": ("httpx2", "mcp"),
+    "run": ("genai_prices", "httpx2", "jsonschema", "mcp"),
     "local": ("xllamacpp",),
     "web": ("starlette", "uvicorn"),
     "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
+    "cloud": ("fsspec",),
     "figures": ("cairosvg",),
     "postgres": ("psycopg",),
     "ray": ("ray",),

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.option_types import StoreType, WholeNumber
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import (
     Output,
     baseline_tile,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import StoreType, store_option
+from passhat.cli.option_types import StoreType
+from passhat.cli.options import store_option
 from passhat.messages import plural
 
 if TYPE_CHECKING:

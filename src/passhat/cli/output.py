@@ -127,6 +127,8 @@ def _format_of(path: Path, answer: Any) -> str:
 def _save(path: Path, found: str | bytes) -> None:
     try:
         path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
+    except FileNotFoundError as error:
+        raise click.UsageError(f"-o {path}: there is no folder {path.parent}") from error
     except OSError as error:
         raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
 

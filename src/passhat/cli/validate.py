@@ -40,7 +40,7 @@ _ENDINGS = " ".join(usual_endings("validation"))
 @click.command(cls=SectionedCommand)
 @click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@file_option(f"Also write to a file; its ending says how: {_ENDINGS}. May be repeated.")
+@file_option(f"Also write to a file; its ending chooses the format: {_ENDINGS}. May be repeated.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
 @click.pass_context
 def validate(
@@ -115,6 +115,7 @@ def _notes(suite: Suite) -> list[str]:
     """What is not wrong but worth knowing before a run."""
     from datetime import UTC, datetime
 
+    from passhat.journeys.run_job import RUNS_ONCE
     from passhat.runner.programs import absent_programs
 
     today = datetime.now(tz=UTC).date()
@@ -123,7 +124,8 @@ def _notes(suite: Suite) -> list[str]:
         for entry in suite.quarantine
         if not entry.in_force(today)
     ]
-    return [*ended, *_unlisted(suite), *map(str, absent_programs(suite))]
+    once = [RUNS_ONCE] if suite.runs_once else []
+    return [*ended, *once, *_unlisted(suite), *map(str, absent_programs(suite))]
 
 
 def _unlisted(suite: Suite) -> list[str]:

@@ -86,7 +86,7 @@ def watched_numbers(
 
 
 def watched_number(gate: StoredGate, *, whole_scores: bool = True) -> WatchedNumber | None:
-    """The number that a gate asks for; None where its interval cannot be drawn while it runs."""
+    """The number that a gate asks for; None if its interval cannot be drawn while it runs."""
     demand = demand_of(gate)
     match = _NAME.fullmatch(demand.target.name) if isinstance(demand, NumberDemand) else None
     if match is None or not isinstance(demand, NumberDemand):

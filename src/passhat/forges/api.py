@@ -42,7 +42,7 @@ class Api:
     headers: Mapping[str, str]
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The JSON that one request is answered with; None where the answer is empty.
+        """The JSON that one request is answered with; None if the answer is empty.
 
         A forge that cannot be reached, or refuses, raises ForgeError with its status.
         """

@@ -56,7 +56,7 @@ class GroupQuery:
 
 
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
-    """The query for a table; None where it must be read row by row."""
+    """The query for a table; None if it must be read row by row."""
     columns = engine.columns
     found, notes = find_meanings(
         columns,

@@ -16,7 +16,7 @@ LISTS = ("trials", "runs", "attempts", "repetitions", "rollouts", "episodes")
 
 
 def list_of_runs(row: RawRow) -> str | None:
-    """The key under which a row lists runs, each with a verdict or a score; None where it does not.
+    """The key under which a row lists runs, each with a verdict or a score; None if it does not.
 
     >>> list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
     'trials'

@@ -31,6 +31,7 @@ from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
+_KINDS_OF_TABLES = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
 
 
 def read_trials(
@@ -178,7 +179,10 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
 def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
-    raise ArgumentError("format", one_of_rule(name, list(READERS), len(READERS)), name)
+    rule = one_of_rule(name, list(READERS), len(READERS))
+    if name.lower() in _KINDS_OF_TABLES:
+        rule = f"must be a tool that writes results; to read a {name} file, leave it out"
+    raise ArgumentError("format", rule, name)
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
@@ -312,7 +316,7 @@ def _given_twice(parts: Sequence[CheckedPiece]) -> str:
 def _kept_texts(
     document: Document, reader: Reader, mapping: ColumnMap, trials: int
 ) -> list[str | None]:
-    """The transcript of each trial as JSON text, cut to the limit; None where there is none."""
+    """The transcript of each trial as JSON text, cut to the limit; None if there is none."""
     longest = document.limits.max_transcript
     found = reader.transcripts(document, mapping) if reader.transcripts else ()
     try:

@@ -74,7 +74,7 @@ def skipped_note(count: int) -> list[str]:
 def without_numbers(names: Sequence[str]) -> list[str] | None:
     """`refund #3` is run 3 of `refund`, where that has the runs 1, 2, ... without a gap.
 
-    None where no name is numbered so. "Question #3" is a task: it has no other name.
+    None if no name is numbered so. "Question #3" is a task: it has no other name.
 
     >>> without_numbers(["refund #1", "refund #2", "issue #7"])
     ['refund', 'refund', 'issue #7']

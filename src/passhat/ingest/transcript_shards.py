@@ -2,7 +2,7 @@
 
 Beside `suite=NAME/run=KEY/part-00000.parquet`, which has trials, a dataset may have
 `_transcripts/suite=NAME/run=KEY/part-00000.parquet`. The column `transcript_row` of a trial is its
-row there, and is empty where nothing was kept. Engines leave out what begins with an underscore.
+row there, and is empty if nothing was kept. Engines leave out what begins with an underscore.
 """
 
 from __future__ import annotations

@@ -282,7 +282,9 @@ def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials]
     trials = choose_systems(every, only)
     names = tuple(dict.fromkeys(only)) or trials.systems
     if len(names) < 2:
-        raise InputError(f"comparing needs two agents; there is only {names[0]!r}")
+        raise InputError(
+            f"comparing needs two agents; there is only {names[0]!r}: add the results of another"
+        )
     return [trials.where(system=name) for name in names], len(every.systems)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import one_of_rule, plural
+from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -170,7 +170,7 @@ class Results:
         with open_store(self.store) as history:
             if "/" in name or Path(name).suffix:
                 known = f"{history.name} has no run, tag or branch of that name"
-                return ReadError(f"{str(error).rstrip('.')}; and {known}")
+                return ReadError(f"{str(error).rstrip('.')}, and {known}")
             from passhat.history.references import look_up
 
             try:
@@ -272,7 +272,8 @@ class Results:
         if len(self.names) <= 1:
             return [*self.names, *[None] * len(self.paths)][:1] * len(self.paths)
         if len(self.names) != len(self.paths):
-            rule = f"must name one agent for each of {plural(len(self.paths), 'result')}"
+            several = f", or once for each of the {len(self.paths)} files and runs"
+            rule = f"must be given once{several if len(self.paths) > 1 else ' for one file or run'}"
             raise ArgumentError("names", rule, self.names)
         return self.names
 

@@ -51,6 +51,7 @@ class RunPlan(TypedDict):
     gates: list[str]
     budget: dict[str, float]
     cost: CostRange
+    notes: list[str]
 
 
 def plan_run(
@@ -92,6 +93,7 @@ def plan_run(
             if (value := getattr(suite.budget, name)) is not None
         },
         "cost": {"low": low, "high": high, "how": why},
+        "notes": job.hints,
     }
 
 
@@ -117,6 +119,8 @@ def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
         yield "cost", [f"nothing ({cost['how']})"]
     else:
         yield "cost", [f"${cost['low']:,.2f} to ${cost['high']:,.2f} ({cost['how']})"]
+    if plan["notes"]:
+        yield "note", plan["notes"]
 
 
 def _server(server: Server, redactor: Redactor) -> str:

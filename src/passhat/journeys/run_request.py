@@ -195,7 +195,7 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
     if _matches(names, [pattern]):
         return
     known = list(dict.fromkeys(names))
-    rule = one_of_rule(pattern, known) if known else "has nothing to choose from"
+    rule = one_of_rule(pattern, known) if known else "chooses nothing: no task has a tag"
     raise ArgumentError(argument, rule, pattern)
 
 

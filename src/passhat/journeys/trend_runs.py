@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
-from passhat.journeys.results import open_store
+from passhat.journeys.results import is_store, open_store
 from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
@@ -40,7 +40,7 @@ def trend_of_runs(
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
-    with open_store(store) as history:
+    with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat trend")
         moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return trends(moments, k=k, confidence=confidence)
@@ -58,10 +58,36 @@ def flaky_tasks(
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.flaky import find_flaky
 
-    with open_store(store) as history:
+    with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat flaky")
         moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return find_flaky(moments, confidence=confidence)
+
+
+def _open(store: str | Path, suite: str | None) -> History:
+    """The store; if there is none, a file in the place of the suite is the first thing to mend."""
+    try:
+        return open_store(store)
+    except HistoryError:
+        _refuse_file(suite)
+        raise
+
+
+def _refuse_file(suite: str | None) -> None:
+    """Refuse a file that was named in the place of a suite, and say where it belongs."""
+    if suite is None or not Path(suite).is_file():
+        return
+    if is_store(suite):
+        way = f"is a history store: give it as `store={suite!r}`"
+    elif Path(suite).suffix in (".yml", ".yaml"):
+        way = "is a file: give the name of the suite, as `name:` in the file says"
+    else:
+        name = shlex.quote(suite)
+        way = (
+            "is a file, but this looks at stored runs; store it with "
+            f"`passhat history add {name}`, or look at it alone with `passhat report {name}`"
+        )
+    raise HistoryError(f"{suite}: {way}")
 
 
 def read_moments(
@@ -71,7 +97,9 @@ def read_moments(
     runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
     moments = [_moment(history, run, only) for run in reversed(runs)]
     if not any(moment.tallies for moment in moments):
-        asked = ", ".join(filter(None, [suite, branch, *only]))
+        _refuse_file(suite)
+        asked = suite + (f" on branch {branch}" if branch else "")
+        asked += f" with agent {listed(only)}" if only else ""
         raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
     return moments
 

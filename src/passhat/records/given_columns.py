@@ -175,7 +175,7 @@ def _within_reach(name: str, values: Floats) -> Floats:
 
 
 def _exact(values: Any) -> NDArray[np.int64] | None:
-    """Whole numbers in 64 bits, bit for bit; None where one is missing, broken or too big."""
+    """Whole numbers in 64 bits, bit for bit; None if one is missing, broken or too big."""
     try:
         kind = np.asarray(values)
         if kind.ndim == 1 and kind.dtype.kind in "bi":

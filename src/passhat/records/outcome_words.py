@@ -134,7 +134,7 @@ def is_missing(cell: object) -> bool:
 
 
 def error_text(cell: object) -> str | None:
-    """What an error column says, or None where it says that there was no error."""
+    """What an error column says, or None if it says that there was no error."""
     if cell is None or cell != cell or cell is False:
         return None
     text = str(cell).strip()

@@ -63,13 +63,14 @@ def parse_shares(texts: Iterable[str]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
-        if not name or name in shares:
-            rule = "must be GROUP=SHARE, each group once" if not name else "must name a group once"
-            raise ArgumentError("shares", rule, text)
+        if name in shares:
+            raise ArgumentError("shares", "must name each group only once", text)
         try:
             shares[name] = float(number)
         except ValueError:
-            raise ArgumentError("shares", "must be GROUP=SHARE, a number", text) from None
+            name = ""
+        if not name:
+            raise ArgumentError("shares", "must be GROUP=SHARE, such as refunds=0.7", text)
     return shares
 
 

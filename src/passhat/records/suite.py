@@ -147,6 +147,11 @@ class Suite:
         return sum(pairing.planned for pairing in self.pairings)
 
     @property
+    def runs_once(self) -> bool:
+        """Whether each task is run once, as where a suite does not say `runs:`."""
+        return all(pairing.planned == 1 for pairing in self.pairings)
+
+    @property
     def size(self) -> str:
         """How big it is, in words: `3 tasks, 1 system, 60 trials`."""
         counts = (("task", len(self.tasks)), ("system", len(self.systems)), ("trial", self.trials))

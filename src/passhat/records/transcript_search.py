@@ -22,7 +22,7 @@ they are alike."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTranscript:
-    """The transcript of one trial as it is kept; `outcome` is None where it is not known."""
+    """The transcript of one trial as it is kept; `outcome` is None if it is not known."""
 
     key: TranscriptKey
     outcome: Outcome | None
@@ -41,7 +41,7 @@ class Excerpt:
 class TranscriptMatch:
     """A trial whose transcript has a text, and the words around it.
 
-    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None where the
+    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None if the
     dataset does not say where its log begins.
     """
 

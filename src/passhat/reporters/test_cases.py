@@ -159,7 +159,7 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
 
 
 def run_reasons(answer: RunAnswer, trial: Trial) -> tuple[str, ...]:
-    """Why one run did not pass; nothing where that was not looked for."""
+    """Why one run did not pass; nothing if that was not looked for."""
     return answer.reasons.get((trial.system, trial.task, trial.trial), ())
 
 

@@ -109,7 +109,7 @@ class RunningServer:
         return await self._ask(f"the request for the prompt {name}", get)
 
     async def list_resources(self) -> ToolResult:
-        """A line for each of its resources and templates; nothing where it has none."""
+        """A line for each of its resources and templates; nothing if it has none."""
 
         async def list_all(client: Client) -> ToolResult:
             found = await _pages(client.list_resources, "resources")

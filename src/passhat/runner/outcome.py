@@ -28,7 +28,7 @@ from passhat.records import (
 )
 from passhat.records.task import TARGETS, target_root
 from passhat.runner.agents.conversation import Conversation, transcript
-from passhat.runner.agents.reported import ANSWERS, TELLING
+from passhat.runner.agents.reported import ANSWERS, TELLING, is_amount
 from passhat.runner.faults import reaction
 from passhat.runner.graders.matches import VALUE_MATCHERS
 from passhat.runner.memory import json_bytes
@@ -61,7 +61,7 @@ class Result:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
         total = seen.reported.get("tokens")
-        if isinstance(total, int | float):
+        if is_amount(total):
             usage = None  # only the total is known
         outcome = Outcome.ERRORED
         if self.grade is not None:
@@ -75,7 +75,7 @@ class Result:
             seed=seed,
             tokens_in=None if usage is None else usage.tokens_in,
             tokens_out=None if usage is None else usage.tokens_out,
-            tokens=total if isinstance(total, int | float) else None,
+            tokens=total if is_amount(total) else None,
             cost=seen.cost,
             seconds=self.seconds if seen.seconds is None else seen.seconds,
             turns=seen.turns or None,

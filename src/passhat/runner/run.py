@@ -169,7 +169,8 @@ class _Run:
         self._rule = rule
         self._journal = journal
         self._on_event = on_event
-        self._concurrency = concurrency
+        # More workers than trials would only wait, and take memory for it.
+        self._concurrency = min(concurrency, max(1, getattr(rule, "planned", concurrency)))
         self._spending = RunSpending(budget)
         self._planned: int = getattr(rule, "planned", suite.trials)
         self._ending: Ending = "finished" if isinstance(rule, FixedRuns) else "settled"

@@ -274,7 +274,7 @@ def _joint_confidences(
         else:
             moments = _run_covariance(side, longest, prior)
             freedom = max(freedom, int(cells.run_count - cells.task_count))
-        quantile = largest_t(_links(*moments), freedom, confidence)
+        quantile = largest_t(_neighbour_correlations(*moments), freedom, confidence)
         found[metric] = float(2 * special.stdtr(freedom, quantile) - 1)
     return found
 
@@ -296,8 +296,11 @@ def _run_covariance(cells: Cells, longest: int, prior: Prior) -> tuple[Floats, F
     return total[:longest], total[longest:]
 
 
-def _links(variance: Floats, covariance: Floats) -> Floats:
-    """The correlations along the curve; all points that do not vary count as one more, apart."""
+def _neighbour_correlations(variance: Floats, covariance: Floats) -> Floats:
+    """The correlation of each point of the curve with the next one, of those that vary.
+
+    The points that do not vary count as one more point, uncorrelated with the others.
+    """
     spread = np.sqrt(variance)
     moving = spread > 1e-12
     linked = moving[1:] & moving[:-1]

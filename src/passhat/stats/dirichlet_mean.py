@@ -37,6 +37,8 @@ _USUAL_NU = (-4.0, 5.0)
 _TINY = 1e-300
 # With many distinct values the search begins on this many, which is enough for a first guess.
 _FEW_POINTS = 32
+# From so many roots on, those that were found are worth setting aside.
+_MANY_ROOTS = 64
 # Newton's method for families: the first step stays clear of the pole; a dozen steps reach the last
 # digits from anywhere, and four from the previous solution.
 _NEAR_POLE, _MOST_NEWTON, _CLOSE = 0.999, 40, 1e-13
@@ -130,6 +132,9 @@ class _Law:
         self.points = (points - self.least[..., None]) / scale[..., None]
         self.weights = np.concatenate((counts, np.full_like(last, share)), axis=-1)
         self.centre = np.vecdot(self.weights, self.points) / self.weights.sum(axis=-1)
+        # The last nu of each root, with its answer; no nu is nan.
+        self._nu: Floats = np.full(self.reach.shape, np.nan)
+        self._root: Floats = np.zeros(self.reach.shape)
 
     def solve(self, falling: Callable[[_Law, Floats], Floats]) -> Floats:
         """The nu at which a function of the law and it falls through 0."""
@@ -153,13 +158,35 @@ class _Law:
 
     def mean(self, nu: Floats) -> Floats:
         """The point at which nu is the saddle point: from 0 for small nu to the centre."""
-        weight = self.weights / (self.points + nu[..., None])
-        return np.asarray(np.vecdot(weight, self.points) / weight.sum(axis=-1))
+        return _saddle_mean(self.weights, self.points, nu)
 
     def signed_root(self, nu: Floats) -> Floats:
-        """How many standard deviations that point lies below the centre: r* of the saddle point."""
-        mean = self.mean(nu)[..., None]
-        return _signed_root(self.weights, (self.points - mean) / (nu[..., None] + mean))
+        """How many standard deviations that point lies below the centre: r* of the saddle point.
+
+        A search asks again for the roots that it has found already: where they are most of many,
+        only those of a new nu are computed.
+        """
+        nu = np.asarray(nu)
+        if nu.shape != self._nu.shape or nu.size < _MANY_ROOTS:
+            return _root_at(self.weights, self.points, nu)
+        new = nu != self._nu
+        if 2 * np.count_nonzero(new) > new.size:
+            self._root = _root_at(self.weights, self.points, nu)
+        else:
+            self._root = self._root.copy()
+            self._root[new] = _root_at(self.weights[new], self.points[new], nu[new])
+        self._nu = nu
+        return self._root
+
+
+def _saddle_mean(weights: Floats, points: Floats, nu: Floats) -> Floats:
+    weight = weights / (points + nu[..., None])
+    return np.asarray(np.vecdot(weight, points) / weight.sum(axis=-1))
+
+
+def _root_at(weights: Floats, points: Floats, nu: Floats) -> Floats:
+    mean = _saddle_mean(weights, points, nu)[..., None]
+    return _signed_root(weights, (points - mean) / (nu[..., None] + mean))
 
 
 class _Ratio:

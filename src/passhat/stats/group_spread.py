@@ -162,7 +162,7 @@ def mean_variance(found: GroupedRuns) -> float | None:
 
 
 def streak_variance(found: GroupedRuns, k: int) -> float | None:
-    """The same for the mean pass^k of passes; None where too few runs are left for one."""
+    """The same for the mean pass^k of passes; None if too few runs are left for one."""
     left = found.runs.sum(axis=1)[:, None] - found.runs
     if (left < k).any():
         return None

@@ -167,7 +167,7 @@ def in_agreement(found: PairedDifference) -> PairedDifference:
 def _needed(
     pair: Pair, fit: Fit, scope: Scope, alpha: float, margin: float | None
 ) -> Needed | None:
-    """The runs or tasks still needed; None where the observed difference gives no target."""
+    """The runs or tasks still needed; None if the observed difference gives no target."""
     target = _target_error(fit, alpha, margin)
     if target <= 0 or fit.error == 0:
         return None

@@ -50,7 +50,7 @@ _WIDEST_TAIL = 0.999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Both sides on their shared tasks; `sums` is None where only values were given.
+    """Both sides on their shared tasks; `sums` is None if only values were given.
 
     `group` has the families and weights of those tasks, where any were given.
     """

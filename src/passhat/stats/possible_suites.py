@@ -8,7 +8,8 @@ are computed as a report does. A plan then states the width that most of those s
 
 from __future__ import annotations
 
-from functools import partial
+from copy import deepcopy
+from functools import cached_property, partial
 from math import sqrt
 
 import numpy as np
@@ -38,6 +39,8 @@ WIDTH_SUITES, POWER_SUITES = 100, 600
 _MOST_RUNS_DRAWN = 200
 # With more tasks the interval is stricter than the sign-flip test, which need not be computed.
 _FLIPPED_TASKS = 12
+# Comparisons that are judged before looking whether they settle the question.
+_COMPARED_AT_ONCE = 100
 # Shapes of a beta below this draw 0 or 1 and nothing else.
 _LEAST_SHAPE = 1e-3
 _SEED = 20_261_116
@@ -64,15 +67,20 @@ class PossibleSuites:
         """Whether families are what is sampled, as in the interval of a report."""
         return self.group is not None and self.group.many_families
 
-    def half_widths(
+    def reports(
         self, runs: int, *, k: int, confidence: float, assurance: float = ASSURANCE
-    ) -> tuple[float, float]:
-        """Half the interval for this suite and for tasks like these that can be promised.
-
-        A share `assurance` of the reports is as narrow, and 95 % are within 1.25 times that.
-        """
-        here, there = _half_widths(self, runs, k, confidence)
-        return _promised(here, assurance), _promised(np.maximum(here, there), assurance)
+    ) -> PossibleReports:
+        """Reports of so many runs of each task."""
+        drawn = min(runs, _MOST_RUNS_DRAWN)
+        return PossibleReports(
+            suites=self,
+            passes=np.random.default_rng(_SEED + 2).binomial(drawn, self.rates),
+            drawn=drawn,
+            runs=runs,
+            k=k,
+            confidence=confidence,
+            assurance=assurance,
+        )
 
     def taken(self, kept: NDArray[np.bool_]) -> PossibleSuites:
         """Some of the tasks, which have families."""
@@ -80,31 +88,105 @@ class PossibleSuites:
         return replace(self, rates=self.rates[:, kept], group=self.group.taken(kept))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PossibleReports:
+    """How wide the intervals in reports of drawn suites are: the half-widths that can be promised.
+
+    A share `assurance` of the reports is as narrow, and 95 % are within 1.25 times that.
+    """
+
+    suites: PossibleSuites
+    passes: NDArray[np.int64]
+    drawn: int
+    runs: int
+    k: int
+    confidence: float
+    assurance: float
+
+    @property
+    def this_suite(self) -> float:
+        return _promised(self._here, self.assurance)
+
+    @property
+    def tasks_like_these(self) -> float:
+        return _promised(np.maximum(self._here, self._there), self.assurance)
+
+    def are_within(self, half_width: float) -> bool:
+        """Whether the half-width for tasks like these is at most this: often one part says no."""
+        wide = _promised(self._there, self.assurance) > half_width
+        return not wide and self.tasks_like_these <= half_width
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return _counted(self.passes, self.drawn)
+
+    @cached_property
+    def _here(self) -> Floats:
+        low, high = suite_bounds(self._cells, (self.k,), self.confidence)
+        unequal = _unequal(self.suites.group)
+        return np.asarray((high - low)[:, 0] / 2 * sqrt(self.drawn / self.runs) * unequal)
+
+    @cached_property
+    def _there(self) -> Floats:
+        cells, group, k = self._cells, self.suites.group, self.k
+        if self.suites.tasks < 2:
+            return np.full(len(self.passes), 0.5)
+        if group is None:
+            values = share_of_passing_subsets(cells.n, cells.c, k)
+            low, high = population_bounds(values, cells.tasks, self.confidence)
+        else:
+            group = group.alone() if group.few_families else group
+            counts = np.full(self.drawn + 1, self.drawn), np.arange(self.drawn + 1)
+            every = share_of_passing_subsets(*counts, k)
+            low, high = family_bounds(every[self.passes], group, self.confidence)
+        return np.asarray((high - low) / 2)
+
+
 fewest = partial(smallest_count, to_within=1 / 32)
 """`smallest_count` to 3 %: widths of drawn suites vary by about 1 %, which hides the rest."""
 
 
-def comparison_power(
-    suites: PossibleSuites,
-    difference: float,
-    runs: int,
-    *,
-    task_correlation: float,
-    confidence: float,
-) -> float:
-    """The chance that a comparison for tasks like these calls the better of two systems better.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PossibleComparisons:
+    """Comparisons of drawn suites with a second system, at so many runs of each task.
 
     For the second system a share `task_correlation` of the tasks is as hard as for the first, and
-    the others are as hard as other tasks of their kind; its mean is lower by `difference`. Judged
-    as a comparison is: by the interval, and with few tasks by the sign-flip test too.
+    the others are as hard as other tasks of their kind.
     """
-    rng = np.random.default_rng(_SEED + 3)
-    rates = suites.rates
-    others = _tasks(rng, suites.a, suites.b, suites.tasks)
-    second = np.where(rng.random(rates.shape) < task_correlation, rates, others)
-    second = second * max(0.0, 1 - difference / float(second.mean()))
-    means = [rng.binomial(runs, part) / runs for part in (rates, second)]
-    return float(_called_better(means[0], means[1], suites, 1 - confidence).mean())
+
+    suites: PossibleSuites
+    runs: int
+    task_correlation: float
+    confidence: float
+
+    def show(self, difference: float, power: float) -> bool:
+        """Whether they call the better of two systems better with so much power.
+
+        The mean of the second system is lower by `difference`. Judged as a comparison for tasks
+        like these is: by the interval, and with few tasks by the sign-flip test too.
+        """
+        first, rates, generator = self._drawn
+        rates = rates * max(0.0, 1 - difference / float(rates.mean()))
+        rng = deepcopy(generator)  # every difference is judged on the same draws
+        better, left = 0, len(rates)
+        for start in range(0, len(rates), _COMPARED_AT_ONCE):
+            some = slice(start, start + _COMPARED_AT_ONCE)
+            second = rng.binomial(self.runs, rates[some]) / self.runs
+            found = _called_better(first[some], second, self.suites, 1 - self.confidence)
+            better, left = better + int(found.sum()), left - found.size
+            # Far from the difference that is looked for, some of the suites settle it.
+            if better / len(rates) >= power or (better + left) / len(rates) < power:
+                break
+        return better / len(rates) >= power
+
+    @cached_property
+    def _drawn(self) -> tuple[Floats, Floats, np.random.Generator]:
+        """Rates seen of the first system, true ones of the second, and the generator after both."""
+        rng, suites = np.random.default_rng(_SEED + 3), self.suites
+        others = _tasks(rng, suites.a, suites.b, suites.tasks)
+        same = rng.random(suites.rates.shape) < self.task_correlation
+        first = rng.binomial(self.runs, suites.rates) / self.runs
+        return first, np.where(same, suites.rates, others), rng
 
 
 def possible_suites(
@@ -113,8 +195,8 @@ def possible_suites(
     """Suites of these tasks, at rates that their runs leave possible.
 
     >>> drawn = possible_suites([5] * 8, [5, 5, 5, 5, 4, 4, 3, 1])
-    >>> here, there = drawn.half_widths(20, k=1, confidence=0.95)
-    >>> 0.05 < here < 0.09 < there
+    >>> reports = drawn.reports(20, k=1, confidence=0.95)
+    >>> 0.05 < reports.this_suite < 0.09 < reports.tasks_like_these
     True
     """
     runs, passes = task_counts(n, c)
@@ -206,27 +288,6 @@ def _sign_flip_p(gaps: Floats) -> Floats:
 def _promised(widths: Floats, assurance: float) -> float:
     most, nearly_all = np.quantile(widths, (assurance, CLOSE_SHARE))
     return float(max(most, nearly_all / CLOSE))
-
-
-def _half_widths(
-    suites: PossibleSuites, runs: int, k: int, confidence: float
-) -> tuple[Floats, Floats]:
-    drawn = min(runs, _MOST_RUNS_DRAWN)
-    passes = np.random.default_rng(_SEED + 2).binomial(drawn, suites.rates)
-    cells = _counted(passes, drawn)
-    low, high = suite_bounds(cells, (k,), confidence)
-    here = (high - low)[:, 0] / 2 * sqrt(drawn / runs) * _unequal(suites.group)
-    if suites.tasks < 2:
-        return here, np.full(here.shape, 0.5)
-    values = share_of_passing_subsets(cells.n, cells.c, k)
-    group = suites.group
-    if group is None:
-        low, high = population_bounds(values, cells.tasks, confidence)
-    else:
-        group = group.alone() if group.few_families else group
-        every = share_of_passing_subsets(np.full(drawn + 1, drawn), np.arange(drawn + 1), k)
-        low, high = family_bounds(every[passes], group, confidence)
-    return here, (high - low) / 2
 
 
 def _counted(passes: np.ndarray, runs: int) -> Cells:

@@ -268,14 +268,15 @@ def _permuted_sums(telling: Floats, draws: int, rng: np.random.Generator) -> Ite
     centred = np.nan_to_num(telling - np.nanmean(telling, axis=1, keepdims=True))
     # The runs of each task, moved to the front of its row; then put in random places.
     packed = np.take_along_axis(centred, np.argsort(~seen, axis=1, kind="stable"), axis=1)
-    block = max(1, _BLOCK // telling.size)
+    block, rounds = max(1, _BLOCK // telling.size), telling.shape[1]
     for start in range(0, draws, block):
         size = min(block, draws - start)
         keys = np.where(seen, rng.random((size, *telling.shape)), 2.0)
-        placed = np.zeros_like(keys)
-        places = np.argsort(keys, axis=2)
-        np.put_along_axis(placed, places, np.broadcast_to(packed, keys.shape), axis=2)
-        yield placed.sum(axis=1)
+        # The places of the runs of each draw, counted on from those of the draw before.
+        places = np.argsort(keys, axis=2) + rounds * np.arange(size)[:, None, None]
+        values = np.broadcast_to(packed, keys.shape).ravel()
+        sums = np.bincount(places.ravel(), weights=values, minlength=size * rounds)
+        yield np.asarray(sums.reshape(size, rounds), dtype=np.float64)
 
 
 def _straightness(telling: Floats) -> float:

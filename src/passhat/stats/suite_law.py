@@ -8,10 +8,12 @@ same direction with a pass, so a failure never improves a bound.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
+from passhat.fast_dataclass import replace
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, remembered
@@ -19,7 +21,13 @@ from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.passk import shares_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.roots import crossing_within
-from passhat.stats.sum_laws import TABLED_RUNS, SumLaw, sum_of_tasks, sums_of_long_tasks
+from passhat.stats.sum_laws import (
+    TABLED_RUNS,
+    Places,
+    SumLaws,
+    sums_of_long_tasks,
+    sums_of_tasks,
+)
 from passhat.stats.task_laws import lattice_steps
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
@@ -31,6 +39,9 @@ _TINY = 1e-300
 # e^-708 to e^709, and chances below e^-46 are the rounding of the others.
 _ONE_SCALE = 1300.0
 _TOP_OF_SCALE = 690.0
+# The place of a quantile is looked for among every so many places, then among those between two:
+# of a thousand chances 64 are computed.
+_STRIDE = 32
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
 _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
@@ -52,24 +63,55 @@ class ShrunkLaw:
         scaled = self._size * np.log(np.where(at_zero, 1.0, places))
         with np.errstate(divide="ignore"):
             each = np.log(np.where(at_zero, 0.0, chances)) - scaled
-        # From each place on: ln of the sum of chance / X^groups; and the chance before it.
-        self._from_here = _log_sums_from_here(each, reach=float(np.ptp(scaled, axis=-1).max()))
+        self._scaled = np.where(at_zero, -np.inf, scaled)
+        self._sums = _SumsFromHere(each, reach=float(np.ptp(scaled, axis=-1).max()))
         self._before = np.cumsum(chances, axis=-1) - chances
-        self._reached = self._before + np.exp(np.where(at_zero, -np.inf, scaled + self._from_here))
 
     def quantile(self, tail: Floats | float) -> Floats:
         """The `tail` quantile of the law; 0 where the law has at least that chance at 0."""
         tail = np.broadcast_to(tail, self._groups.shape)[..., None]
-        last = self._reached.shape[-1] - 1
-        place = np.minimum((self._reached < tail).sum(axis=-1), last)[..., None]
-        before, from_here = (
-            np.take_along_axis(part, place, axis=-1) for part in (self._before, self._from_here)
+        last = self._before.shape[-1] - 1
+        # The chance rises along the places: first among some of them, then between two of those.
+        some = np.broadcast_to(
+            np.arange(0, last + 1, _STRIDE), (*self._groups.shape, last // _STRIDE + 1)
         )
+        start = _STRIDE * np.maximum((self._reached(some) < tail).sum(axis=-1) - 1, 0)[..., None]
+        near = np.minimum(start + np.arange(_STRIDE), last)
+        place = np.minimum(start + (self._reached(near) < tail).sum(axis=-1, keepdims=True), last)
+        before = np.take_along_axis(self._before, place, axis=-1)
         with np.errstate(over="ignore"):
-            power = (np.log(np.maximum(tail - before, _TINY)) - from_here) / self._size
+            power = (np.log(np.maximum(tail - before, _TINY)) - self._sums.log(place)) / self._size
             found = np.minimum(np.exp(power[..., 0]), 1.0)
         nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
         return np.where(nothing, 0.0, found)
+
+    def _reached(self, places: Places) -> Floats:
+        """The chance of at most the X at these places."""
+        before, scaled = (
+            np.take_along_axis(part, places, axis=-1) for part in (self._before, self._scaled)
+        )
+        return np.asarray(before + np.exp(scaled + self._sums.log(places)))
+
+
+class _SumsFromHere:
+    """Ln of the sum of exp(term) from each place to the last, of terms that `reach` so far."""
+
+    def __init__(self, terms: Floats, *, reach: float) -> None:
+        self._is_log = reach > _ONE_SCALE
+        if self._is_log:
+            self._sums = np.logaddexp.accumulate(terms[..., ::-1], axis=-1)[..., ::-1]
+            return
+        # Where there is no chance at all every term is -inf, and so must the sums be.
+        largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
+        self._shift = largest - _TOP_OF_SCALE
+        self._sums = np.cumsum(np.exp(terms - self._shift)[..., ::-1], axis=-1)[..., ::-1]
+
+    def log(self, places: Places) -> Floats:
+        sums = np.take_along_axis(self._sums, places, axis=-1)
+        if self._is_log:
+            return sums
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(sums) + self._shift)
 
 
 def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:
@@ -99,18 +141,6 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
 def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
     """pass^k of each cell, a row for each k; every scope and confidence needs it."""
     return shares_of_passing_subsets(cells.n, cells.c, ks)
-
-
-def _log_sums_from_here(terms: Floats, *, reach: float) -> Floats:
-    """Ln of the sum of exp(term) from each place to the last, of terms that `reach` so far."""
-    if reach > _ONE_SCALE:
-        return np.logaddexp.accumulate(terms[..., ::-1], axis=-1)[..., ::-1]
-    # Where there is no chance at all every term is -inf, and so must the sums be.
-    largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
-    shift = largest - _TOP_OF_SCALE
-    sums = np.cumsum(np.exp(terms - shift)[..., ::-1], axis=-1)[..., ::-1]
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(sums) + shift)
 
 
 def _few_runs_quantile(
@@ -217,41 +247,57 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> B
 
 def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
-    low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
-    for places, law in _laws_of_means(cells, tuple(ks)):
-        found = law.quantile(tail)
-        low[..., places], high[..., places] = found[0], 1 - found[1]
-    return low, high
+    shape = *cells.tasks.shape[:-1], len(ks)
+    tails = np.broadcast_to(tail, shape).reshape(-1, len(ks))
+    low, high = np.empty((2, *tails.shape))
+    for at, law in _laws_of_means(cells, tuple(ks)):
+        found = law.quantile(tails[at])
+        low[at], high[at] = found[0], 1 - found[1]
+    return low.reshape(shape), high.reshape(shape)
 
 
 @remembered
-def _laws_of_means(cells: Cells, ks: tuple[int, ...]) -> list[tuple[list[int], ShrunkLaw]]:
-    """The laws of the mean pass^k and of what it lacks to 1, for all k with as many points."""
-    fewer, more = _unseen_groups(cells, ks)
-    laws = _sums(cells, ks)
+def _laws_of_means(
+    cells: Cells, ks: tuple[int, ...]
+) -> list[tuple[tuple[Places, Places], ShrunkLaw]]:
+    """The laws of the mean pass^k and of what it lacks to 1, with the suite and k of each."""
+    unseen = [part.reshape(-1, len(ks)) for part in _unseen_groups(cells, ks)]
+    tasks = cells.task_count.reshape(-1)
     found = []
-    for points in {law.chances.shape[-1] for law in laws}:
-        places = [place for place, law in enumerate(laws) if law.chances.shape[-1] == points]
-        sums = np.stack([laws[place].positions for place in places], axis=-2)
-        shares = np.clip(sums / cells.task_count[..., None, None], 0.0, 1.0)
-        chances = np.stack([laws[place].chances for place in places], axis=-2)
-        sides = np.stack((shares, 1 - shares[..., ::-1]))
-        both = np.stack((chances, chances[..., ::-1]))
-        groups = np.stack((fewer[..., places], more[..., places]))
-        found.append((places, ShrunkLaw(sides, both, groups)))
+    for laws in _sums(cells, ks):
+        at = laws.suite, laws.k
+        shares = np.clip(laws.positions / tasks[laws.suite][:, None], 0.0, 1.0)
+        sides = np.stack((shares, 1 - shares[:, ::-1]))
+        both = np.stack((laws.chances, laws.chances[:, ::-1]))
+        groups = np.stack([part[at] for part in unseen])
+        found.append((at, ShrunkLaw(sides, both, groups)))
     return found
 
 
-def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaw]:
-    if cells.n.max() <= TABLED_RUNS:
-        return [_sum(cells, k) for k in ks]
-    found = zip(sums_of_long_tasks(cells, ks), ks, strict=True)
-    return [law or _sum(cells, k) for law, k in found]
+def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaws]:
+    """The laws of the summed pass^k, those on as many points together."""
+    found, places = list[SumLaws](), list(range(len(ks)))
+    if cells.n.max() > TABLED_RUNS:
+        found, places = sums_of_long_tasks(cells, ks)
+    by_steps = defaultdict[int, list[int]](list)
+    for place in places:
+        by_steps[lattice_steps(cells.n, ks[place])].append(place)
+    for steps, some in by_steps.items():
+        laws = sums_of_tasks(cells, [ks[place] for place in some], steps)
+        found += (replace(one, k=np.array(some)[one.k]) for one in laws)
+    by_points = defaultdict[int, list[SumLaws]](list)
+    for one in found:
+        by_points[one.chances.shape[-1]].append(one)
+    return [_joined(some) for some in by_points.values()]
 
 
-@remembered
-def _sum(cells: Cells, k: int) -> SumLaw:
-    return sum_of_tasks(cells, k, lattice_steps(cells.n, k))
+def _joined(laws: Sequence[SumLaws]) -> SumLaws:
+    return SumLaws(
+        suite=np.concatenate([one.suite for one in laws]),
+        k=np.concatenate([one.k for one in laws]),
+        positions=np.concatenate([one.positions for one in laws]),
+        chances=np.concatenate([one.chances for one in laws]),
+    )
 
 
 def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:

@@ -15,13 +15,14 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
+from passhat.fast_dataclass import dataclass, replace
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.task_laws import NO_VALUE, betas_in_order, scaled_betas, task_laws
 
 Complex = NDArray[np.complex128]
+Places = NDArray[np.intp]
 # Points at which the law of the sum is given, unless laws on few points need all of them.
 _POINTS = 1024
 # A window of so many standard deviations leaves less than 1e-20 outside.
@@ -51,78 +52,104 @@ _PEAK = (_ORDER / np.e) ** (_ORDER / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SumLaw:
-    """`chances` of the sum being at `positions`, which rise along the last axis."""
+class SumLaws:
+    """Laws of sums, a row each: `chances` of being at `positions`, which rise along the last axis.
 
+    Row i is about the suite at the place `suite[i]` and the k at the place `k[i]`.
+    """
+
+    suite: Places
+    k: Places
     positions: Floats
     chances: Floats
 
 
-def sum_of_tasks(cells: Cells, k: int, steps: int) -> SumLaw:
-    """The law of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps.
+def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumLaws]:
+    """The laws of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps.
 
-    Of several suites each gets the law that it would get alone.
+    Each suite gets the law that it would get alone. All k are computed together, because most of
+    the time of a single one is the overhead of numpy calls.
     """
-    longest = cells.task_count.reshape(-1) * steps + 1
-    if cells.n.max() > TABLED_RUNS:
-        cells = _with_value(cells, k)
     rows = cells.tasks.reshape(-1, cells.n.size)
-    means, variances = _per_cell(cells, k, steps, _moment_table)
-    centre, spread = rows @ means, np.sqrt(rows @ variances)
+    longest = rows.sum(axis=-1) * steps + 1
+    if cells.n.max() > TABLED_RUNS:
+        cells = _with_value(cells, min(ks))
+        rows = cells.tasks.reshape(-1, cells.n.size)
+    means, variances = _per_cell(cells, ks, steps, _moment_table)
+    centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
     # A power of two, so that the tables of one report serve all its questions.
-    window = np.maximum(np.minimum(longest, _WINDOW * spread), _POINTS)
+    window = np.maximum(np.minimum(longest, _WINDOW * np.sqrt(variance)), _POINTS)
     periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
-    groups = []
-    for period in set(periods.tolist()):
-        some = np.flatnonzero(periods == period)
-        suites = Cells(n=cells.n, c=cells.c, tasks=rows[some])
-        for kept, law in _sums_over(suites, k, steps, period, centre[some], longest[some]):
-            groups.append((some[kept], law))
-    return _joined(groups, cells.tasks.shape[:-1])
+    found = list[SumLaws]()
+    for period in set(periods.ravel().tolist()):
+        k, suite = np.nonzero(periods == period)
+        asked = _Sums(cells=cells, ks=ks, steps=steps, k=k, suite=suite)
+        found += _sums_over(asked, period, centre[k, suite], longest[suite])
+    return found
 
 
-def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> list[SumLaw | None]:
-    """For each k the law of the summed pass^k by cumulants, None where it is too far from normal.
+def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumLaws], list[int]]:
+    """The laws of the summed pass^k by cumulants, and the places of the k too far from normal.
 
     All k are computed together: with hundreds of different counts that takes a fifth of the time.
     """
-    found: dict[int, SumLaw | None] = dict.fromkeys(ks)
-    fit = [k for k in ks if betas_in_order(cells.n, k).all()]
-    if not fit:
-        return [None for _ in ks]
-    means, cumulants = _cumulants(cells, fit)
-    centre = cells.tasks @ means.T
-    sums = cells.tasks @ cumulants.reshape(-1, cells.n.size).T
-    sums = np.moveaxis(sums.reshape(*centre.shape[:-1], _ORDER + 1, len(fit)), -2, 0)
+    places = [place for place, k in enumerate(ks) if betas_in_order(cells.n, k).all()]
+    if not places:
+        return [], list(range(len(ks)))
+    means, cumulants = _cumulants(cells, [ks[place] for place in places])
+    rows = cells.tasks.reshape(-1, cells.n.size)
+    centre = rows @ means.T
+    sums = rows @ cumulants.reshape(-1, cells.n.size).T
+    sums = np.moveaxis(sums.reshape(len(rows), _ORDER + 1, len(places)), 1, 0)
     deviation = np.sqrt(sums[2])
     scale = np.where(deviation > 0, deviation, 1.0)
     terms = np.stack([one / scale**order / _FACTORIALS[order] for order, one in enumerate(sums)])
     normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
-    near = normal.reshape(-1, len(fit)).all(axis=0)
-    law = _from_spectrum(terms[..., near], centre[..., near], deviation[..., near])
-    for place, k in enumerate(np.array(fit, dtype=int)[near].tolist()):
-        positions, chances = law.positions[..., place, :], law.chances[..., place, :]
-        found[k] = SumLaw(positions=positions, chances=chances)
-    return [found[k] for k in ks]
+    near = np.flatnonzero(normal.all(axis=0))
+    taken = [places[place] for place in near.tolist()]
+    rest = [place for place in range(len(ks)) if place not in taken]
+    if not taken:
+        return [], rest
+    positions, chances = _from_spectrum(terms[..., near], centre[:, near], deviation[:, near])
+    laws = SumLaws(
+        suite=np.repeat(np.arange(len(rows)), len(taken)),
+        k=np.tile(taken, len(rows)),
+        positions=positions.reshape(-1, _POINTS),
+        chances=chances.reshape(-1, _POINTS),
+    )
+    return [laws], rest
 
 
-def _turned(chances: Floats, *, start: Floats, period: Floats | float, unit: float) -> SumLaw:
-    """The law whose points repeat after a period, cut open at `start`, in multiples of `unit`."""
-    points = chances.shape[-1]
-    step = np.asarray(period)[..., None] / points
-    first = np.ceil(start[..., None] / step).astype(np.intp)
-    places = first + np.arange(points)
-    # The points are a power of two, so their remainder is a mask of bits.
-    laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
-    total = laid.sum(axis=-1, keepdims=True)
-    return SumLaw(positions=places * (step / unit), chances=laid / total)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sums:
+    """Which sums are asked for: of the suite and of the k at each of these places."""
+
+    cells: Cells
+    ks: Sequence[int]
+    steps: int
+    k: Places
+    suite: Places
+
+    def taken(self, kept: Places) -> _Sums:
+        return replace(self, k=self.k[kept], suite=self.suite[kept])
+
+    def spectrum(self, period: int, points: int = _POINTS) -> Complex:
+        """The characteristic function of each sum at the lowest frequencies of the period."""
+        places, row = np.unique(self.k, return_inverse=True)
+        rows = self.cells.tasks.reshape(-1, self.cells.n.size)
+        tables = _per_cell(
+            self.cells,
+            [self.ks[place] for place in places.tolist()],
+            self.steps,
+            lambda *key: _log_table(*key, period, points),
+        )
+        size, angle = (np.matmul(rows, table)[row, self.suite] for table in tables)
+        return np.asarray(np.exp(size + 1j * angle))
 
 
-def _sums_over(
-    cells: Cells, k: int, steps: int, period: int, centre: Floats, longest: Floats
-) -> Iterator[tuple[NDArray[np.intp], SumLaw]]:
-    """The laws of suites with the same period; those with whole lattices of a length together."""
-    spectrum = _spectrum(cells, k, steps, period)
+def _sums_over(asked: _Sums, period: int, centre: Floats, longest: Floats) -> Iterator[SumLaws]:
+    """The laws of sums with the same period; those with whole lattices of a length together."""
+    spectrum = asked.spectrum(period)
     alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
     lattice = np.zeros(len(alive), dtype=np.int64)
     if alive.any():
@@ -132,37 +159,39 @@ def _sums_over(
         lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
-        whole, points, found = length or period, length or _POINTS, spectrum[kept]
-        if length:
-            some = Cells(n=cells.n, c=cells.c, tasks=cells.tasks[kept])
-            found = _spectrum(some, k, steps, whole, points)
+        some, whole, points = asked.taken(kept), length or period, length or _POINTS
+        found = some.spectrum(whole, points) if length else spectrum[kept]
         chances = np.maximum(np.fft.irfft(found, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
-        yield kept, _turned(chances, start=start, period=whole, unit=steps)
+        positions, laid = _turned(chances, start=start, period=whole, unit=asked.steps)
+        yield SumLaws(suite=some.suite, k=some.k, positions=positions, chances=laid)
 
 
-def _joined(groups: list[tuple[NDArray[np.intp], SumLaw]], shape: tuple[int, ...]) -> SumLaw:
-    """The laws of all suites in their order; shorter ones end in points without a chance."""
-    points = max(law.chances.shape[-1] for _, law in groups)
-    count = sum(places.size for places, _ in groups)
-    positions, chances = np.empty((count, points)), np.zeros((count, points))
-    for places, law in groups:
-        own = law.chances.shape[-1]
-        positions[places, :own], chances[places, :own] = law.positions, law.chances
-        positions[places, own:] = law.positions[:, -1:]
-    return SumLaw(
-        positions=positions.reshape(*shape, points), chances=chances.reshape(*shape, points)
+def _turned(
+    chances: Floats, *, start: Floats, period: Floats | float, unit: float
+) -> tuple[Floats, Floats]:
+    """Positions and chances of laws whose points repeat after a period, cut open at `start`.
+
+    Positions are in multiples of `unit`.
+    """
+    points = chances.shape[-1]
+    step = np.asarray(period)[..., None] / points
+    first = np.ceil(start[..., None] / step).astype(np.intp)
+    places = first + np.arange(points)
+    # The points are a power of two, so their remainder is a mask of bits.
+    laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
+    return places * (step / unit), laid / laid.sum(axis=-1, keepdims=True)
+
+
+def _per_cell(cells: Cells, ks: Sequence[int], steps: int, table):  # type: ignore[no-untyped-def]
+    """The columns of a table for every cell, the tables of each number of runs joined; k first."""
+    return tuple(
+        np.stack(columns)
+        for columns in zip(*(_of_one_k(cells, k, steps, table) for k in ks), strict=True)
     )
 
 
-def _spectrum(cells: Cells, k: int, steps: int, period: int, points: int = _POINTS) -> Complex:
-    """The characteristic function of the sum at the lowest frequencies of the period."""
-    tables = _per_cell(cells, k, steps, lambda *key: _log_table(*key, period, points))
-    return np.asarray(np.exp(cells.tasks @ tables[0] + 1j * (cells.tasks @ tables[1])))
-
-
-def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
-    """The columns of a table for every cell, with the tables of each number of runs joined."""
+def _of_one_k(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
     parts = []
     for runs in cells.lengths.tolist():
         rows = cells.n == runs
@@ -171,7 +200,7 @@ def _per_cell(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
             parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
         else:
             parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
-    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 def _with_value(cells: Cells, k: int) -> Cells:
@@ -207,7 +236,7 @@ def _log_table(
     return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
 
 
-def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> SumLaw:
+def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> tuple[Floats, Floats]:
     """The laws from their cumulants in standard deviations, order by order, each in its window."""
     period = _WINDOW * deviation
     last = int(_LAST_FREQUENCY * _WINDOW / (2 * np.pi))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -15,13 +16,13 @@ from passhat.suite.fields import (
     FunctionName,
     NotNegative,
     Part,
-    Positive,
     Reads,
     Seconds,
     Share,
     Short,
     Spelled,
     Texts,
+    Weight,
 )
 from passhat.suite.problems import did_you_mean
 
@@ -72,6 +73,11 @@ class NumberPart(Part):
     relative: bool = False
     """Whether the tolerance is a share of the expected value."""
 
+    def broken_rule(self) -> str | None:
+        # Every number is within an endless distance, and none is near an endless value.
+        endless = math.inf in (self.tolerance, self.value) or self.value == -math.inf
+        return "must be finite" if endless else None
+
 
 class BoundsPart(Part):
     """A least and a most; either may be left out."""
@@ -84,9 +90,7 @@ class BoundsPart(Part):
     def broken_rule(self) -> str | None:
         if self.min is None and self.max is None:
             return "needs min, max or both"
-        if self.min is not None and self.max is not None and self.min > self.max:
-            return "has min above max"
-        return None
+        return _min_above_max(self.min, self.max)
 
 
 class LengthPart(Part):
@@ -98,6 +102,11 @@ class LengthPart(Part):
     """The least, included."""
     max: CountOrZero | None = None
     """The most, included."""
+
+    def broken_rule(self) -> str | None:
+        if self.exact is None and self.min is None and self.max is None:
+            return "needs exact, min or max"
+        return _min_above_max(self.min, self.max)
 
 
 class CalledPart(Part):
@@ -111,6 +120,9 @@ class CalledPart(Part):
     """At least this many times (1 unless `times` or `max` is given)."""
     max: CountOrZero | None = None
     """At most this many times."""
+
+    def broken_rule(self) -> str | None:
+        return _min_above_max(self.min, self.max)
 
 
 class CalledWithPart(Part):
@@ -216,7 +228,7 @@ class ExpectPart(MatcherPart):
     """A dotted path: answer, tool_calls[0].arguments.city, tokens.total, cost, files."""
     matcher: MatcherPart | None = None
     """The matcher, in the long form."""
-    weight: Positive = 1.0
+    weight: Weight = 1.0
     """Its share of the credit."""
     message: str | None = None
     """What to say when it does not hold."""
@@ -228,8 +240,14 @@ class ExpectPart(MatcherPart):
 MATCHERS = tuple(MatcherPart.field_types())
 
 
+def _min_above_max(low: float | None, high: float | None) -> str | None:
+    crossed = low is not None and high is not None and low > high
+    return "has min above max" if crossed else None
+
+
 def _not_one(written: Mapping[str, Any]) -> str | None:
     if len(written) != 1:
         return f"needs exactly one matcher, got {', '.join(written) or 'none'}"
     ((name, value),) = written.items()
-    return f"{name} needs a value" if value is None and name not in NULLABLE else None
+    written_as = MatcherPart.spellings()[name][0]
+    return f"{written_as} needs a value" if value is None and name not in NULLABLE else None

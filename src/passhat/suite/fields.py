@@ -98,7 +98,8 @@ def _bytes(value: str) -> int:
     if match is None:
         raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
     unit = 1024.0 if "i" in match[2] else 1000.0
-    return round(float(match[1]) * unit ** BYTES[match[2][0]])
+    # An endless number has no whole one; the reader refuses whole numbers from 2**63.
+    return round(min(float(match[1]) * unit ** BYTES[match[2][0]], 2.0**63))
 
 
 def _words(value: str) -> list[str]:
@@ -143,6 +144,8 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=1)]
 CountOrZero = Annotated[int, Meta(ge=0)]
 Positive = Annotated[float, Meta(gt=0)]
+Weight = Annotated[float, Meta(gt=0, le=1e100)]
+"""As large as a table takes them: their squares have an end."""
 NotNegative = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 """From 0 to 1, both included."""

@@ -114,6 +114,10 @@ def _read(path: Path) -> tuple[str, str]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise SuiteError(f"{path}: there is no such file; `passhat init` writes a suite") from None
+    except IsADirectoryError:
+        raise SuiteError(f"{path}: is a folder; give the suite file in it") from None
     except OSError as error:
         raise SuiteError(f"{path}: the suite cannot be read: {error.strerror}") from None
     try:
@@ -131,7 +135,10 @@ def _build(
     from passhat.suite.validation import validate
 
     model, problems = validate(tree)
-    problems += [*inconsistencies(tree), *literal_secrets(tree), *secret_names(tree, env)]
+    # A gate with a wrong value is not also reported by the parser of gates.
+    wrong = {problem.path[:2] for problem in problems}
+    problems += [problem for problem in inconsistencies(tree) if problem.path not in wrong]
+    problems += [*literal_secrets(tree), *secret_names(tree, env)]
     if models_asked:
         problems += unknown_models(tree, env)
     if model is None or problems:

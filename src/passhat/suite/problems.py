@@ -8,6 +8,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import closest
 
 MAX_SHOWN = 60
+YAML_WORDS = {"None": "null", "True": "true", "False": "false"}
 
 Path = tuple[str | int, ...]
 
@@ -47,6 +48,7 @@ def dotted(path: Path) -> str:
 def shown(value: object) -> str:
     """A value short enough for a message, on one line."""
     text = repr(value)
+    text = YAML_WORDS.get(text, text)
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 

@@ -175,8 +175,10 @@ class GatePart(Part):
     """Whether a failure fails the run."""
 
     def broken_rule(self) -> str | None:
-        one = (self.require is None) != (self.every_task is None)
-        return None if one else "needs a demand: write require, or every task"
+        if self.require is not None and self.every_task is not None:
+            return "has both require and every task: keep one"
+        given = self.require is not None or self.every_task is not None
+        return None if given else "needs a demand: write require, or every task"
 
 
 class SuitePart(Part):

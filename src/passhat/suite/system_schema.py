@@ -16,7 +16,6 @@ from passhat.suite.fields import (
     Name,
     NotNegative,
     Part,
-    Positive,
     Reads,
     Seconds,
     Share,
@@ -24,6 +23,7 @@ from passhat.suite.fields import (
     Spelled,
     Texts,
     Url,
+    Weight,
 )
 
 
@@ -140,7 +140,7 @@ class CallPart(Part):
 class BehaviourPart(Part):
     """One way a scripted model may act."""
 
-    weight: Positive = 1.0
+    weight: Weight = 1.0
     """How likely it is, beside the others."""
     calls: Sequence[Annotated[CallPart, Short("tool")]] = ()
     """Tool calls, one a turn."""

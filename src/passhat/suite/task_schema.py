@@ -18,6 +18,7 @@ from passhat.suite.fields import (
     Share,
     Short,
     Texts,
+    Weight,
 )
 
 
@@ -111,7 +112,7 @@ class TaskFields(Part):
     """function, task or system."""
     family: str | None = None
     """The source that the task shares with others; rows of a dataset have its task's name."""
-    weight: Positive | None = None
+    weight: Weight | None = None
     """How much the task counts; by default 1."""
     tags: Texts = ()
     """Words to slice reports by."""

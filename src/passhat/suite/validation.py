@@ -48,15 +48,18 @@ OTHER_WORDS = {
 
 UNIONS = (Union, UnionType)
 TYPES: dict[Any, tuple[type, str]] = {
-    str: (str, "a valid string"),
-    int: (int, "a valid integer"),
-    float: (float, "a valid number"),
-    bool: (bool, "a valid boolean"),
-    date: (date, "a valid date"),
-    Sequence: (list, "a valid list"),
-    Mapping: (dict, "a valid dictionary"),
+    str: (str, "a text"),
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+    bool: (bool, "true or false"),
+    date: (date, "a date such as 2027-01-31"),
+    Sequence: (list, "a list"),
+    Mapping: (dict, "a mapping of keys to values"),
 }
 """The declared types, what is read for them, and their names in messages."""
+
+BEYOND = 2**63
+"""A store and numpy hold whole numbers below this."""
 
 LIMITS = {
     "le": (operator.le, "less than or equal to"),
@@ -70,7 +73,9 @@ def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
     """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
-        return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
+        results = ". To read results, use `passhat report`" if isinstance(tree.value, str) else ""
+        message = f"a suite is a mapping of keys to values, got {came}{results}"
+        return None, [tree.problem((), message)]
     reader = _Reader(tree)
     suite = reader.read(SuitePart, tree.value, ())
     return (None if reader.problems else suite), reader.problems
@@ -114,9 +119,11 @@ class _Reader:
     ) -> Part | None:
         before, unknown, given = len(self.problems), set(value), {}
         for name, keys in kind.spellings().items():
-            key = next((key for key in keys if key in value), None)
-            if key is not None:
-                unknown.remove(key)
+            if written := [key for key in keys if key in value]:
+                unknown.difference_update(written)
+                key, *again = written
+                for other in again:
+                    self._add((*path, other), f'means the same as "{key}" beside it: keep one')
                 inside = path if short else (*path, key)
                 given[name] = self.read(kind.field_types()[name], value[key], inside)
             elif not hasattr(kind, name):
@@ -147,11 +154,11 @@ class _Reader:
 
     def _refuse(self, path: Path, message: str, value: Any) -> None:
         if isinstance(value, (dict, list)):
-            self._add(path, message)
-        elif message == "should be a valid string":
-            self._add(path, f"should be a text, got {shown(value)}: put it in quotes")
+            came = "a list" if isinstance(value, list) else "a mapping"
+            self._add(path, f"{message}, got {came}")
         else:
-            self._add(path, f"{message}, got {shown(value)}")
+            quote = ": put it in quotes" if message == "should be a text" else ""
+            self._add(path, f"{message}, got {shown(value)}{quote}")
 
     def _add(self, path: Path, message: str) -> None:
         self.problems.append(self._tree.problem(path, message))
@@ -175,8 +182,10 @@ def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
     taken, name = TYPES[Mapping if _is_part(kind) else origin or kind]
     if taken is float and type(value) is int and abs(value) <= sys.float_info.max:
         value = float(value)
-    if type(value) is not taken:  # true is no integer
+    if type(value) is not taken or value != value:  # true is no integer, and NaN no number
         raise ValueError(f"should be {name}")
+    if isinstance(value, int) and not -BEYOND < value < BEYOND:
+        raise ValueError("should be below 2**63")
     for note in notes:
         if isinstance(note, Meta):
             _check_limits(note, value)

@@ -30,6 +30,7 @@ SYNTAX_HINTS = {
         ". Is this line indented like the ones it belongs to? A text with a colon needs quotes"
     ),
     "'\\t' that cannot start": ". Indent with spaces: YAML takes no tabs",
+    "unexpected end of stream": ". Is a quote left open?",
 }
 """What the parser says, and the likely mistake."""
 
@@ -99,7 +100,7 @@ class _Builder:
             if self._documents > 1:
                 raise _Stop(mark, (), "a suite file has one document: remove the second '---'")
         elif kind == "ScalarEvent":
-            self._add(self._scalar(event, mark), mark, anchor=event.anchor)
+            self._add(self._whole(self._scalar(event, mark), mark), mark, anchor=event.anchor)
         elif kind == "AliasEvent":
             self._alias(event, mark)
         elif kind in ("MappingStartEvent", "SequenceStartEvent"):
@@ -144,6 +145,19 @@ class _Builder:
             self._problem(mark, path, str(problem))
             return text
         return resolve(replaced) if plain else replaced
+
+    def _whole(self, value: Any, mark: Mark) -> Any:
+        """The value with its characters whole: JSON escapes one beyond 16 bits as two halves."""
+        if not isinstance(value, str) or value.isascii():
+            return value
+        try:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            message = f"has half of a character, which is no text: {shown(value)}"
+            if self._at_key():
+                raise _Stop(mark, self._stack[-1].path, f"a key {message}") from None
+            self._problem(mark, self._next_path(), message)
+            return value
 
     def _add(self, value: Any, mark: Mark, *, anchor: str | None = None, nodes: int = 1) -> Path:
         """Put a value where it belongs; a scalar in a mapping may be a key."""

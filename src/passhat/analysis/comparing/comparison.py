@@ -174,7 +174,7 @@ def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[s
 def _shared_trials(
     given: tuple[Trials | Tally, Trials | Tally], shared: Sequence[str]
 ) -> tuple[Trials, Trials] | None:
-    """The trials of both on the shared tasks; None where only counts were read."""
+    """The trials of both on the shared tasks; None if only counts were read."""
     first, second = given
     if not isinstance(first, Trials) or not isinstance(second, Trials):
         return None

@@ -39,7 +39,7 @@ class Norm:
     """One number of the agent, and the same number of every reference agent.
 
     `percentile` is the share of the field (0 to 1) that the agent is above; its interval holds
-    both the agent's own uncertainty and the size of the field. `high_is_good` is None where neither
+    both the agent's own uncertainty and the size of the field. `high_is_good` is None if neither
     end is better.
     """
 

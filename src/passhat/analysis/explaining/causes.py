@@ -105,7 +105,7 @@ def find_causes(
     shuffles: int,
     rng: np.random.Generator,
 ) -> tuple[Cause, ...]:
-    """What goes together with failing, the surest first; nothing where it may well be luck.
+    """What goes together with failing, the surest first; nothing if it may well be luck.
 
     Anything is named with probability `alpha` at most if outcomes are luck inside each task.
     """

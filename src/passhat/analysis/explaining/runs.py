@@ -22,7 +22,7 @@ COSTS = ("tokens", "cost", "seconds", "tool_calls")
 class ExplainedRun:
     """One run: who tried what, how it ended, and the calls it made.
 
-    `transcript` is None where the log keeps none: such a run counts, but cannot be compared.
+    `transcript` is None if the log keeps none: such a run counts, but cannot be compared.
     """
 
     system: str

@@ -13,7 +13,7 @@ from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
 from passhat.display import Displayed
 from passhat.errors import ArgumentError, InputError
 from passhat.fast_dataclass import dataclass, short_dataclass
-from passhat.messages import listed, one_of_rule
+from passhat.messages import listed, one_of_rule, short
 from passhat.records import Trials
 from passhat.records.task_names import first_number, run_number
 from passhat.records.transcript import Transcripts
@@ -78,7 +78,8 @@ def side_by_side(
     for run in (one, other):
         if run.transcript is None:
             number = run_number(run.trial, first)
-            raise InputError(f"run {number} of task {task} has no transcript to compare")
+            error = f"; it ended with the error: {short(run.error)}" if run.error else ""
+            raise InputError(f"run {number} of task {task} has no transcript to compare{error}")
     return aligned_runs(one, other, runs, first_trial=first)
 
 
@@ -113,7 +114,7 @@ def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[Alig
 
 
 def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
-    """The place of the first pair that is not the same; None where all are."""
+    """The place of the first pair that is not the same; None if all are."""
     return next((i for i, pair in enumerate(pairs) if pair.relation != "same"), None)
 
 

@@ -182,7 +182,7 @@ def unknown_term(owner: str, name: object, terms: Sequence[str]) -> ArgumentErro
 
 
 def why_not_sequential(gate: Gate) -> str | None:
-    """Why a gate cannot be decided run by run; None where it can."""
+    """Why a gate cannot be decided run by run; None if it can."""
     if gate.scope != "this suite":
         return 'must be "bound" for tasks like these: more runs of these tasks are not more tasks'
     demand = gate.demand

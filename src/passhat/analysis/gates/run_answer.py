@@ -140,7 +140,7 @@ class RunAnswer(Displayed):
 
     @property
     def judged(self) -> tuple[Verdict, ...]:
-        """The verdicts of all gates; none where there is no gate."""
+        """The verdicts of all gates; none if there is no gate."""
         return () if self.verdicts is None else self.verdicts.each
 
     @property

@@ -35,7 +35,7 @@ from passhat.stats.sequential import (
 from passhat.stats.sequential import DecisionStep as DesignStep
 
 Read = Callable[[Trial], float | None]
-"""How well a run meets a demand: a score in [0, 1], or None where it errored."""
+"""How well a run meets a demand: a score in [0, 1], or None if it errored."""
 
 PAIR = 2
 """Runs of a draw that compares: one of the system, one of its baseline."""

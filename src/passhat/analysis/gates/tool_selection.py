@@ -69,7 +69,7 @@ class SelectionFloor:
 
     @property
     def why_failed(self) -> str:
-        """What breaks the floor: too few calls, too many tokens, or both; empty where it holds."""
+        """What breaks the floor: too few calls, too many tokens, or both; empty if it holds."""
         demand, reasons = self.demand, []
         if not self.runs:
             reasons.append("there is no run")

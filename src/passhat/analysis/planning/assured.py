@@ -16,8 +16,9 @@ from passhat.stats.possible_suites import (
     CLOSE_SHARE,
     POWER_SUITES,
     WIDTH_SUITES,
+    PossibleComparisons,
+    PossibleReports,
     PossibleSuites,
-    comparison_power,
     fewest,
     guessed_suites,
     possible_suites,
@@ -83,7 +84,7 @@ class Assured:
 class AssuredComparison:
     """What tells two agents apart with the power asked for, by comparisons that were drawn.
 
-    `detectable` is the smallest difference that the design shows, None where it shows none;
+    `detectable` is the smallest difference that the design shows, None if it shows none;
     `tasks` (in so many `families`), or `runs` of each of those there are, show `difference`.
     """
 
@@ -114,24 +115,24 @@ def assure_comparison(
         return _PARTIAL_CREDIT
     suites = _suites(evidence, rate, icc, tasks, drawn=POWER_SUITES)
 
-    def shows(gap: float, some: PossibleSuites, times: int) -> bool:
-        found = comparison_power(
-            some, gap, times, task_correlation=task_correlation, confidence=confidence
+    def compared(some: PossibleSuites, times: int) -> PossibleComparisons:
+        return PossibleComparisons(
+            suites=some, runs=times, task_correlation=task_correlation, confidence=confidence
         )
-        return found >= power
 
+    here = compared(suites, runs)
     found = AssuredComparison(
         power=power,
-        detectable=_smallest(lambda size: shows(size, suites, runs)),
+        detectable=_smallest(lambda size: here.show(size, power)),
         difference=difference,
     )
     if difference is None:
         return found
     gap = abs(difference)
-    count, families = _sample(suites, lambda some: shows(gap, some, runs))
+    count, families = _sample(suites, lambda some: compared(some, runs).show(gap, power))
     needed = None
-    if shows(gap, suites, _MOST_RUNS):
-        needed = fewest(lambda n: shows(gap, suites, n), least=1, most=_MOST_RUNS)
+    if compared(suites, _MOST_RUNS).show(gap, power):
+        needed = fewest(lambda n: compared(suites, n).show(gap, power), least=1, most=_MOST_RUNS)
     return replace(
         found,
         tasks=count or Unavailable(f"more than {_MOST_TASKS:,} tasks"),
@@ -171,13 +172,12 @@ def assure(
     suites = _suites(evidence, rate, icc, tasks, drawn=WIDTH_SUITES)
     often = max(runs, k)
 
-    def wide(some: PossibleSuites, times: int, scope: int) -> float:
-        found = some.half_widths(times, k=k, confidence=confidence, assurance=assurance)
-        return found[scope]
+    def reports(some: PossibleSuites, times: int) -> PossibleReports:
+        return some.reports(times, k=k, confidence=confidence, assurance=assurance)
 
-    now = wide(suites, often, 1)
-    needed = fewest(lambda n: wide(suites, n, 0) <= half_width, least=k, most=_MOST_RUNS)
-    count, families = _sample(suites, lambda some: wide(some, often, 1) <= half_width)
+    now = reports(suites, often)
+    needed = fewest(lambda n: reports(suites, n).this_suite <= half_width, least=k, most=_MOST_RUNS)
+    count, families = _sample(suites, lambda some: reports(some, often).are_within(half_width))
     return Assured(
         metric=f"pass^{k}" if k > 1 else "mean",
         half_width=half_width,
@@ -188,8 +188,8 @@ def assure(
         tasks=count or Unavailable(f"more than {_MOST_TASKS:,} tasks"),
         families=families,
         runs_of_each=often,
-        this_suite=wide(suites, often, 0),
-        tasks_like_these=now,
+        this_suite=now.this_suite,
+        tasks_like_these=now.tasks_like_these,
         purchases=tuple(
             Purchase(
                 buys=buys,
@@ -197,7 +197,7 @@ def assure(
                 tasks=some.tasks,
                 families=some.group.families if some.by_family and some.group else None,
                 runs_of_each=times,
-                tasks_like_these=min(now, wide(some, times, 1)),
+                tasks_like_these=min(now.tasks_like_these, reports(some, times).tasks_like_these),
             )
             for buys, some, times in _purchases(suites, often)
         ),

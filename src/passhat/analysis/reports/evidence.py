@@ -96,14 +96,14 @@ class Evidence:
         )
 
     def families_of(self, names: Sequence[str]) -> tuple[str | None, ...] | None:
-        """The families of these tasks, in this order; None where no task has one."""
+        """The families of these tasks, in this order; None if no task has one."""
         if self.family is None:
             return None
         known = dict(zip(self.tasks, self.family, strict=True))
         return tuple(known.get(name) for name in names)
 
     def weights_of(self, names: Sequence[str]) -> Floats | None:
-        """The weights of these tasks, in this order; None where no task has one."""
+        """The weights of these tasks, in this order; None if no task has one."""
         if self.weight is None:
             return None
         known = dict(zip(self.tasks, self.weight.tolist(), strict=True))

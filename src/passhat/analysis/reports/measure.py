@@ -278,11 +278,12 @@ def _measure_part(
 ) -> SystemReport:
     """Where all trials together are disturbed, so is each part."""
     table = trials.where(**{kind: name})
+    groupings = groupings_of(table, options.errors, disturbed=disturbed)
     subject = Subject(
         tally=table.tally(),
         trials=table,
         errors=options.errors,
-        groupings=groupings_of(table, options.errors, disturbed=disturbed),
+        together=Later(lambda: ((), groupings)),
     )
     return _measure_system(subject, options, parts=False)
 

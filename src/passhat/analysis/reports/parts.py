@@ -26,7 +26,7 @@ class Metric:
 
     @property
     def value(self) -> float | None:
-        """The number itself, or None where it cannot be known."""
+        """The number itself, or None if it cannot be known."""
         number = self.this_suite or self.tasks_like_these
         return number.value if isinstance(number, Estimate) else None
 
@@ -136,7 +136,7 @@ class Decay:
 class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
-    `bar` is the one bar of all tasks, None where each has its own in `bars`. `model_share` is
+    `bar` is the one bar of all tasks, None if each has its own in `bars`. `model_share` is
     the share by the beta-binomial model, labelled as such.
     """
 
@@ -154,7 +154,7 @@ class ErrorSplit:
     """Errored trials apart from failures, and every metric under the other policy.
 
     `otherwise` holds the metrics as they would be under the policy that was not chosen; it is
-    empty where nothing errored.
+    empty if nothing errored.
     """
 
     policy: ErrorPolicy

@@ -57,7 +57,7 @@ class SeedSpread:
 
 
 def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
-    """The runs of one system that carry a seed and count; None where there are none."""
+    """The runs of one system that carry a seed and count; None if there are none."""
     if trials.seed is None:
         return None
     kept = trials.seeded
@@ -74,7 +74,7 @@ def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
 
 
 def lay_out_seeds(trials: Trials) -> SeedGrid | None:
-    """The runs of one system under their seeds; None where seeds do not group them.
+    """The runs of one system under their seeds; None if seeds do not group them.
 
     >>> found = lay_out_seeds(
     ...     Trials.from_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -10,25 +11,30 @@ from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
+from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import Metric
 from passhat.fast_dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
+
+Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
+"""What moved the runs of one system together: disturbances, and the groups of runs."""
+
+NOTHING: Later[Together] = Later(lambda: ((), ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subject:
     """One system: its counts, its trials where they were read one by one, and the error policy.
 
-    `disturbances` and `groupings` are what moved its runs together.
+    What moved its runs `together` is looked for on first use, which takes many permutations.
     """
 
     tally: Tally
     trials: Trials | None
     errors: ErrorPolicy = "fail"
     bars: Bars = None
-    disturbances: tuple[Disturbance, ...] = ()
-    groupings: tuple[RunGroups, ...] = ()
+    together: Later[Together] = NOTHING
 
     @classmethod
     def of(
@@ -37,19 +43,20 @@ class Subject:
         """The trials of one system with what moved them together; counts do not show that."""
         if isinstance(given, Tally):
             return cls(tally=given, trials=None, errors=errors, bars=bars)
-        found = find_disturbances(given, errors)
-        return cls(
-            tally=given.tally(),
-            trials=given,
-            errors=errors,
-            bars=bars,
-            disturbances=found,
-            groupings=groupings_of(given, errors, disturbed=bool(found)),
-        )
+        together = Later(partial(_found_together, given, errors))
+        return cls(tally=given.tally(), trials=given, errors=errors, bars=bars, together=together)
 
     @property
     def name(self) -> str:
         return self.tally.system
+
+    @property
+    def disturbances(self) -> tuple[Disturbance, ...]:
+        return self.together.look()[0]
+
+    @property
+    def groupings(self) -> tuple[RunGroups, ...]:
+        return self.together.look()[1]
 
     @property
     def evidence(self) -> Evidence:
@@ -68,17 +75,17 @@ class Subject:
         this_suite_only: bool = False,
     ) -> dict[str, Metric]:
         """The metrics over these tasks alone, with the intervals that a report of them prints."""
-        evidence, groupings, wanted = self.evidence, self.groupings, set(tasks)
+        evidence, subject, wanted = self.evidence, self, set(tasks)
         kept = [name for name in evidence.tasks if name in wanted]
         if len(kept) < len(evidence.tasks):
             evidence = evidence.only(kept)
             if self.trials is not None:
-                groupings = Subject.of(trials_on(self.trials, kept), errors=self.errors).groupings
+                subject = Subject.of(trials_on(self.trials, kept), errors=self.errors)
         return measure_metrics(
             evidence,
             ks,
             confidence=confidence,
-            groupings=groupings,
+            groupings=subject.groupings,
             this_suite_only=this_suite_only,
         )
 
@@ -88,15 +95,15 @@ def groupings_by_system(
 ) -> dict[str, tuple[RunGroups, ...]]:
     """For each system, what a report of these trials finds that moved its runs together."""
     if len(trials.systems) == 1:
-        return {trials.systems[0]: _groupings(trials, errors)}
-    return {name: _groupings(trials.where(system=name), errors) for name in trials.systems}
-
-
-def _groupings(trials: Trials, errors: ErrorPolicy) -> tuple[RunGroups, ...]:
-    disturbed = bool(find_disturbances(trials, errors))
-    return groupings_of(trials, errors, disturbed=disturbed)
+        return {trials.systems[0]: _found_together(trials, errors)[1]}
+    return {name: _found_together(trials.where(system=name), errors)[1] for name in trials.systems}
 
 
 def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:
     """The trials of these tasks."""
     return trials.take(np.isin(trials.task.codes, [trials.task.code(name) for name in tasks]))
+
+
+def _found_together(trials: Trials, errors: ErrorPolicy) -> Together:
+    found = find_disturbances(trials, errors)
+    return found, groupings_of(trials, errors, disturbed=bool(found))

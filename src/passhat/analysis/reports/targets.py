@@ -94,7 +94,7 @@ class Target:
         return found.get(self.name, Unavailable(f"these trials have no {self.name}"))
 
     def read(self, trial: Trial) -> float | None:
-        """The value of one run, or None where the run errored."""
+        """The value of one run, or None if the run errored."""
         assert self.family.read is not None, "the caller knows that runs are counted"
         return self.family.read(self.places, trial)
 

@@ -183,7 +183,7 @@ def _outcomes(
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
-    """The transcripts in the cells of a column; nothing where there is no such column."""
+    """The transcripts in the cells of a column; nothing if there is no such column."""
     names = row_names(document)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
         yield from _beside_a_dataset(document.path, sheet_of(document))

@@ -77,7 +77,7 @@ def mappings(value: object) -> list[Mapping[str, Any]]:
 
 
 def answered_id(message: Mapping[str, Any]) -> str:
-    """The id of the call that a tool's message or part answers; "" where it names none.
+    """The id of the call that a tool's message or part answers; "" if it names none.
 
     >>> answered_id({"type": "tool_result", "tool_use_id": "toolu_01"})
     'toolu_01'

@@ -101,7 +101,7 @@ def _tasks_of(one: Difference) -> int | None:
 
 
 def _partial_note(comparison: Comparison) -> str | None:
-    """What the stars in the table mean; None where there are none."""
+    """What the stars in the table mean; None if there are none."""
     total = plural(len(comparison.tasks), "shared task")
     parts = [
         f"{one.name} is over {_tasks_of(one):,} of {total}"

@@ -52,12 +52,13 @@ class PairObject(TypedDict):
 
 
 class SideObject(TypedDict):
-    """One of the two runs."""
+    """One of the two runs; `error` is empty if none broke it off."""
 
     system: str
     task: str
     trial: int
     outcome: str
+    error: str
     stop_reason: str
     calls: int
 
@@ -162,6 +163,8 @@ def _value(call: NormalCall, name: str) -> str:
 
 def _ending(run: ExplainedRun) -> str:
     texts = [f"{OUTCOMES[run.outcome]} after {plural(len(run.calls), 'call')}"]
+    if run.error:
+        texts.append(f"error: {shorten(' '.join(run.error.split()), 5 * LONGEST_CALL)}")
     if run.stop_reason:
         texts.append(f"stopped with {short(run.stop_reason)}")
     texts += [

@@ -156,8 +156,9 @@ def _foot(pair: AlignedCalls) -> str:
 
 
 def _ending(run: ExplainedRun) -> str:
+    error = f"error: {safe_passage(shorten(run.error, 5 * LONGEST_CALL))}" if run.error else ""
     ending = "" if run.transcript is None else ending_words(run.transcript)
-    return ", ".join(part for part in (plural(len(run.calls), "call"), ending) if part)
+    return ", ".join(part for part in (plural(len(run.calls), "call"), error, ending) if part)
 
 
 OUTCOMES = ("failed", "passed", "errored")

@@ -208,7 +208,7 @@ def _explanations(system: SystemReport) -> list[Block]:
 
 
 def _width(system: SystemReport) -> str | None:
-    """What makes the intervals wide; nothing where it is not known (the JSON gives the reason)."""
+    """What makes the intervals wide; nothing if it is not known (the JSON gives the reason)."""
     return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
 
 
@@ -306,7 +306,7 @@ def _steps_for_several(
     steps = [advise("See one in full", f"passhat report {results} {only(systems[0].name)} -v")]
     if _can_be_ranked(systems):
         those = f" {only(*(system.name for system in systems))}" if options.narrowed else ""
-        command = f"passhat rank {results}{those}{_by(report)}"
+        command = f"passhat rank {results}{those}{_rank_options(report)}"
         steps.append(advise("See which are ahead and which are tied", command))
     return tuple(steps)
 
@@ -317,8 +317,11 @@ def _can_be_ranked(systems: Sequence[SystemReport]) -> bool:
     return len(ran) > 1 and len(set.intersection(*ran)) > 1
 
 
-def _by(report: Report) -> str:
-    """What the opening sentence ranks by, where `rank` leaves out the same and says the same."""
+def _rank_options(report: Report) -> str:
+    """The options with which `rank` agrees with the opening sentence; none if no options do.
+
+    It cannot agree if it would also rank a system that the sentence leaves out.
+    """
     found = report.leaders
     if isinstance(found, Unavailable) or found.scope != TASKS_LIKE_THESE:
         return ""

@@ -90,7 +90,7 @@ def last_words(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def token_usage(value: object) -> TokenUsage | None:
-    """Token counts under any of their usual names; None where there are none.
+    """Token counts under any of their usual names; None if there are none.
 
     >>> token_usage({"prompt_tokens": 30, "completion_tokens": 4})
     TokenUsage(tokens_in=30, tokens_out=4, cached_in=0, cache_written=0)
@@ -115,7 +115,7 @@ def usage_in(value: object) -> TokenUsage | None:
 
 
 def total_usage(values: Iterable[object]) -> TokenUsage | None:
-    """Several token counts added up; None where there are none.
+    """Several token counts added up; None if there are none.
 
     >>> total_usage([{"input_tokens": 3}, {}, {"input_tokens": 4, "output_tokens": 1}]).total
     8
@@ -158,7 +158,7 @@ def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _list(value: object) -> list[Any]:
-    """The value as a list; empty where it is none, for agents report anything."""
+    """The value as a list; empty if it is none, for agents report anything."""
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
 
 

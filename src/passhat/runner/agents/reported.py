@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from passhat.errors import RunError
 from passhat.records import Observation, TokenUsage
@@ -85,6 +85,17 @@ def _error(report: Mapping[str, Any], about: str) -> str | None:
     return f"{about} reports an error: {said}"
 
 
+def is_amount(value: object) -> TypeGuard[float]:
+    """Whether it can be a count of tokens, a cost or a time: a store holds 64 bits.
+
+    >>> [is_amount(value) for value in (5, 0.5, -1, True, 10**18, float("nan"))]
+    [True, True, False, False, False, False]
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value < 1e18
+
+
 def _answer(report: Mapping[str, Any]) -> str:
     found = next((report[key] for key in ANSWERS if report.get(key) is not None), "")
     return found if isinstance(found, str) else str(found)
@@ -131,10 +142,8 @@ def _first_number(report: Mapping[str, Any], keys: tuple[str, ...], about: str) 
 
 def _number(report: Mapping[str, Any], key: str, about: str, *, skip: bool = False) -> float | None:
     value = report.get(key)
-    if value is None:
-        return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e18:
-        return float(value)
+    if value is None or is_amount(value):
+        return None if value is None else float(value)
     if skip:
         return None
     raise RunError(f"{about} gives {key} as {value!r}; it must be a number >= 0")

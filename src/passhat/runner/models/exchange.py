@@ -151,7 +151,7 @@ class Reply:
     """What came back: text, tool calls, why it ended, and what it cost.
 
     `stop_reason` is one of `done`, `tool_calls`, `max_tokens`, `refused`, or the provider's own
-    word. `cost` is None where no price is known. `faults` names what was injected on purpose.
+    word. `cost` is None if no price is known. `faults` names what was injected on purpose.
     """
 
     text: str = ""

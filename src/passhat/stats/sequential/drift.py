@@ -31,7 +31,7 @@ class Drift:
 
 
 def find_drift(task: Sequence[int], passed: Sequence[bool]) -> Drift | None:
-    """A drift along runs in the order they were started; None where chance explains it.
+    """A drift along runs in the order they were started; None if chance explains it.
 
     The correlation of results with their place, task by task: given how often each task passed,
     every order of its results is equally likely where nothing moves (Mantel 1963). So it does not

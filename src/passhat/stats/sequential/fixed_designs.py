@@ -57,7 +57,9 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) 
 def wald_lower_bounds(
     p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05
 ) -> tuple[float, float]:
-    """No test with these errors expects fewer runs at p0, and at p1 (Wald 1947, section 3.6).
+    """The fewest runs that any test with these error rates can need on average.
+
+    One bound for a true rate of p0, one for a true rate of p1 (Wald 1947, section 3.6).
 
     >>> [round(bound, 1) for bound in wald_lower_bounds(0.8, 0.9)]
     [59.7, 72.2]
