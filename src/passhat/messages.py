@@ -275,20 +275,6 @@ def short_path(path: object) -> str:
     return short(path, LONGEST_PATH)
 
 
-def bare_address(address: str) -> str:
-    """An address as it may be shown: without user, password, query and fragment, where keys are.
-
-    A password may hold any character, so everything before the last @ counts as the login.
-
-    >>> bare_address("https://ann:pa@ss@gateway.example/v1?key=abc")
-    'https://gateway.example/v1'
-    """
-    scheme, mark, rest = address.partition("://")
-    if not mark:
-        scheme, rest = "", address
-    return scheme + mark + rest.rpartition("@")[2].partition("?")[0].partition("#")[0]
-
-
 def few(names: Iterable[object], most: int = 12) -> str:
     """The first of many names, each of them short.
 

@@ -17,7 +17,8 @@ from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
-from passhat.messages import bare_address, plural
+from passhat.messages import plural
+from passhat.records.secret import bare_address
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System

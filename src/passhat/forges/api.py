@@ -12,7 +12,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from passhat.errors import ForgeError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import bare_address
+from passhat.records.secret import bare_address
 
 SECONDS = 20.0
 """How long one request may take: a comment must not hold up a pipeline."""

@@ -12,8 +12,8 @@ from typing import Any, TypeGuard
 from passhat.errors import MissingExtra, ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.transcript_shards import FOLDER, shard_of
-from passhat.messages import bare_address
 from passhat.records import Source
+from passhat.records.secret import bare_address
 
 _DATABASES = ("postgresql", "postgres")
 

@@ -12,7 +12,7 @@ from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare
 from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
-from passhat.messages import bare_address
+from passhat.records.secret import bare_address
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
@@ -127,8 +127,10 @@ def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
 def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
-    stdio = isinstance(server, StdioServer)
-    where = redactor.clean(" ".join(server.argv)) if stdio else bare_address(server.url)
+    if isinstance(server, StdioServer):
+        where = redactor.clean(" ".join(server.argv))
+    else:
+        where = bare_address(server.url)
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 

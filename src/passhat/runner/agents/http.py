@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from passhat.errors import RunError
-from passhat.messages import bare_address
 from passhat.records import HttpSystem, Observation
+from passhat.records.secret import bare_address
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import observe_report, observe_value
 from passhat.runner.models.endpoint import sendable_headers
