@@ -33,4 +33,5 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
     click.echo(f"run {merged.run.key}: {plural(merged.run.trials, 'trial')}", err=True)
     if merged.missing:
         parts = ", ".join(map(str, merged.missing))
-        click.echo(f"not complete: shards {parts} are missing or were interrupted", err=True)
+        which = f"shard {parts} is" if len(merged.missing) == 1 else f"shards {parts} are"
+        click.echo(f"not complete: {which} missing or interrupted", err=True)

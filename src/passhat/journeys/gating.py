@@ -256,6 +256,11 @@ def _gates(
     gates = [parse_gate(_with_terms(demand, given)) for demand in demands]
     gates += [parse_gate(gate) for gate in (suite.gates if suite is not None else ())]
     if not gates:
+        if suite is not None:
+            raise InputError(
+                "nothing is demanded: the suite has no `gates:`; add some to it, or give "
+                "`require='pass^3 >= 0.8'` or `against=BASELINE`"
+            )
         raise InputError(
             "nothing is demanded: give `require='pass^3 >= 0.8'`, `against=BASELINE` or "
             "`suite=FILE`"

@@ -16,6 +16,7 @@ from passhat.journeys.run_job import prepare
 from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
 from passhat.messages import quoted, short_repr
+from passhat.records.secret import bare_address
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
@@ -110,8 +111,10 @@ def plan_run(
 def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
-    where = " ".join(server.argv) if isinstance(server, StdioServer) else server.url
-    where = redactor.clean(where)
+    if isinstance(server, StdioServer):
+        where = redactor.clean(" ".join(server.argv))
+    else:
+        where = bare_address(server.url)
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 
