@@ -62,7 +62,7 @@ def files(here):
         ("plan --indifference 0.1", "--indifference is about a gate: give --gate"),
         ("cassette show folder", "folder is a folder; name one of the cassettes in it"),
         ("cassette show s.csv", "s.csv: not a cassette: its first line is not JSON"),
-        ("history add s.csv --started noon", "--started must be a time in ISO 8601, such as"),
+        ("history add s.csv --started noon", "--started must be a time such as 2026-"),
         ("history list --store folder", "'folder' is a folder; a store is a file such as"),
     ],
 )

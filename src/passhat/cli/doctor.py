@@ -18,15 +18,17 @@ from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
 from passhat.messages import plural
+from passhat.records.secret import bare_address
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
 
 EXTRAS = {
-    "run": ("httpx2", "mcp"),
+    "run": ("genai_prices", "httpx2", "jsonschema", "mcp"),
     "local": ("xllamacpp",),
     "web": ("starlette", "uvicorn"),
     "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
+    "cloud": ("fsspec",),
     "figures": ("cairosvg",),
     "postgres": ("psycopg",),
     "ray": ("ray",),
@@ -173,7 +175,7 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
 
         yield _looked_up(what, lacks_function(system), f"{system.function} can be imported")
     elif isinstance(system, HttpSystem):
-        yield _looked_up(what, _lacks_http(), f"posts to {system.url} (not asked)")
+        yield _looked_up(what, _lacks_http(), f"posts to {bare_address(system.url)} (not asked)")
 
 
 def _looked_up(what: str, reason: str | None, fine: str) -> Finding:

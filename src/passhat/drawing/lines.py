@@ -19,6 +19,7 @@ from passhat.drawing.figure import (
 )
 from passhat.drawing.scale import Kind, Scale, spread
 from passhat.fast_dataclass import dataclass
+from passhat.messages import shorten_apart
 
 HEIGHT = 290
 LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44
@@ -307,10 +308,11 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
     ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y))
     places = _kept_apart([at for at, _ in ends], y.start)
     left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
+    shown = shorten_apart([one.name for one in series], _MOST_LETTERS)
     parts = []
     for (at, i), place in zip(ends, places, strict=True):
         look = "soft" if series[i].faint else "key"
-        text = label(series[i].name, left, place + 4, look, most=_MOST_LETTERS)
+        text = label(series[i].name, left, place + 4, look, shown=shown[i])
         if left - x.stop > 10:
             line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
             text = element("path", d=line, class_="rule") + text

@@ -10,6 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from passhat import arguments
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, StoreError
 from passhat.history.database import ALL, Database, Duplicate, is_postgres
@@ -63,6 +64,7 @@ class History:
 
         Where an older store cannot be updated from here, the error says what to do.
         """
+        path = arguments.path("store", path, "the path of a store, or a postgresql:// address")
         try:
             return cls(_open_database(path, read_only=read_only))
         except StaleStore:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from passhat.messages import capitalised
 from passhat.reporters.headline import DEPENDABLE
 from passhat.reporters.numbers import percent
 from passhat.stats.labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
@@ -71,4 +72,4 @@ def meaning(term: str) -> str:
     >>> meaning("luck")
     'Luck is the share of the variation between runs that is chance, not the task.'
     """
-    return f"{term[:1].upper()}{term[1:]} is {GLOSSARY[term]}."
+    return f"{capitalised(term)} is {GLOSSARY[term]}."

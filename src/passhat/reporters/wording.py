@@ -15,10 +15,10 @@ from passhat.analysis.reports.headline_k import is_partial as is_partial
 from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.messages import listed, plural
+from passhat.messages import capitalised, listed, plural
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
 from passhat.reporters.safe_text import short
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 
 
 def metric_name(metric: Metric) -> str:
@@ -45,6 +45,21 @@ def ats(system: SystemReport) -> list[Metric]:
 def gives_partial_credit(system: SystemReport) -> bool:
     """Whether the score of a task is ever another number than its pass rate."""
     return not np.allclose(system.tasks.mean_score, system.tasks.rate)
+
+
+def missing_notes(system: SystemReport) -> list[str]:
+    """Why a table of metrics has a dash in place of an interval: each reason once."""
+    reasons = [
+        number.reason.partition(f' of "{TASKS_LIKE_THESE}" ')
+        for metric in shown_metrics(system)
+        for number in (metric.this_suite, metric.tasks_like_these)
+        if isinstance(number, Unavailable)
+    ]
+    notes = [
+        f"No interval for {TASKS_LIKE_THESE}: it {rule}." if scope else f"{capitalised(whole)}."
+        for whole, scope, rule in reasons
+    ]
+    return list(dict.fromkeys(notes))
 
 
 def partial_note(system: SystemReport) -> str | None:

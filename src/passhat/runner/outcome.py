@@ -28,7 +28,8 @@ from passhat.records import (
 )
 from passhat.records.task import TARGETS, target_root
 from passhat.runner.agents.conversation import Conversation, transcript
-from passhat.runner.agents.reported import ANSWERS, TELLING, is_amount
+from passhat.runner.agents.messages import is_amount
+from passhat.runner.agents.reported import ANSWERS, TELLING
 from passhat.runner.faults import reaction
 from passhat.runner.graders.matches import VALUE_MATCHERS
 from passhat.runner.memory import json_bytes

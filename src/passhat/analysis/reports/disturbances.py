@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.messages import listed, plural
+from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Unavailable
@@ -176,7 +176,7 @@ def disturbance_advice(found: Disturbance) -> str:
     if found.kind == "burst":
         return f"Re-run the {_failures(found)}: that looks like an outage."
     them = "it" if len(found.rounds) == 1 else "them"
-    way_out = f"--drop-rounds {','.join(map(str, found.rounds))} leaves {them} out"
+    way_out = f"`drop_rounds={tuple(found.rounds)}` leaves {them} out"
     is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
     if not is_low:
         return f"Find out what {_numbered(found.rounds)} had that the others did not; {way_out}."
@@ -336,12 +336,12 @@ def _seen(found: Disturbance) -> str:
     usual = 100 * (1 - (found.others or 0.0))
     which = _numbered(found.rounds)
     is_out = "is" if len(found.rounds) == 1 else "are"
-    head = f"{which[0].upper()}{which[1:]} {is_out} out of line"
+    head = f"{capitalised(which)} {is_out} out of line"
     return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
 
 
 def _numbered(numbers: Collection[int]) -> str:
-    return f"{'round' if len(numbers) == 1 else 'rounds'} {listed(numbers)}"
+    return f"{'round' if len(numbers) == 1 else 'rounds'} {numbers_in_words(numbers)}"
 
 
 def _failures(found: Disturbance) -> str:

@@ -56,7 +56,7 @@ from passhat.records.table_meanings import (
     row_outcomes,
 )
 from passhat.records.transcript import Transcript
-from passhat.records.usual_columns import typed_cells
+from passhat.records.usual_columns import score_passes_note, typed_cells
 
 READING = Reading(
     format="table",
@@ -258,10 +258,7 @@ def notes_on(
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
-        column = found["score"]
-        notes.append(
-            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use `pass_if`)'
-        )
+        notes.append(score_passes_note(found["score"]))
     return tuple(notes)
 
 

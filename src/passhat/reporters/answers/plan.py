@@ -9,7 +9,7 @@ from passhat.analysis.planning.assumptions import Assumptions
 from passhat.analysis.planning.assured import Assured, AssuredComparison
 from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Plan
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.data import plain
@@ -42,7 +42,7 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
         blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
     blocks.append(_designs(plan))
     blocks.append(Paragraph("Assumed", _assumed(plan)))
-    blocks += [Paragraph("But", f"{note[:1].upper()}{note[1:]}.") for note in plan.notes]
+    blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
     blocks.append(Paragraph("Floor", _floor(plan)))
     if plan.chosen.best_runs is not None:
         blocks.append(Paragraph("Split", _split(plan)))
@@ -204,7 +204,7 @@ def _floor(plan: Plan) -> str:
     chosen = plan.chosen
     base, found = plan.assumptions, chosen.runs_tasks_like_these
     if base.measured and isinstance(found, Unavailable):
-        reason = f"{found.reason[:1].upper()}{found.reason[1:]}"
+        reason = capitalised(found.reason)
         return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
     return (
         f"No number of runs on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
@@ -250,7 +250,7 @@ def _comparing(plan: Plan) -> str:
     found, drawn, chosen = plan.detectable, plan.comparison, plan.chosen
     power = percent(plan.power)
     if isinstance(found, Unavailable):
-        return f"{found.reason[:1].upper()}{found.reason[1:]}."
+        return f"{capitalised(found.reason)}."
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
     seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
     least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"

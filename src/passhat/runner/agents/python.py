@@ -88,7 +88,8 @@ def _callable(found: Any, reference: str) -> Callable[..., Any]:
         return found  # type: ignore[no-any-return]  # just checked to be callable
     raise SuiteError(
         f'"{reference}" is not a function but a {type(found).__name__}, and no agent of a '
-        "framework that passhat knows"
+        "framework that passhat knows; name a function that takes the prompt, calls it and "
+        "returns its answer"
     )
 
 
