@@ -184,7 +184,7 @@ class Plots:
         ]
         series = [_curve(s.name, points) for s, points in known if len(points) > 1]
         if len(series) < 2:
-            return Unavailable("curves are compared where two systems have two runs of every task")
+            return Unavailable("curves are compared if two systems have two runs of every task")
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
         if first:
             series = [replace(one, colour="a", faint=one.name not in first) for one in series]

@@ -28,7 +28,7 @@ from passhat.records.transcript import Check, Transcript, as_score
 READING = Reading(
     format="promptfoo results",
     versions="JSON of formats 1 to 3, JSON Lines, CSV",
-    system="provider (and prompt, where there are several)",
+    system="provider (and prompt, if there are several)",
     task="test description or variables",
     run="order of results",
     outcome="success",

@@ -241,7 +241,7 @@ def _split(plan: Plan) -> str:
     if isinstance(best, Unavailable):
         return f"{best.reason}."
     return (
-        f"Where a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
+        f"If a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
         "give the most for the money."
     )
 
