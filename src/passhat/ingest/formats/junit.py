@@ -78,7 +78,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
 
 
 def _test_names(report: str, suites: Sequence[JUnitSuite], cases: Sequence[JUnitCase]) -> list[str]:
-    """The name of each test, with its suite where there are several that may share names."""
+    """The name of each test, with its suite if there are several that may share names."""
     if report == _PROMPTFOO or len({suite.name for suite in suites if suite.cases}) <= 1:
         return [case.name for case in cases]
     return [

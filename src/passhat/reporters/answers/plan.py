@@ -226,7 +226,7 @@ def _budget(budget: BudgetPlan) -> str:
 
 
 def _price(budget: BudgetPlan) -> tuple[str, str]:
-    """The limit, and what a run takes of it: dollars, minutes, or seconds where they are few."""
+    """The limit, and what a run takes of it: dollars, minutes, or seconds if they are few."""
     if budget.unit != "minutes":
         return f"${amount(budget.limit)}", f"${amount(budget.per_run)}"
     limit = f"{amount(budget.limit)} minutes"
