@@ -69,7 +69,8 @@ class ToolCoverage:
             text = f"all {offered} tools of the servers were called"
         else:
             of_all = f"{called} of the {offered} tools of the servers"
-            text = f"{of_all} were called ({100 * self.share:.0f} %)"
+            verb = "was" if called == 1 else "were"
+            text = f"{of_all} {verb} called ({100 * self.share:.0f} %)"
         if self.threshold is not None:
             word = "PASS" if self.passed else "FAIL"
             text = f"{word}: {text}, {100 * self.threshold:g} % are demanded"
