@@ -44,7 +44,7 @@ class ToolCoverage:
     """Which of the tools that the servers of a suite offer were called in a run.
 
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a"}), threshold=0.8).sentence
-    'FAIL: 1 of the 2 tools of the servers were called (50 %), 80 % are demanded; never: b'
+    'FAIL: 1 of the 2 tools of the servers was called (50 %), 80 % are demanded; never: b'
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a", "b"})).sentence
     'all 2 tools of the servers were called'
     """
