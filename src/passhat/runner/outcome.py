@@ -62,8 +62,8 @@ class Result:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
         total = seen.reported.get("tokens")
-        if is_amount(total):
-            usage = None  # only the total is known
+        if is_amount(total) or (usage is not None and not is_amount(usage.total)):
+            usage = None  # only the total is known, or the counts add up to more than any total
         outcome = Outcome.ERRORED
         if self.grade is not None:
             outcome = Outcome.PASSED if self.grade.passed else Outcome.FAILED
