@@ -113,7 +113,9 @@ def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
         return AnswerSource(mode="replay", why=reason)
     if resumed:
         return AnswerSource(mode=None)
-    return AnswerSource(mode="replay", why="there are cassettes; --live calls the models")
+    return AnswerSource(
+        mode="replay", why="there are cassettes; `cassette='none'` calls the models"
+    )
 
 
 def _path(suite: Suite, system: str, ending: str = "") -> Path | None:

@@ -24,6 +24,8 @@ def weigh_by_shares(trials: Trials, shares: Mapping[str, float]) -> Trials:
     >>> weigh_by_shares(table, {"easy": 0.9, "hard": 0.1}).weight.tolist()
     [0.45, 0.45, 0.1]
     """
+    if not isinstance(shares, Mapping):
+        raise ArgumentError("shares", "must be shares by group, such as {'easy': 0.9}", shares)
     weights = task_weights(_groups(trials), shares, _own_weights(trials))
     by_code = np.array([weights[name] for name in trials.tasks], dtype=np.float64)
     return replace(trials, weight=by_code[trials.task.codes])

@@ -56,10 +56,12 @@ class Tally:
 
     @property
     def completed(self) -> Counts:
+        """Runs of each task that passed or failed."""
         return self.passed + self.failed
 
     @property
     def trials(self) -> int:
+        """How many trials were counted, errored ones among them."""
         return int(self.completed.sum() + self.errored.sum())
 
     def runs(self, errors: ErrorPolicy = "fail") -> Counts:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.arguments import several
 from passhat.display import Displayed, FrameLibrary
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -162,7 +163,7 @@ class Trials(Displayed):
 
         A trial that occurs in several of them is as in `from_columns`.
         """
-        for table in list[Any](tables):
+        for table in several(tables):
             if not isinstance(table, Trials):
                 frames.refuse_frame("tables", "must be Trials", table)
                 raise ArgumentError("tables", "must be a list of Trials", table)
@@ -203,10 +204,12 @@ class Trials(Displayed):
 
     @property
     def systems(self) -> tuple[str, ...]:
+        """The names of the systems, each once."""
         return self.system.names
 
     @property
     def tasks(self) -> tuple[str, ...]:
+        """The names of the tasks, each once."""
         return self.task.names
 
     @property
@@ -221,11 +224,15 @@ class Trials(Displayed):
     def take(self, rows: NDArray[Any]) -> Trials:
         """The chosen rows (a mask or indices), with the same sources."""
         columns = {name: getattr(self, name) for name in (*_LABELS, *_NUMBERS)}
-        taken: dict[str, Any] = {
-            name: column.take(rows) if isinstance(column, Labels) else column[rows]
-            for name, column in columns.items()
-            if column is not None
-        }
+        try:
+            taken: dict[str, Any] = {
+                name: column.take(rows) if isinstance(column, Labels) else column[rows]
+                for name, column in columns.items()
+                if column is not None
+            }
+        except IndexError:
+            rule = f"must be a mask of {plural(len(self), 'row')}, or their indices"
+            raise ArgumentError("rows", rule, rows) from None
         features = {name: column[rows] for name, column in self.features.items()}
         return replace(self, **taken, features=features)
 

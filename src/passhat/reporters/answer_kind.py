@@ -41,7 +41,8 @@ class DisplayOptions:
     if nothing was stored; with `narrowed`, it holds more systems than the answer. `verbose` shows
     everything; None leaves the choice to the format: a terminal gets one screen. On the page of a
     report, `explanation` says why its runs fail and `change` how it differs from a baseline.
-    `more_runs` adds runs to the stored run that is reported.
+    `more_runs` adds runs to the stored run that is reported. `wording` rewrites notes on arguments
+    (`family`) for the caller (--family).
     """
 
     ink: Ink | None = None
@@ -58,6 +59,7 @@ class DisplayOptions:
     first_trial: int = 0
     explanation: Explanation | None = None
     change: ChangeTile | None = None
+    wording: Callable[[str], str] = str
 
     @property
     def brief(self) -> bool:

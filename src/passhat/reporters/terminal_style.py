@@ -20,6 +20,7 @@ class Ink:
 
     @property
     def pen(self) -> Pen:
+        """The characters that pictures are drawn with: Unicode or ASCII."""
         return UNICODE if self.unicode else ASCII
 
     def style(self, text: str, *names: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from passhat.errors import MissingExtra, PasshatError, ServerError
 from passhat.records import HttpServer, Server, StdioServer
+from passhat.records.secret import bare_address
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import Attachment, ToolSpec
 from passhat.runner.processes import unbroken
@@ -173,6 +174,8 @@ class RunningServer:
             if isinstance(cause := _first_cause(self._error), PasshatError):
                 return ServerError(str(cause))
             why = f"{type(cause).__name__}: {cause}"
+        if isinstance(self.server, HttpServer):
+            why = why.replace(self.server.url, bare_address(self.server.url))
         return ServerError(f'server "{self.server.name}" {what}' + (f": {why}" if why else ""))
 
     async def _own(self) -> None:

@@ -28,7 +28,8 @@ from passhat.records import (
 )
 from passhat.records.task import TARGETS, target_root
 from passhat.runner.agents.conversation import Conversation, transcript
-from passhat.runner.agents.reported import ANSWERS, TELLING, is_amount
+from passhat.runner.agents.messages import is_amount
+from passhat.runner.agents.reported import ANSWERS, TELLING
 from passhat.runner.faults import reaction
 from passhat.runner.graders.matches import VALUE_MATCHERS
 from passhat.runner.memory import json_bytes
@@ -61,8 +62,8 @@ class Result:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
         total = seen.reported.get("tokens")
-        if is_amount(total):
-            usage = None  # only the total is known
+        if is_amount(total) or (usage is not None and not is_amount(usage.total)):
+            usage = None  # only the total is known, or the counts add up to more than any total
         outcome = Outcome.ERRORED
         if self.grade is not None:
             outcome = Outcome.PASSED if self.grade.passed else Outcome.FAILED

@@ -33,6 +33,7 @@ class Interval:
 
     @property
     def width(self) -> float:
+        """How far the ends are apart."""
         return self.high - self.low
 
     def __contains__(self, value: float) -> bool:

@@ -81,10 +81,12 @@ class Comparison(Displayed):
 
     @property
     def mean_score(self) -> Difference:
+        """The difference between the mean scores."""
         return self.differences["mean_score"]
 
     @property
     def flipped(self) -> tuple[TaskDifference, ...]:
+        """The tasks where most runs passed for one system and not for the other."""
         return tuple(task for task in self.tasks if task.flip)
 
 
@@ -92,7 +94,7 @@ def compare(
     first: Trials | Tally,
     second: Trials | Tally | None = None,
     *,
-    ks: Sequence[int] | None = None,
+    ks: int | Sequence[int] | None = None,
     margin: float | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",

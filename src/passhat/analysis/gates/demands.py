@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.reports.targets import Target, parse_target
+from passhat.arguments import instance
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
@@ -152,8 +153,9 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
         return text
     if isinstance(text, str):
         return _long_form({"require": text})
-    if not isinstance(text.get("require"), str):
-        raise ArgumentError("gate", f"must be a sentence such as {_EXAMPLE}, or have one", text)
+    rule = f"must be a sentence such as {_EXAMPLE}, or have one"
+    instance("gate", text, Mapping, rule)
+    instance("gate", text.get("require"), str, rule)
     return _long_form(dict(text))
 
 

@@ -76,7 +76,9 @@ def page_of(
         "together": tasks_together(report, shown) if many else None,
         "report": report,
         "steps": {
-            s.name: next_steps(s, results_of(report, s, options.results), options.more_runs)
+            s.name: next_steps(
+                s, results_of(report, s, options.results), options.more_runs, options.wording
+            )
             for s in report.systems
         },
         "many": many,
