@@ -70,7 +70,8 @@ def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -
         source = AnswerSource(mode=cast("Mode", taken_up))
     if not suite.used_servers:
         return source
-    return replace(source, servers=request.servers or suite.cassette.servers)
+    servers = request.servers or suite.cassette.servers
+    return replace(source, servers=cast("ServerMode", servers))
 
 
 def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
