@@ -44,7 +44,7 @@ class ToolCoverage:
     """Which of the tools that the servers of a suite offer were called in a run.
 
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a"}), threshold=0.8).sentence
-    'FAIL: 1 of the 2 tools of the servers were called (50 %), 80 % are demanded; never: b'
+    'FAIL: 1 of the 2 tools of the servers was called (50 %), 80 % are demanded; never: b'
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a", "b"})).sentence
     'all 2 tools of the servers were called'
     """
@@ -69,7 +69,8 @@ class ToolCoverage:
             text = f"all {offered} tools of the servers were called"
         else:
             of_all = f"{called} of the {offered} tools of the servers"
-            text = f"{of_all} were called ({100 * self.share:.0f} %)"
+            verb = "was" if called == 1 else "were"
+            text = f"{of_all} {verb} called ({100 * self.share:.0f} %)"
         if self.threshold is not None:
             word = "PASS" if self.passed else "FAIL"
             text = f"{word}: {text}, {100 * self.threshold:g} % are demanded"

@@ -138,14 +138,14 @@ def compared_words(explanation: Explanation) -> str:
     counts = explanation.counts
     texts = []
     if counts.mixed_tasks:
-        tasks = (
-            f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
-        )
-        head = "The task both passes and fails: its" if counts.tasks == 1 else tasks
+        one = counts.mixed_tasks == 1
+        which = f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')}"
+        who = "The task" if counts.tasks == 1 else which
+        head = f"{who} both {'passes and fails: its' if one else 'pass and fail: their'}"
         verb = "was" if counts.failing == 1 else "were"
         texts.append(
             f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
-            f"{plural(counts.passing, 'passing one')}{', task by task' * (counts.tasks > 1)}."
+            f"{plural(counts.passing, 'passing one')}{', task by task' * (not one)}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"
