@@ -170,9 +170,9 @@ def _frame(
 ) -> str:
     parts = [y_axis(x, y, y_label)]
     for tick, name in _x_ticks(x, x_names):
-        parts.append(label(name, x(tick), y.start + 16, "soft mid", most=12))
+        parts.append(label(name, x(tick), y.start + 18, "soft mid", most=12))
         if x_notes:
-            parts.append(label(x_notes[int(tick)], x(tick), y.start + 30, "soft mid", most=12))
+            parts.append(label(x_notes[int(tick)], x(tick), y.start + 32, "soft mid", most=12))
     parts.append(across(x.start, x.stop, y.start, "axis"))
     below = BOTTOM - 8 + (_NAME_HEIGHT if x_notes else 0)
     parts.append(label(x_label, (x.start + x.stop) / 2, y.start + below, "mid"))
