@@ -27,7 +27,6 @@ from passhat.dashboard.pages import Pages
 from passhat.dashboard.rendering import door, page
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.journeys.report_cache import ReportCache
-from passhat.messages import capitalised
 
 if TYPE_CHECKING:
     import uvicorn
@@ -172,7 +171,7 @@ def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASG
 # No return type: starlette's handlers are loosely typed.
 def _sorry(status: int, store: str):  # type: ignore[no-untyped-def]
     """What is wrong, without the path of the store: that of logs is a temporary one."""
-    return lambda request, error: _say(status, capitalised(str(error).removeprefix(f"{store}: ")))
+    return lambda request, error: _say(status, str(error).removeprefix(f"{store}: "))
 
 
 def _http_sorry(request: Request, error: Exception) -> Response:
