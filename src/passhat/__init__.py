@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from passhat.journeys import check_suites as check_suites
     from passhat.journeys import compare_results as compare_results
     from passhat.journeys import demonstrate as demonstrate
+    from passhat.journeys import diagnose as diagnose
     from passhat.journeys import diff_trials as diff_trials
     from passhat.journeys import explain_results as explain_results
     from passhat.journeys import export_run as export_run

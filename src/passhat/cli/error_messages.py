@@ -37,6 +37,8 @@ _WITHOUT_OPTION = {
     "trials": "RESULTS",
     "task": "TASK",
     "path": "FILE",
+    "tag": "NAME",
+    "dataset": "DATASET",
 }
 """Arguments that a command takes by position."""
 

@@ -17,6 +17,7 @@ from passhat.cli.output import (
     Output,
     baseline_tile,
     fitted_transcripts,
+    unwritable,
     wants_page,
     writes_page,
 )
@@ -162,7 +163,10 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     """
     from passhat.journeys import export_run
 
-    parts = export_run(run, file, store=path, transcripts=transcripts, on_note=say_note)
+    try:
+        parts = export_run(run, file, store=path, transcripts=transcripts, on_note=say_note)
+    except OSError as error:
+        raise unwritable(Path(file), error, option="") from error
     if parts == [file]:
         click.echo(f"wrote {file}", err=True)
         return

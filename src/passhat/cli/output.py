@@ -140,10 +140,15 @@ def _format_of(path: Path, answer: Any) -> str:
 def _save(path: Path, found: str | bytes) -> None:
     try:
         path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
-    except FileNotFoundError as error:
-        raise click.UsageError(f"-o {path}: there is no folder {path.parent}") from error
     except OSError as error:
-        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError, option: str = "-o ") -> click.UsageError:
+    """The error for a file that cannot be written."""
+    missing = isinstance(error, FileNotFoundError)
+    why = f"there is no folder {path.parent}" if missing else error.strerror or error
+    return click.UsageError(f"{option}{path}: {why}")
 
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report_results as report_results
+    from passhat.journeys.diagnosis import Finding as Finding
+    from passhat.journeys.diagnosis import diagnose as diagnose
     from passhat.journeys.explaining import diff_trials as diff_trials
     from passhat.journeys.explaining import explain_results as explain_results
     from passhat.journeys.exporting import export_run as export_run

@@ -17,6 +17,7 @@ from passhat.journeys.results import (
     renamed,
     renamed_transcripts,
 )
+from passhat.messages import plural, quoted, short_repr
 from passhat.records import Trials
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class KeptResults:
     transcripts: int
     systems: tuple[str, ...]
     why_named: str = ""
+
+    def __repr__(self) -> str:
+        said = plural(self.transcripts, "transcript")
+        head = f"KeptResults {self.run.key} of suite {quoted(self.run.suite)}"
+        return short_repr(head, plural(self.trials, "trial"), said, see=".run, .systems")
 
 
 def keep_results(

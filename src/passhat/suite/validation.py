@@ -62,9 +62,9 @@ BEYOND = 2**63
 """A store and numpy hold whole numbers below this."""
 
 LIMITS = {
-    "le": (operator.le, "less than or equal to"),
+    "le": (operator.le, "at most"),
     "lt": (operator.lt, "less than"),
-    "ge": (operator.ge, "greater than or equal to"),
+    "ge": (operator.ge, "at least"),
     "gt": (operator.gt, "greater than"),
 }
 
