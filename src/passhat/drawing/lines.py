@@ -98,7 +98,7 @@ def line_chart(
     x_kind: Kind = "number",
     width: int = WIDTH,
 ) -> Figure:
-    """Lines over a shared x axis, named at their right ends, where no name covers another.
+    """Lines over a shared x axis, named at their right ends, if no name covers another.
 
     `x_notes` are written below `x_names`.
     """

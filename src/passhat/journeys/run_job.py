@@ -52,11 +52,11 @@ SECONDS_BETWEEN_TRIES = 1.0
 
 RUNS_ONCE = (
     "each task runs once, which cannot show whether it passes every time: write `runs: 10` under "
-    "`defaults:` of the suite, or give --runs 10"
+    "`defaults:` of the suite, or give `runs=10`"
 )
 """The hint for a suite without `runs:`."""
 
-NOTHING_ADDED = "no run was added: the gates were settled, and --until-settled stops there"
+NOTHING_ADDED = "no run was added: every gate had its verdict, and then this run stops"
 JUDGED_BEFORE = (
     "The gates were judged before these runs were added. Each look at a fixed number of runs may "
     "be wrong at the stated rate, and the rates add up; a run until settled has one rate for all."
@@ -169,7 +169,7 @@ def conduct(
         if job.executor == "local":
             result = _run(job, opened, cassettes, rule, on_event, handle_signals)
         else:
-            _refuse_cassettes(cassettes)
+            _refuse_cassettes(cassettes, job.executor)
             result, rule = _lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
@@ -315,10 +315,10 @@ def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
     return replace(result.table(), sources=(source,))
 
 
-def _refuse_cassettes(cassettes: CassetteSet | None) -> None:
+def _refuse_cassettes(cassettes: CassetteSet | None, executor: Executor) -> None:
     """Refuse to record or replay with workers: cassettes are files of one machine."""
     if cassettes is not None:
-        raise ArgumentError("executor", "must be local to record or replay cassettes", "workers")
+        raise ArgumentError("executor", "must be local to record or replay cassettes", executor)
 
 
 def _lead(

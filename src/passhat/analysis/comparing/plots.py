@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.stats.trend import ChangePoint, Changes
 
 MOST_ROWS = 60
-"""Tasks drawn in one picture; those that differ most, where there are more."""
+"""Tasks drawn in one picture; those that differ most, if there are more."""
 
 _LONGEST_TITLE = 110
 _COLOURS = {"better": "a", "worse": "b"}

@@ -217,7 +217,8 @@ def _score(one: NormalCall, other: NormalCall) -> int:
 def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
     relation: Relation = "other arguments"
     if left.key == right.key:
-        relation = "same" if left.error == right.error else "other result"
+        alike = (left.error, left.empty) == (right.error, right.empty)
+        relation = "same" if alike else "other result"
     return AlignedCalls(
         left=left, right=right, relation=relation, arguments=differing_arguments(left, right)
     )

@@ -155,7 +155,7 @@ def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
 
 
 def _distinct(comparison: Comparison) -> list[Difference]:
-    """Every difference; the mean score only where it is more than the pass rate again."""
+    """Every difference; the mean score only if it is more than the pass rate again."""
     found = comparison.differences
     alone = found.get("pass^1")
     score = found["mean_score"]
