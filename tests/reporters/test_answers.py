@@ -176,7 +176,7 @@ def test_a_band_of_ties_hides_nobody():
     [
         (80, ("new", "old"), "new old"),
         (80, ("claude-opus-4-1-20250805", "qwen-3-max-preview"), "claud…250805 qwen-…review"),
-        (80, ("agent (results-new.csv)", "agent (results-old.csv)"), "agent…w.csv) agent…d.csv)"),
+        (80, ("agent (results-new.csv)", "agent (results-old.csv)"), "…new.csv) …old.csv)"),
         (120, ("claude-opus-4-1-20250805", "qwen-3"), "claude-opus-4-1-20250805 qwen-3"),
         (120, ("claude-opus-4-1", "qwen-3-max-preview"), "claude-opus-4-1 qwen-3-max-preview"),
         (80, ("a" * 30 + "b" + "a" * 30, "a" * 30 + "c" + "a" * 30), "aaaaaa…#ae7e aaaaaa…#a099"),

@@ -190,9 +190,9 @@ def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
     said_below = every_task_follows or found > MOST_TASKS
     where = "" if said_below else "; --json lists all tasks"
     if found:
-        return f" Listed are tasks shown to differ, and flipped ones unless their p is 1{where}."
+        return f" Listed are tasks shown to differ, and flipped ones unless both p are 1{where}."
     flipped = any(task.flip for task in comparison.tasks)
-    return f" None is listed, as the p of each is 1{where}." if flipped else ""
+    return f" None is listed, as both p of each are 1{where}." if flipped else ""
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
