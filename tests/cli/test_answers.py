@@ -161,7 +161,7 @@ def test_simulated_trials_are_the_librarys(call, here):
         (["simulate", "--rate", "a=0.3", "--rate", "a=0.4"], "--rate must name each agent once"),
         (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
         (["simulate", "-o", "x.xlsx"], "FILE must end in .jsonl, .csv, .tsv, .parquet"),
-        (["simulate", "-o", "no/such.csv"], "No such file or directory"),
+        (["simulate", "-o", "no/such.csv"], "there is no folder no"),
         (["plan", "--max-cost", "3"], "--cost-per-run must be given with --max-cost"),
         (["demo", "--seed", "-1"], "must be at least 0, got -1"),
         (["rank", "one.csv"], "must hold at least two systems to rank"),

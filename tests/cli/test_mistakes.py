@@ -62,6 +62,7 @@ def files(here):
         ("plan --indifference 0.1", "--indifference is about a gate: give --gate"),
         ("cassette show folder", "folder is a folder; name one of the cassettes in it"),
         ("cassette show s.csv", "s.csv: not a cassette: its first line is not JSON"),
+        ("history add s.csv --started noon", "--started must be a time such as 2026-"),
         ("history list --store folder", "'folder' is a folder; a store is a file such as"),
     ],
 )
@@ -79,9 +80,10 @@ def test_a_store_in_the_place_of_a_suite_and_a_mistyped_run_are_recognised(call)
         "no run, tag, branch or commit 'latst' (did you mean latest?)"
         in call("report", "latst").stderr
     )
+    assert "x/y.csv: there is no folder x" in call("history", "export", "latest", "x/y.csv").stderr
+    assert "DATASET must be a folder or an address" in call("history", "search", "a", "no").stderr
+    for name in ("", "latest"):
+        assert "NAME must have a letter or more" in call("history", "tag", "latest", name).stderr
     refused = call("history", "--sql", "DROP TABLE runs")
     assert "--sql: must be a SELECT query; the store is only read" in refused.stderr
-    assert (
-        "no stored run of s on branch b with agent c; its suites: s"
-        in call("trend", "s", "--branch", "b", "--only", "c").stderr
-    )
+    assert "no stored run of s on branch b; its suites: s" in call("trend", "--branch", "b").stderr

@@ -112,7 +112,7 @@ def test_numbers_over_fewer_of_the_shared_tasks_are_starred_and_explained():
     text = render_markdown(compare(trials))
     assert "| pass^1 |" in text
     assert "| pass^2 \\* |" in text
-    assert "pass^2 is over 3 of 4 shared tasks" in text
+    assert "pass^2 to pass^4 are over 3 of 4 shared tasks; the others" in text
     even = compare(simulate(tasks=4, runs=4, rate={"new": 0.9, "old": 0.5}, seed=1))
     assert "*" not in render_terminal(even)
 

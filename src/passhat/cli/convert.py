@@ -18,6 +18,7 @@ from passhat.cli.options import (
     quiet_option,
     shared,
 )
+from passhat.cli.output import unwritable
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
         else:
             write_trials(trials, path)
     except OSError as error:
-        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
     if not quiet:
         click.echo(safe_text(f"wrote {what} to {path}"), err=True)
 

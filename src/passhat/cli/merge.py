@@ -27,7 +27,7 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
       passhat merge part*.db
       passhat gate latest --require 'pass^3 >= 0.8'
     """
-    from passhat.journeys.shards import merge_shards
+    from passhat.journeys import merge_shards
 
     merged = merge_shards(stores, store)
     click.echo(f"run {merged.run.key}: {plural(merged.run.trials, 'trial')}", err=True)

@@ -25,9 +25,6 @@ Decorator = Callable[[Command], Command]
 OPTIONS, ANALYSIS, OUTPUT, READING = "Options", "Analysis", "Output", "Reading results"
 """Sections of a command's help: its own options come first; the last three in this order."""
 
-COLUMN = "column_"
-"""What the parameters of the options on columns begin with: `task` is `column_task`."""
-
 INDIFFERENCE = (
     "An agent this far beyond the threshold should PASS; one in between may get either verdict."
 )

@@ -54,6 +54,7 @@ class Output:
 
         `options` are those of `render`; each format uses the ones that it knows.
         """
+        options["wording"] = in_shell
         if self.verbose:
             options["verbose"] = True
         if self.format is not None and self.format not in (known := formats_for(answer)):
@@ -82,6 +83,16 @@ class Output:
         if not self.quiet:
             with suppress(OSError):  # a verdict does not depend on who reads notes
                 click.echo(safe_lines(text), err=True)
+
+
+def in_shell(text: str) -> str:
+    """A note of the library in the words of the command that was called: arguments as options."""
+    context = click.get_current_context(silent=True)
+    if "`" not in text or context is None:
+        return text
+    from passhat.cli.error_messages import in_options_of
+
+    return in_options_of(text, context.command)
 
 
 def usual_endings(kind: str) -> Sequence[str]:
@@ -131,10 +142,15 @@ def _format_of(path: Path, answer: Any) -> str:
 def _save(path: Path, found: str | bytes) -> None:
     try:
         path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
-    except FileNotFoundError as error:
-        raise click.UsageError(f"-o {path}: there is no folder {path.parent}") from error
     except OSError as error:
-        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError, option: str = "-o ") -> click.UsageError:
+    """The error for a file that cannot be written."""
+    missing = isinstance(error, FileNotFoundError)
+    why = f"there is no folder {path.parent}" if missing else error.strerror or error
+    return click.UsageError(f"{option}{path}: {why}")
 
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:

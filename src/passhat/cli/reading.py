@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.cli.error_messages import COLUMN, with_options
 from passhat.cli.option_types import ROUND_NUMBERS, StoreType
-from passhat.cli.options import COLUMN, READING, Command, Decorator, in_order, shared
+from passhat.cli.options import READING, Command, Decorator, in_order, shared
 from passhat.defaults import STORE
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
@@ -82,8 +83,6 @@ class ReadingOptions:
 
     def _in_options(self, text: str) -> str:
         """A note of a reader in which its arguments are named as options of the command."""
-        from passhat.cli.error_messages import with_options
-
         return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
 
     def _refuse_run_of_files(self) -> None:

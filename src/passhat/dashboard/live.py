@@ -31,7 +31,7 @@ from passhat.history.lookups import (
 )
 from passhat.history.references import look_up_baseline
 from passhat.journeys.report_cache import ReportCache
-from passhat.journeys.stored_runs import StoredGate, gates_of, rate_so_far
+from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
 from passhat.records import Outcome
 from passhat.reporters.numbers import percent, span
 
@@ -69,7 +69,7 @@ class PlannedRun:
         return cls(
             planned=planned,
             at_most=at_most,
-            gates=gates_of(run),
+            gates=stored_gates(run),
             started=began,
         )
 

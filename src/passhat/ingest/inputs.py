@@ -67,7 +67,7 @@ def open_input(
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
     """The path itself where it exists; else what it matches as a glob, sorted."""
     if not os.fspath(given):
-        raise ReadError("an empty name is no file; is the variable that should hold it set?")
+        raise ReadError("the name of a file is empty; is the variable that should hold it set?")
     path = Path(given)
     try:
         if path.exists():

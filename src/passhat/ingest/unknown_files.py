@@ -103,6 +103,7 @@ _SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
 """A key that only a suite has at the left margin of its YAML."""
 
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_DOCUMENTS = (".pdf", ".docx", ".doc", ".odt", ".pptx", ".png", ".jpg", ".jpeg", ".svg")
 
 OWN = "passhat."
 """How the schema of what passhat writes begins."""
@@ -179,6 +180,8 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return f"is XML, but no JUnit report: its root must be <testsuites> or <testsuite>{found}"
     if document.kind == "array" and not document.first:
         return "is a list without objects; each trial must be one, with its task and outcome"
+    if document.kind == "json" and not document.first:
+        return "is an empty JSON object: it holds no trial"
     if document.data.startswith(_LFS_POINTER):
         return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
     if document.kind == "text" and not names:
@@ -193,6 +196,8 @@ def _nature_by_ending(document: Document) -> str | None:
     name = document.name.lower()
     if name.endswith(_SPREADSHEETS):
         return "is a spreadsheet, which passhat cannot read; save the sheet as CSV and give that"
+    if name.endswith(_DOCUMENTS):
+        return "is a document or a picture; give the table or log with a row for each run"
     if name.endswith(".py"):
         return (
             "is a Python program, not its results; give the file that it writes, or let `passhat "

@@ -52,11 +52,11 @@ SECONDS_BETWEEN_TRIES = 1.0
 
 RUNS_ONCE = (
     "each task runs once, which cannot show whether it passes every time: write `runs: 10` under "
-    "`defaults:` of the suite, or give --runs 10"
+    "`defaults:` of the suite, or give `runs=10`"
 )
 """The hint for a suite without `runs:`."""
 
-NOTHING_ADDED = "no run was added: the gates were settled, and --until-settled stops there"
+NOTHING_ADDED = "no run was added: every gate had its verdict, and then this run stops"
 JUDGED_BEFORE = (
     "The gates were judged before these runs were added. Each look at a fixed number of runs may "
     "be wrong at the stated rate, and the rates add up; a run until settled has one rate for all."

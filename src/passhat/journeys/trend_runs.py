@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat import arguments
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
-from passhat.journeys.results import is_store, open_store
+from passhat.journeys.results import Names, chosen_names, is_store, open_store
 from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
@@ -33,7 +34,7 @@ def trend_of_runs(
     store: str | Path = STORE,
     branch: str | None = None,
     last: int = LAST,
-    only: Collection[str] = (),
+    only: Names = (),
     k: int | None = None,
     confidence: float = CONFIDENCE,
 ) -> tuple[SystemTrend, ...]:
@@ -52,7 +53,7 @@ def flaky_tasks(
     store: str | Path = STORE,
     branch: str | None = None,
     last: int = FLAKY_LAST,
-    only: Collection[str] = (),
+    only: Names = (),
     confidence: float = CONFIDENCE,
 ) -> FlakyTasks:
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
@@ -91,17 +92,22 @@ def _refuse_file(suite: str | None) -> None:
 
 
 def read_moments(
-    history: History, *, suite: str, branch: str | None, last: int, only: Collection[str] = ()
+    history: History, *, suite: str, branch: str | None, last: int, only: Names = ()
 ) -> list[Moment]:
     """The newest `last` runs of one suite that have trials, oldest first."""
+    last = arguments.whole("last", last)
     runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
-    moments = [_moment(history, run, only) for run in reversed(runs)]
-    if not any(moment.tallies for moment in moments):
+    if not runs:
         _refuse_file(suite)
         asked = suite + (f" on branch {branch}" if branch else "")
-        asked += f" with agent {listed(only)}" if only else ""
         raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
-    return moments
+    counted = [(run, history.tallies(run)) for run in reversed(runs)]
+    systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
+    wanted = chosen_names(only, list(systems))
+    return [
+        moment_of(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
+        for run, counts in counted
+    ]
 
 
 def only_suite(history: History, command: str) -> str:
@@ -127,11 +133,6 @@ def _offered(history: History) -> str:
 
 def _suites(history: History) -> list[str]:
     return sorted({run.suite for run in history.runs()})
-
-
-def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
-    tallies = [t for t in history.tallies(run) if not only or t.system in only]
-    return moment_of(run, tallies, run_groupings(history, run))
 
 
 def moment_of(

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
+from passhat.messages import plural, quoted, short_repr
 from passhat.records.clean_texts import clean_text
 from passhat.records.transcript import Transcript, TranscriptKey
 from passhat.records.trial import Outcome
@@ -55,7 +57,7 @@ class TranscriptMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptMatches:
+class TranscriptMatches(Displayed):
     """The first trials whose transcripts have a text, out of `read` transcripts.
 
     `more` says that the search ended at its limit, before everything was read.
@@ -65,6 +67,11 @@ class TranscriptMatches:
     matches: tuple[TranscriptMatch, ...]
     read: int
     more: bool = False
+
+    def __repr__(self) -> str:
+        found = plural(len(self.matches), "trial")
+        head = f"TranscriptMatches of {quoted(self.wanted)}"
+        return short_repr(head, found, f"{self.read:,} transcripts read", see=".matches")
 
 
 class TextSearch:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from passhat import arguments
 from passhat.errors import SuiteError
 from passhat.records import Suite
 from passhat.records.redaction import environment_redactor
@@ -41,6 +42,7 @@ def check_suite(
     path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """The suite in a file, or all its problems in the order of the file."""
+    path = arguments.path("path", path, "the path of a suite file")
     text, digest = _read(Path(path))
     env = os.environ if env is None else env
     return check_text(text, path=Path(path), env=env, digest=digest, models_asked=models_asked)

@@ -62,9 +62,9 @@ BEYOND = 2**63
 """A store and numpy hold whole numbers below this."""
 
 LIMITS = {
-    "le": (operator.le, "less than or equal to"),
+    "le": (operator.le, "at most"),
     "lt": (operator.lt, "less than"),
-    "ge": (operator.ge, "greater than or equal to"),
+    "ge": (operator.ge, "at least"),
     "gt": (operator.gt, "greater than"),
 }
 
@@ -185,7 +185,7 @@ def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
     if type(value) is not taken or value != value:  # true is no integer, and NaN no number
         raise ValueError(f"should be {name}")
     if isinstance(value, int) and not -BEYOND < value < BEYOND:
-        raise ValueError("should be below 2**63")
+        raise ValueError(f"should be {'below ' if value > 0 else 'above -'}2**63")
     for note in notes:
         if isinstance(note, Meta):
             _check_limits(note, value)

@@ -31,6 +31,7 @@ SYNTAX_HINTS = {
     ),
     "'\\t' that cannot start": ". Indent with spaces: YAML takes no tabs",
     "unexpected end of stream": ". Is a quote left open?",
+    "'<stream end>'": ". Is a bracket or a brace left open?",
 }
 """What the parser says, and the likely mistake."""
 

@@ -86,6 +86,7 @@ class Verdict:
 
     @property
     def demand(self) -> str:
+        """What the gate demands, such as "pass^3 >= 0.8"."""
         return self.gate.require
 
     @property

@@ -176,7 +176,7 @@ def disturbance_advice(found: Disturbance) -> str:
     if found.kind == "burst":
         return f"Re-run the {_failures(found)}: that looks like an outage."
     them = "it" if len(found.rounds) == 1 else "them"
-    way_out = f"--drop-rounds {','.join(map(str, found.rounds))} leaves {them} out"
+    way_out = f"`drop_rounds={tuple(found.rounds)}` leaves {them} out"
     is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
     if not is_low:
         return f"Find out what {_numbered(found.rounds)} had that the others did not; {way_out}."
