@@ -25,7 +25,7 @@ HEIGHT, TALL = 300, 380
 _MANY = 6  # more points than this get a taller picture, with room for their names
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46
 _MOST_LETTERS = 24
-_LETTER, _BOLD_LETTER = 7.6, 8.8  # on a telephone, where letters are largest
+_LETTER, _BOLD_LETTER = 7.6, 9.2  # on a telephone, where letters are largest
 _NEAR = 20  # up to here a name is plainly that of the point beside it
 _CROSSED = 16  # how much farther away a name goes to keep off one line of an interval
 # Where names are tried: so far aside of their point, and so far below it.
