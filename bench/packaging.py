@@ -21,9 +21,11 @@ ROOT = Path(__file__).parents[1]
 REPORT = "passhat simulate --tasks 5 --runs 4 -o trials.csv && passhat report trials.csv"
 TRIALS = {
     "": f"passhat demo && {REPORT}",
-    "run": "passhat init suite && cd suite && passhat run --no-store",
+    "run": "passhat init --scripted suite && cd suite && passhat run --no-store",
+    "local": "python -c 'import xllamacpp'",
     "web": "python -c 'import passhat.dashboard.serving'",
     "frames": "passhat simulate --tasks 5 -o trials.parquet && passhat report trials.parquet",
+    "cloud": f"{REPORT} && passhat report local://$PWD/trials.csv",
     "figures": f"{REPORT} -o report.png",
     "postgres": "python -c 'import passhat.history.postgres, psycopg'",
     "pytest": "passhat init --help && python -m pytest --markers | grep reliable",

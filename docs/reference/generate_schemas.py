@@ -27,7 +27,6 @@ from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.event_stream import event_types
 from passhat.cli.list_rows import Listed
-from passhat.cli.validate import Validated
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
@@ -40,11 +39,12 @@ from passhat.reporters.answers.matrix import MatrixObject
 from passhat.reporters.answers.plan import PlanHead
 from passhat.reporters.answers.profile import ProfileObject
 from passhat.reporters.answers.ranking import RankingObject
-from passhat.reporters.answers.report_objects import ReportObject
+from passhat.reporters.answers.report_schema import ReportObject
 from passhat.reporters.answers.run_data import RunObject
 from passhat.reporters.answers.run_list import RunsObject
 from passhat.reporters.answers.transcript_matches import SearchObject
 from passhat.reporters.answers.trend import TrendObject
+from passhat.reporters.answers.validation import Validated
 from passhat.reporters.answers.verdicts import VerdictsObject
 from passhat.reporters.data import EstimateObject, IntervalObject, MetricObject, UnavailableObject
 from passhat.stats.estimate import Estimate, Interval, Unavailable

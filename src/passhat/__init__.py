@@ -49,12 +49,19 @@ if TYPE_CHECKING:
     from passhat.ingest import read_with_transcripts as read_with_transcripts
     from passhat.ingest.write import write_trials as write_trials
     from passhat.journeys import assert_reliable as assert_reliable
+    from passhat.journeys import check_suites as check_suites
     from passhat.journeys import compare_results as compare_results
+    from passhat.journeys import demonstrate as demonstrate
+    from passhat.journeys import diagnose as diagnose
     from passhat.journeys import diff_trials as diff_trials
     from passhat.journeys import explain_results as explain_results
+    from passhat.journeys import export_run as export_run
+    from passhat.journeys import find_secrets as find_secrets
     from passhat.journeys import flaky_tasks as flaky_tasks
     from passhat.journeys import gate_results as gate_results
     from passhat.journeys import keep_results as keep_results
+    from passhat.journeys import list_runs as list_runs
+    from passhat.journeys import merge_shards as merge_shards
     from passhat.journeys import plan_gates as plan_gates
     from passhat.journeys import plan_results as plan_results
     from passhat.journeys import plan_run as plan_run
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
     from passhat.journeys import report_results as report_results
     from passhat.journeys import resume_run as resume_run
     from passhat.journeys import run_suite as run_suite
+    from passhat.journeys import search_transcripts as search_transcripts
     from passhat.journeys import trend_of_runs as trend_of_runs
     from passhat.records import Outcome as Outcome
     from passhat.records import Tally as Tally

@@ -203,7 +203,7 @@ def _parameter(one: Field[Any]) -> str:
 
 
 def _assigned(one: Field[Any]) -> str:
-    """What a field is set to; nothing where `__post_init__` does it."""
+    """What a field is set to; nothing if `__post_init__` does it."""
     if one.default_factory is not MISSING:
         made = f"_make_{one.name}()"
         return f"{made} if {one.name} is _unset else {one.name}" if one.init else made

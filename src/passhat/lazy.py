@@ -25,7 +25,9 @@ def lazy_exports(
         if name in parts:
             return importlib.import_module(f"{package}.{name}")
         if name not in home_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            # With the module and the name, Python says in its traceback which name was meant.
+            missing = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(missing, name=name, obj=sys.modules[package])
         value = getattr(importlib.import_module(home_of[name]), name)
         setattr(sys.modules[package], name, value)
         return value

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
+from zlib import crc32
 
 Named = TypeVar("Named")
 
@@ -17,6 +19,12 @@ LONGEST_PATH = 200
 
 JOINERS = "\u200c\u200d"
 """These belong to real names (emoji, Indic scripts), but only between two such characters."""
+
+# Latin letters and the marks that passhat draws with are one column wide: no table is needed.
+_FIRST_COMBINING = 0x300
+_OWN_MARKS = frozenset("●○━─█▒░…")
+# Digits of a mark on names that are cut alike: four nearly always suffice.
+_MARKS = (4, 6, 8)
 
 
 def short_repr(head: str, *parts: str, see: str = "") -> str:
@@ -100,7 +108,7 @@ def short_value(value: object) -> str:
 
 
 def short_commit(commit: str | None) -> str:
-    """The first seven characters of a commit, as git shows it; "" where none is known.
+    """The first seven characters of a commit, as git shows it; "" if none is known.
 
     >>> short_commit("8ce60275d1f0c3a2"), short_commit(None)
     ('8ce6027', '')
@@ -117,6 +125,25 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
     '1 task has'
     """
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def capitalised(text: str) -> str:
+    """Text that begins with a capital letter, as a sentence does.
+
+    >>> capitalised("no run errored")
+    'No run errored'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def numbers_in_words(numbers: Iterable[int]) -> str:
+    """Numbers as a sentence has them.
+
+    >>> numbers_in_words([5]), numbers_in_words([5, 6]), numbers_in_words([2, 5, 6])
+    ('5', '5 and 6', '2, 5 and 6')
+    """
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def listed(names: Iterable[Named], most: int = 12, *, show: Callable[[Named], str] = str) -> str:
@@ -144,6 +171,55 @@ def safe_text(text: str) -> str:
         character if character in JOINERS and _joins(text, i) else _safe_character(character)
         for i, character in enumerate(text)
     )
+
+
+def display_width(text: str) -> int:
+    """The columns a terminal gives to safe text.
+
+    >>> display_width("naïve"), display_width("東京")
+    (5, 4)
+    """
+    if text.isascii() or all(ord(c) < _FIRST_COMBINING or c in _OWN_MARKS for c in text):
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Safe text of at most `width` columns, with an ellipsis if it was cut.
+
+    >>> shorten("book-a-flight-with-two-stops", 12)
+    'book-a-flig…'
+    """
+    shown = safe_text(text)
+    if display_width(shown) <= width:
+        return shown
+    return _fitting(shown, width - 1).rstrip(JOINERS) + CUT
+
+
+def shorten_apart(names: Sequence[str], width: int) -> list[str]:
+    """Names of at most `width` columns, cut near the middle where that leaves them distinct.
+
+    Names that no one cut tells apart are marked, each alike wherever it has to be.
+
+    >>> shorten_apart(["claude-sonnet-4", "claude-sonnet-4-5", "o3"], 13)
+    ['claude…nnet-4', 'claude…et-4-5', 'o3']
+    >>> shorten_apart(["a" * 20, "a" * 21], 12)
+    ['aaaaaa…#266f', 'aaaaaa…#944d']
+    """
+    shown = [safe_text(name) for name in names]
+    if all(display_width(name) <= width for name in shown):
+        return shown
+    heads = sorted(range(width), key=lambda head: abs(2 * head + 1 - width))
+    cut = ([_cut_inside(name, head, width) for name in shown] for head in heads)
+    best, most, wanted = [], 0, len(set(shown))
+    for found in cut:
+        if (distinct := len(set(found))) > most:
+            best, most = found, distinct
+        if most == wanted:
+            return best
+    return _marked(shown, best, width)
 
 
 def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
@@ -273,3 +349,42 @@ def _is_plain_pair(content: Any) -> bool:
 
 def _is_array(content: Any) -> bool:
     return hasattr(content, "dtype")
+
+
+def _marked(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
+    """What was cut alike, each with a mark that its whole name alone decides, where that fits."""
+    alike = Counter(short for _, short in set(zip(shown, cut, strict=True)))
+    texts = list(cut)
+    for mark in _MARKS:
+        if mark + 2 > width:
+            break
+        texts = [
+            _with_mark(name, mark, width) if alike[short] > 1 else short
+            for name, short in zip(shown, cut, strict=True)
+        ]
+        if len(set(texts)) == len(set(shown)):
+            break
+    return texts
+
+
+def _with_mark(shown: str, digits: int, width: int) -> str:
+    mark = f"#{crc32(shown.encode()):08x}"[: digits + 1]
+    return shorten(shown, width - len(mark)) + mark
+
+
+def _cut_inside(shown: str, head: int, width: int) -> str:
+    """Safe text without its middle: `head` columns, an ellipsis, and as much of the end as fits."""
+    if display_width(shown) <= width:
+        return shown
+    start = _fitting(shown, head)
+    end = _fitting(shown[::-1], width - 1 - display_width(start))[::-1]
+    return start.rstrip(JOINERS) + CUT + end.lstrip(JOINERS)
+
+
+def _fitting(shown: str, width: int) -> str:
+    used = 0
+    for i, character in enumerate(shown):
+        used += display_width(character)
+        if used > width:
+            return shown[:i]
+    return shown

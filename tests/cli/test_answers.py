@@ -161,14 +161,17 @@ def test_simulated_trials_are_the_librarys(call, here):
         (["simulate", "--rate", "a=0.3", "--rate", "a=0.4"], "--rate must name each agent once"),
         (["simulate", "--rate", "1.5"], "rate must lie strictly between 0 and 1, got 1.5"),
         (["simulate", "-o", "x.xlsx"], "FILE must end in .jsonl, .csv, .tsv, .parquet"),
-        (["simulate", "-o", "no/such.csv"], "No such file or directory"),
+        (["simulate", "-o", "no/such.csv"], "there is no folder no"),
         (["plan", "--max-cost", "3"], "--cost-per-run must be given with --max-cost"),
-        (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
+        (["demo", "--seed", "-1"], "must be at least 0, got -1"),
         (["rank", "one.csv"], "must hold at least two systems to rank"),
         (["profile", "one.csv"], "name others to compare it with, --against REFERENCE"),
         (["compare", "one.csv"], "comparing needs two agents; there is only 'one'"),
         (["gate", "one.csv", "-r", "pass^3"], '--require must read like "pass^3 >= 0.8"'),
-        (["report", "one.csv", "--name", "a", "--name", "b"], "--name must name one agent for"),
+        (
+            ["report", "one.csv", "--name", "a", "--name", "b"],
+            "--name must be given once for one file or run, got 'a', 'b'",
+        ),
         (["diff", "one.csv", "a"], "no failed run of task a has a transcript to compare"),
         (["history", "show", "latest"], "history.db: no history here yet"),
     ],
@@ -218,7 +221,7 @@ def test_what_a_reader_noted_is_in_the_summary(call, here):
 def test_trials_are_printed_in_one_form(call):
     done = call("simulate", "--csv", "--markdown")
     assert done.exit_code == 2
-    assert "--json, --csv and --markdown exclude each other" in done.stderr
+    assert "--json, --csv and --markdown cannot be used together" in done.stderr
 
 
 def test_the_metric_ranked_by_is_the_one_that_help_calls_the_default(call, files):

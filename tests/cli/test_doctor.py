@@ -1,6 +1,14 @@
 """`passhat doctor`: one line for everything a run needs."""
 
+import re
 import sys
+import tomllib
+from pathlib import Path
+
+from passhat.journeys.diagnosis import EXTRAS
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+FOR_DEVELOPERS = {"all", "bench", "dev", "docs"}
 
 SUITE = """\
 name: sick
@@ -83,3 +91,16 @@ cassette: {{mode: replay, servers: {servers}}}
     for servers, code in (("recorded", 0), ("live", 2)):
         (here / "passhat.yml").write_text(suite.format(servers=servers))
         assert call("doctor").exit_code == code
+
+
+def test_every_extra_is_looked_for_by_all_its_packages():
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    packages = {
+        extra: [re.split(r"[^\w-]", need)[0].replace("-", "_") for need in needs]
+        for extra, needs in extras.items()
+    }
+    assert {extra: [*modules] for extra, modules in EXTRAS.items()} == {
+        extra: [name for name in needs if name != "passhat"]
+        for extra, needs in packages.items()
+        if extra not in FOR_DEVELOPERS
+    }

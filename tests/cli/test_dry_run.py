@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import passhat
+
 SUITE = """\
 name: paid
 servers: {weather: {command: [./server], shared: true}}
@@ -75,6 +77,32 @@ def test_earlier_runs_know_better_than_rules_of_thumb(suite, call):
     cost = plan(call, "--runs", "100")["cost"]
     assert cost["how"] == "from the cost of 30 earlier trials"
     assert 100 < cost["low"] < 200 < cost["high"] < 300
+
+
+def test_the_plan_is_written_in_every_format_that_can_hold_it(suite, call, here):
+    suite(SUITE)
+    assert call("run", "--dry-run", "-o", "plan.md", "-o", "plan.csv").exit_code == 0
+    assert "| gates | pass^3 &gt;= 0.8 |" in (here / "plan.md").read_text()
+    assert (here / "plan.csv").read_text().startswith("suite,size,mode,tasks,systems,trials,")
+    assert call("run", "--dry-run", "--as", "markdown").stdout == (here / "plan.md").read_text()
+
+
+def test_a_format_that_cannot_hold_the_plan_is_refused(suite, call):
+    suite(SUITE)
+    refused = call("run", "--dry-run", "--as", "junit")
+    assert refused.exit_code == 2
+    assert "--as junit: must be one of text json markdown" in refused.output
+    refused = call("run", "--dry-run", "-o", "plan.xml")
+    assert refused.exit_code == 2
+    assert "-o plan.xml: cannot write .xml" in refused.output
+
+
+def test_a_plan_shows_itself_in_a_notebook(suite):
+    suite(SUITE)
+    found = passhat.plan_run()
+    assert repr(found).startswith("<RunPlan of 'paid': 1 task, 1 system, 10 trials, $")
+    assert "./server (shared)" in found._repr_html_()
+    assert found.cost.high == pytest.approx(10 * passhat.plan_run(runs=1).cost.high)
 
 
 ONCE = "each task runs once, which cannot show whether it passes every time: write `runs: 10` under"

@@ -42,6 +42,13 @@ def test_a_file_of_results_is_not_judged_by_the_suite_of_the_folder(suite, call,
     assert "nothing is demanded" in call("gate", "x.csv").stderr
 
 
+def test_a_suite_without_gates_is_named_as_the_reason_for_having_none(suite, call, here):
+    (here / "x.csv").write_text("task,trial,passed\na,1,1\n")
+    bare = suite(GATED.partition("gates:")[0])
+    said = call("gate", "x.csv", "--suite", str(bare)).stderr
+    assert "nothing is demanded: the suite has no `gates:`; add some to it, or give --req" in said
+
+
 @pytest.mark.parametrize("command", ["trend", "flaky"])
 def test_with_several_suites_the_command_for_each_is_printed(suite, call, command):
     call("run", str(suite(GATED)), "--runs", "2")
@@ -64,7 +71,7 @@ def test_a_run_named_beside_a_file_is_refused_and_the_column_of_attempts_is_name
         (("report", "x.csv", "--outcome", "ok"), "Did you mean '--pass'?"),
         (("run", "--epochs", "3"), "Did you mean '--runs'?"),
         (("run", "--runs", "1e3"), "'1e3' is not a whole number such as 20"),
-        (("run", "--runs", "0"), "0 is not in the range x>=1"),
+        (("run", "--runs", "0"), "must be at least 1, got 0"),
     ],
 )
 def test_a_mistyped_option_gets_the_one_that_was_meant(call, arguments, said):

@@ -68,13 +68,15 @@ CASES = ".xml .ctrf.json .sarif .tap .codequality.json .prom .badge.svg .badge.j
 def test_help_names_the_endings_that_the_command_can_write(path, endings):
     endings = endings.format(CASES=CASES)
     said = " ".join(CliRunner().invoke(main, [*path, "--help"]).output.split())
-    assert f"its ending says how: {endings}. May be repeated." in said
+    assert f"its ending chooses the format: {endings}. May be repeated." in said
 
 
 @pytest.mark.parametrize("command", ["trend", "compare", "rank", "gate", "report", "plan"])
 def test_an_ending_that_help_does_not_name_is_refused_with_those_it_does(command, tmp_path):
     said = " ".join(CliRunner().invoke(main, [command, "--help"]).output.split())
-    named = said.partition("its ending says how: ")[2].partition(". May")[0].partition(";")[0]
+    named = (
+        said.partition("its ending chooses the format: ")[2].partition(". May")[0].partition(";")[0]
+    )
     rows = "".join(
         f"{agent},{task},{i},{i % 2}\n" for agent in "ab" for task in "xy" for i in range(4)
     )

@@ -84,7 +84,7 @@ def test_a_module_that_is_there_is_left_as_it_is(tmp_path):
     [
         (["--python", "my_agent"], "must be module:function, such as my_agent:answer"),
         (["--command", "'open"], "must be a command line"),
-        (["--python", "a:b", "--mcp", "x"], "--python and --mcp exclude each other"),
+        (["--python", "a:b", "--mcp", "x"], "--python and --mcp cannot be used together"),
         (["--mcp", "no-such-program-here"], "no-such-program-here"),
         (["--from-log", str(SAMPLE)], "--python my_agent:answer, or --command"),
         (["--from-log", "absent.eval"], "absent.eval"),

@@ -1,32 +1,130 @@
 """Everything that a command says, its function says too: the same JSON, byte for byte."""
 
+import ast
+import importlib
+import re
+from functools import reduce
+from pathlib import Path
+
+import click
 import pytest
 
 import passhat
+from passhat.cli import COMMANDS, main
 from passhat.reporters import render
 
 PATH = "two.jsonl"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-from-python.md"
+SUITE = """\
+name: sums
+agents:
+  - name: sum
+    model: scripted
+    prompt: 2 + 2?
+    runs: 6
+    expect: [{contains: "4"}]
+    script: [{answer: "4"}, {answer: "5"}]
+"""
 
 ASKED = {
+    ("demo", "--seed", "3"): lambda: passhat.demonstrate(seed=3),
+    ("run", "--dry-run"): lambda: passhat.plan_run(store=".passhat/history.db"),
+    ("validate",): lambda: passhat.check_suites(),
     ("report", PATH, "--k", "1,3"): lambda: passhat.report_results(PATH, ks=(1, 3)),
     ("compare", PATH): lambda: passhat.compare_results(PATH),
     ("rank", PATH, "--by", "pass^2"): lambda: passhat.rank_results(PATH, by="pass^2"),
     ("gate", PATH, "-r", "pass@1 >= 0.5"): lambda: passhat.gate_results(PATH, "pass@1 >= 0.5"),
     ("profile", PATH, "--only", "new"): lambda: passhat.profile_results(PATH, only="new"),
     ("plan", PATH, "--only", "new"): lambda: passhat.plan_results(PATH, only="new"),
+    ("plan", "--gate", "pass@1 >= 0.9"): lambda: passhat.plan_gates("pass@1 >= 0.9"),
+    ("why", "sums"): lambda: passhat.explain_results("sums"),
+    ("diff", "sums", "sum", "1", "2"): lambda: passhat.diff_trials("sums", "sum", 1, 2),
+    ("history", "list"): lambda: passhat.list_runs(),
+    ("history", "show", "sums"): lambda: passhat.report_results("sums"),
+    ("history", "search", "2 +"): lambda: passhat.search_transcripts("2 +"),
     ("trend", "s"): lambda: passhat.trend_of_runs("s"),
     ("flaky", "s"): lambda: passhat.flaky_tasks("s"),
 }
+TIMED = ("run", "resume", "repeat")
+"""Two runs of a suite take different times, and so have different JSON."""
 
 
 @pytest.fixture
-def results(here, call):
+def results(suite, call):
+    suite(SUITE)
     trials = passhat.simulate(tasks=6, runs=5, rate={"old": 0.6, "new": 0.8}, seed=3)
     passhat.write_trials(trials, PATH)
     for _ in range(2):
         assert call("history", "add", PATH, "--suite", "s").exit_code == 0
+    assert call("run", "-q").exit_code == 1  # an answer is 5
+    assert call("history", "tag", "latest", "sums").exit_code == 0
 
 
-@pytest.mark.parametrize("words", ASKED, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", ASKED, ids=" ".join)
 def test_a_command_and_its_function_give_the_same_json(results, call, words):
-    assert call(*words, "--json").stdout == render(ASKED[words](), "json")
+    done = call(*words, "--json")
+    assert done.exit_code in (0, 1, 4), done.output
+    assert done.stdout == render(ASKED[words](), "json")
+
+
+def commands(group=main, before=()):
+    """The words of every command, those of groups too, with the command."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        yield (*before, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*before, name))
+
+
+ALL = dict(commands())
+
+
+def tables():
+    """The rows of the two tables on the page: the functions of commands, and commands without."""
+    text = PAGE.read_text(encoding="utf-8").partition("## The function of each command")[2]
+    rows = [re.findall(r"^\| `([^`]+)` \| (.*) \|$", part, re.MULTILINE)
+            for part in re.split(r"^\| command .*$", text, flags=re.MULTILINE)[1:]]  # fmt: skip
+    return dict(rows[0]), dict(rows[1])
+
+
+FUNCTIONS, ONLY_IN_A_SHELL = tables()
+
+
+def named(cell):
+    """The functions that a cell of the table names."""
+    return [name for name in re.findall(r"`([\w.]+)`", cell) if name != "pairings"]
+
+
+def test_each_command_has_its_function_or_is_only_for_a_shell():
+    groups = {words for words, command in ALL.items() if isinstance(command, click.Group)}
+    leaves = {" ".join(words) for words in ALL if words not in groups or words[0] != "history"}
+    with_function = {re.sub(r" --\S+$", "", command) for command in FUNCTIONS} - {"history"}
+    alone = {name for name in leaves if name.split()[0] in ONLY_IN_A_SHELL}
+    assert ONLY_IN_A_SHELL.keys() <= COMMANDS.keys()
+    assert with_function | alone == leaves
+    assert not with_function & alone
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_the_function_of_a_command_is_public_and_the_command_calls_it(command):
+    name = command.split()[0]
+    module = importlib.import_module(f"passhat.cli.{'list_rows' if name == 'list' else name}")
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    called |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+               for alias in node.names}  # fmt: skip
+    for function in named(FUNCTIONS[command]):
+        assert callable(reduce(getattr, function.split("."), passhat))
+        if function != "read_trials":  # a command reads as its options say
+            assert function.rpartition(".")[2] in called
+
+
+def test_every_command_with_formats_and_a_function_is_compared():
+    compared = {words[: 2 if words[0] == "history" else 1] for words in ASKED}
+    with_formats = {
+        words
+        for words, command in ALL.items()
+        if any("--as" in param.opts for param in command.params) and words != ("history",)
+    }
+    assert with_formats - {(name,) for name in TIMED} <= compared

@@ -121,7 +121,7 @@ def test_the_schema_is_printed_without_any_result(call):
     ("arguments", "message"),
     [
         (["nowhere.csv"], "nowhere.csv"),
-        ([], "Missing argument 'RESULTS...'"),
+        ([], "name the results: a file, a folder, or a stored run such as latest"),
         (["results.csv", "--k", "0"], "k must be at least 1, got 0"),
         (["results.csv", "--k", "two"], "'two' is not a list of whole numbers such as 1,2,4"),
         (["results.csv", "--confidence", "95"], "must lie strictly between 0 and 1, got 95"),
@@ -129,8 +129,11 @@ def test_the_schema_is_printed_without_any_result(call):
         (["results.csv", "--bar", "high"], "--bar must be a share or TASK=SHARE, got 'high'"),
         (["results.csv", "--bar", "z=0.5"], "--bar must name tasks that were run, got 'z'"),
         (["results.csv", "-o", "x.docx"], "the ending must be one of"),
-        (["results.csv", "-o", "no/such/folder.md"], "No such file or directory"),
-        (["results.csv", "--json", "--markdown"], "exclude each other"),
+        (["results.csv", "-o", "no/such/folder.md"], "there is no folder no/such"),
+        (
+            ["results.csv", "--json", "--markdown"],
+            "--json, --markdown and --as cannot be used together",
+        ),
         (["broken.json"], "broken.json"),
         (["results.csv", "--task", "nothing"], "nothing"),
         (["results.csv", "--format", "inspekt"], "inspekt"),

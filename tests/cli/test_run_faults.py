@@ -47,7 +47,7 @@ def test_a_suite_without_faults_says_so(suite, call):
     suite(FAULTY.partition("    faults")[0])
     done = call("run", "--faults")
     assert done.exit_code == 2
-    assert "--faults finds none" in done.stderr
+    assert "--faults is given, but the suite has none; add `faults:` to a server" in done.stderr
 
 
 @pytest.mark.parametrize("words", [("--faults", "suite.yml"), ("suite.yml", "--faults")])

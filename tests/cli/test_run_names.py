@@ -51,7 +51,10 @@ def test_two_runs_are_compared_under_the_names_given(kept, call):
 def test_names_must_be_as_many_as_the_results(kept, call):
     done = call("compare", "latest", "baseline", "tuesday.csv", "--name", "a", "--name", "b")
     assert done.exit_code == 2
-    assert "--name must name one agent for each of 3 results, got 'a', 'b'" in done.stderr
+    assert (
+        "--name must be given once, or once for each of the 3 files and runs, got 'a', 'b'"
+        in done.stderr
+    )
 
 
 def test_a_word_that_is_neither_a_file_nor_a_run_names_the_newest_runs(kept, call):

@@ -89,7 +89,7 @@ def test_modes_exclude_each_other(suite, call):
     suite(SUITE)
     done = call("run", "--record", "--replay")
     assert done.exit_code == 2
-    assert "--record and --replay exclude each other" in done.stderr
+    assert "--record and --replay cannot be used together" in done.stderr
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -290,6 +290,62 @@ def test_the_name_of_a_marker_keeps_clear_of_lines():
     (at,) = [float(e.get("y")) for e in texts if e.text == "model beyond"]
     line = TOP + (1 - 0.91) * (HEIGHT - BOTTOM - TOP)
     assert at - 13 > line
+
+
+def test_every_one_of_twelve_close_points_has_a_name_and_no_name_covers_another():
+    points = [
+        Point(
+            name=f"vendor/model-{i:02}-preview",
+            x=1 + 0.02 * (i % 4),
+            y=0.3 + 0.03 * (i // 2),
+            x_interval=(0.9, 1.3),
+            y_interval=(0.2, 0.7),
+        )
+        for i in range(12)
+    ]
+    drawn = scatter(points, title="t", finding="f", x_label="x", y_label="y", y_range=(0, 1))
+    texts = re.findall(
+        r'<text x="([\d.]+)" y="([\d.]+)" class="(?:key|soft)( end)? halo">', drawn.body
+    )
+    assert len(texts) == 12
+    boxes = []
+    for x, y, end in texts:
+        left = float(x) - 7 * 22 if end else float(x)
+        boxes.append((left, float(y) - 11, left + 7 * 22, float(y) + 3))
+    for one, other in combinations(boxes, 2):
+        beside = one[2] <= other[0] or other[2] <= one[0]
+        assert beside or one[3] <= other[1] or other[3] <= one[1]
+
+
+def test_long_names_that_differ_in_their_middle_stay_different_in_every_picture():
+    names = [
+        f"my-company/customer-support-agent-v{i}-with-all-of-the-tools-of-2026" for i in (1, 2)
+    ]
+    pictures = [
+        matrix(names, [[0.0], [1.0]], title="t", finding="f", x_label="task"),
+        interval_rows(
+            [IntervalRow(name=name, value=0.5, low=0.4, high=0.6) for name in names],
+            title="t", finding="f", x_label="x", x_range=(0, 1),
+        ),
+        scatter(
+            [Point(name=name, x=1 + i, y=0.5) for i, name in enumerate(names)],
+            title="t", finding="f", x_label="x", y_label="y",
+        ),
+        line_chart(
+            [Series(name=name, x=[1, 2], y=[1, i]) for i, name in enumerate(names)],
+            title="t", finding="f", x_label="x", y_label="y",
+        ),
+    ]  # fmt: skip
+    for picture in pictures:
+        shown = re.sub(r"<title>.*?</title>", "", picture.body)
+        cut = list(re.findall(r"<text[^>]*>([^<]*…[^<]*)", shown))
+        lines = re.findall(r"<tspan[^>]*>([^<]*)", shown)
+        cut = cut or ["".join(pair) for pair in zip(lines[::2], lines[1::2], strict=True)]
+        assert len(cut) == len(set(cut)) == 2
+
+
+def test_an_axis_of_ranks_begins_at_the_first():
+    assert Scale(low=0.5, high=12.5, start=0, stop=1, kind="whole").ticks(7)[:2] == [1, 2]
 
 
 def test_the_text_of_a_chart_names_the_ends_of_its_axis_as_the_picture_does():

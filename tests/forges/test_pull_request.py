@@ -124,6 +124,21 @@ def test_what_a_task_is_called_cannot_forge_anything_in_the_comment(forge, job):
     assert all(line.startswith(("::error title=", "::warning title=")) for line in commands)
 
 
+@pytest.mark.parametrize("task", ["::stop-commands::x", "##vso[task.complete]", "##[error]no"])
+def test_what_a_task_is_called_is_no_command_in_the_log_of_a_job(forge, job, task):
+    rows = [{"task": task, "passed": i < 3} for i in range(10)]
+    (job / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for words in (
+        ("report", "new.jsonl"),
+        ("gate", "new.jsonl", "-r", "pass^1 >= 0.9"),
+        ("flaky",),
+    ):
+        done = passhat(*words, *(["new.jsonl"] if words == ("flaky",) else []))
+        shown = [line.strip() for line in done.output.splitlines()]
+        assert not any(line.startswith(("::stop", "##")) for line in shown)
+        assert "##vso[" not in done.output
+
+
 def test_a_token_that_may_only_read_leaves_the_verdict_and_says_so(forge, job):
     forge.may_write = False
     write(job / "new.jsonl", 10)

@@ -38,7 +38,9 @@ def test_a_beginning_that_fits_several_is_refused_with_their_names(history):
         kept(history, commit=commit, day=day)
     with pytest.raises(HistoryError, match="'1f2e' is the beginning of several: 1f2e3d10, 1f2e3d1"):
         history.find_run("1f2e")
-    with pytest.raises(HistoryError, match=r"may be cut to its first 4 characters or more"):
+    with pytest.raises(
+        HistoryError, match=r"the first 4 characters of a key or a commit are enough"
+    ):
         history.find_run("1f2")
 
 

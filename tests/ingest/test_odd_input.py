@@ -82,7 +82,7 @@ def test_an_option_that_is_empty_is_never_taken_for_one_that_is_absent(option, v
 
 
 def test_an_empty_name_is_not_the_folder_one_is_in():
-    with pytest.raises(ReadError, match="an empty name is no file"):
+    with pytest.raises(ReadError, match="the name of a file is empty"):
         read_trials("")
     with pytest.raises(ArgumentError, match="source must name at least one file"):
         read_trials([])

@@ -124,9 +124,7 @@ def test_a_bad_row_in_a_folder_is_never_passed_over(tmp_path):
 
 
 def test_what_is_not_there_is_said(tmp_path):
-    with pytest.raises(
-        ReadError, match=r"nothing.csv: no such file or folder, and nothing matches"
-    ):
+    with pytest.raises(ReadError, match=r"nothing.csv: no such file or folder$"):
         read_trials(tmp_path / "nothing.csv")
     with pytest.raises(ReadError, match=r"holds no result file that passhat can read"):
         read_trials(tmp_path)

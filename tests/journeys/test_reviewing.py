@@ -97,7 +97,7 @@ def test_a_stored_baseline_loses_the_same_rounds_as_a_file_does(two_stored_runs,
 
 def test_a_baseline_of_which_nothing_would_be_left_is_named(two_stored_runs):
     judged = Results(paths=("topic",), store=two_stored_runs, drop_rounds=(1, 2, 3, 4))
-    with pytest.raises(ArgumentError, match="some of the 4 rounds of the baseline, not all"):
+    with pytest.raises(ArgumentError, match="must leave some of the 4 rounds of the baseline, got"):
         gate_results(judged, against="main")
 
 
@@ -140,7 +140,7 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
         for kind in ("text", "json", "markdown", "html", "junit"):
             shown = str(passhat.render(verdicts, kind))
             assert "its gates decided when the run ended" in " ".join(shown.split()), kind
-            assert "wrong PASS at most" not in shown
+            assert "wrong pass at most" not in shown.lower()
 
 
 def test_sequential_evidence_keeps_its_error_rates_on_a_run_that_its_gates_ended(until_settled):

@@ -9,9 +9,8 @@ from passhat.cli import main
 from passhat.errors import ArgumentError, ReadError
 from passhat.history import History
 from passhat.ingest import read_with_transcripts, tallies
-from passhat.journeys import results
+from passhat.journeys import results, search_transcripts
 from passhat.journeys.exporting import export_dataset
-from passhat.journeys.searching import SearchedTrials, search_transcripts
 from passhat.records import Outcome, Trial
 
 SIZE = 60
@@ -67,11 +66,10 @@ def test_store_and_dataset_give_the_same_trials(kept):
 def test_a_search_is_narrowed_by_run_agent_task_and_outcome(kept, place):
     store, dataset, asked, run = kept
     where = {"store": store} if place == "store" else {"dataset": dataset}
-    wanted = SearchedTrials(run=run, system="s1", task="t1", outcome=Outcome.PASSED)
-    matches = search_transcripts("refund", trials=wanted, limit=100, **where)
+    wanted = {"run": run, "only": "s1", "task": "t1", "outcome": Outcome.PASSED}
+    matches = search_transcripts("refund", **wanted, limit=100, **where)
     assert found_in(matches) == {key for key in asked if key[:2] == ("s1", "t1")}
-    failed = SearchedTrials(system="s1", outcome=Outcome.FAILED)
-    assert not search_transcripts("refund", trials=failed, **where).matches
+    assert not search_transcripts("refund", only="s1", outcome="failed", **where).matches
 
 
 def test_a_search_ends_at_its_limit_and_says_so(kept):

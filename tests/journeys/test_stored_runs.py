@@ -9,7 +9,7 @@ from passhat.history import History
 from passhat.journeys import Results
 from passhat.journeys.report_cache import judge_run
 from passhat.journeys.reviewing import FALSE_ALARMS, review_change
-from passhat.journeys.stored_runs import change_of_results, gates_of
+from passhat.journeys.stored_runs import change_of_results, stored_gates
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_a_stored_gate_on_a_tag_is_judged_on_the_tasks_that_have_it(tmp_path):
     passhat.run_suite(suite, store=store)
     with History.open(store) as history:
         (run,) = history.runs()
-        (gate,) = gates_of(run)
+        (gate,) = stored_gates(run)
         (verdict,) = judge_run(history, run)
     assert (gate.require, gate.tags) == ("pass^1 >= 0.3", ("hard",))
     assert verdict.runs == 2

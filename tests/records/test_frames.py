@@ -221,3 +221,11 @@ def test_families_and_weights_are_kept_and_joined():
     assert (joined["family"], joined["weight"]) == (["f", None], [0.5, None])
     with pytest.raises(ArgumentError, match=r"weight must be above 0"):
         Trials.from_columns(task=["a"], passed=[True], weight=[0])
+
+
+def test_a_frame_of_scores_alone_says_that_only_1_passes():
+    frame = pandas.DataFrame({"task": ["a", "a"], "judge": [0.9, 0.8]})
+    (source,) = Trials.from_frame(frame, score="judge").sources
+    assert 'only a "judge" of 1 passes. Say what passes with `pass_if`' in source.notes[0]
+    (source,) = Trials.from_frame(frame, score="judge", pass_if="judge>=0.85").sources
+    assert source.notes == ()

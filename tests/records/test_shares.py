@@ -65,7 +65,7 @@ def test_shares_are_written_as_group_and_number(text):
 
 
 def test_a_group_is_named_once():
-    with pytest.raises(ArgumentError, match="name a group once"):
+    with pytest.raises(ArgumentError, match="must name each group only once"):
         parse_shares(["easy=1", "easy=2"])
 
 

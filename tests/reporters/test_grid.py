@@ -28,6 +28,7 @@ from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.demonstration import demonstrate
 from passhat.errors import ArgumentError
+from passhat.journeys.run_plan import CostRange, RunPlan
 from passhat.records import Outcome
 from passhat.records.transcript_search import Excerpt, TranscriptMatch, TranscriptMatches
 from passhat.reporters import endings_for, formats_for, render
@@ -55,6 +56,14 @@ ROW = {
     "tasks": 12, "trials": 120, "passed": 110, "errored": 0, "pass_rate": 0.9, "owner": None,
     "pass_rates": {"agent": 0.9},
 }  # fmt: skip
+
+
+PLAN = RunPlan(
+    suite="new <b>", size="1 task, 1 system, 3 trials", mode="live", tasks=1, systems=("new <b>",),
+    trials=3, sequential=False, concurrency=8, models=(), servers={"a": "./server <i>"},
+    gates=("pass^3 >= 0.8",), budget={"max_cost": 5.0},
+    cost=CostRange(low=0.0, high=None, how="no price is known for new <b>"),
+)  # fmt: skip
 
 
 def _moments():
@@ -87,6 +96,7 @@ def answers():
         ),
         "demo": demonstrate(),
         "run list": RunList((ROW,)),
+        "run plan": PLAN,
         "transcript matches": MATCHES,
         "trials": TWO,
     }
@@ -94,7 +104,7 @@ def answers():
 
 KINDS = (
     "report", "comparison", "ranking", "plan", "gate plan", "verdicts", "profile", "trend", "run",
-    "demo", "run list", "transcript matches", "trials",
+    "demo", "run list", "run plan", "transcript matches", "trials",
 )  # fmt: skip
 """The kinds of `answers`; the others have a test file of their own."""
 CELLS = [(kind, name) for kind in KINDS for name in formats_for(kind) if name not in ("png", "pdf")]

@@ -1,6 +1,14 @@
+import html
+import re
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from passhat import render_markdown
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
+from passhat.reporters.formats.markdown import escape_markdown
+from passhat.reporters.safe_text import safe_text
 
 
 def test_a_report_reads_as_it_did(report, gold):
@@ -24,3 +32,21 @@ def test_markdown_and_html_from_data_mean_nothing():
     for line in text.split("\n"):
         if line.startswith("| &lt;b"):
             assert line.count("|") - line.count("\\|") == 6
+
+
+REFERENCE = re.compile(r"(?i)(?<![a-z0-9])@\w|#\d|!\d|&\d|://|www\.|^/", re.MULTILINE)
+"""What a forge turns into a link or a notice once Markdown is rendered, and commands to GitLab."""
+
+
+@given(st.text(alphabet="@#!&:/w.a1 -(\\*_", max_size=20))
+@example(
+    "@octocat and (@team/x), see owner/repo#12, !3, &4, https://evil.example, WWW.evil.example"
+)
+@example("/merge")
+def test_a_forge_finds_nobody_to_notify_and_nothing_to_link_in_text_from_data(text):
+    written = escape_markdown(text)
+    assert not written.startswith("/")
+    unescaped = re.sub(r"\\([\\`*_\[\]|~#!])", r"\1", written)
+    shown = html.unescape(unescaped)
+    assert not REFERENCE.search(shown.removeprefix("/"))
+    assert shown.replace("\u200b", "") == safe_text(text)

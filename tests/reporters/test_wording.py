@@ -140,6 +140,13 @@ def test_a_report_at_k_1_of_many_runs_says_that_k_is_too_small():
     assert said.startswith("One attempt (pass^1) cannot show whether you can depend on bot")
 
 
+def test_runs_with_partial_credit_that_never_passed_are_not_called_a_plain_failure():
+    trials = Trials.from_columns(task=["a"] * 9 + ["b"] * 9, score=[0.9] * 18)
+    assert "it never succeeded (mean score 90 %), let alone" in headline.verdict(
+        measure(trials).system()
+    )
+
+
 def test_a_streak_that_never_came_is_not_called_only_0_percent():
     said = headline.verdict(_system({"a": "PF", "b": "FP"}))
     assert "but in these runs never 2 times in a row" in said

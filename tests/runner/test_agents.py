@@ -340,6 +340,13 @@ def test_an_endpoint_that_fails_is_an_error(trial_of, endpoint):
     assert "ConnectError" in absent.error
 
 
+def test_the_error_of_an_endpoint_shows_neither_the_login_nor_the_query_of_its_address(trial_of):
+    url = "http://ann:hunter22@127.0.0.1:9/ask?key=hunter33"
+    error = trial_of(HttpSystem(name="agent", url=url)).error
+    assert error.startswith("agent at http://127.0.0.1:9/ask: ConnectError")
+    assert "hunter" not in error
+
+
 def test_an_endpoint_that_answers_under_an_unknown_key_is_an_error_unless_the_suite_reads_it(
     trial_of, endpoint
 ):

@@ -104,4 +104,4 @@ def test_a_path_that_is_none_is_told_with_its_line(tmp_path):
     path = tmp_path / "suite.yml"
     path.write_text(SUITE.format(system='    http: "http://x/"\n    response: "a..b"'))
     _, problems = check_suite(path)
-    assert [(p.line, "is no path" in p.message) for p in problems] == [(5, True)]
+    assert [(p.line, "is not a path" in p.message) for p in problems] == [(5, True)]

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -254,6 +256,28 @@ def test_a_server_over_http_that_is_not_there_is_an_error():
     server = HttpServer(name="remote", url="http://127.0.0.1:9/mcp", start_timeout=20)
     with pytest.raises(ServerError, match='server "remote" did not start: ConnectError'):
         call([server], "whoami")
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+def test_a_server_over_http_that_refuses_us_is_named_without_the_key_in_its_address(transport):
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_error(401)
+
+        def do_GET(self):
+            self.send_error(401)
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as refusing:
+        Thread(target=refusing.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{refusing.server_port}/mcp?key=hunter22"
+        server = HttpServer(name="remote", url=url, transport=transport, start_timeout=20)
+        with pytest.raises(ServerError, match='server "remote" did not start') as raised:
+            call([server], "whoami")
+        refusing.shutdown()
+    assert "hunter22" not in str(raised.value)
 
 
 def test_a_server_over_http_that_hangs_is_given_up_in_time(http_server):

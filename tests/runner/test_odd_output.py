@@ -38,6 +38,7 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
+MUCH = '{"role": "assistant", "usage": {"input_tokens": 9e17}}'
 OBJECTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6)
 
 
@@ -137,11 +138,17 @@ def test_half_a_character_in_an_error_can_be_stored(tmp_path, suite_of):
     )
 
 
-@pytest.mark.parametrize("tokens", ["1" + "0" * 30, "-5", "true", "NaN", "1e999"])
-def test_a_total_of_tokens_that_is_none_does_not_end_the_run(tmp_path, suite_of, tokens):
-    source = f"""print('{{"passed": true, "tokens": {tokens}}}')"""
+@pytest.mark.parametrize(
+    "spent",
+    [
+        *(f'"tokens": {total}' for total in ("1" + "0" * 30, "-5", "true", "NaN", "1e999")),
+        f'"messages": [{", ".join([MUCH] * 20)}]',
+    ],
+)
+def test_tokens_that_no_attempt_can_take_do_not_end_the_run(tmp_path, suite_of, spent):
+    source = f"""print('{{"passed": true, {spent}}}')"""
     with History.open(tmp_path / "history.db") as history:
         run = history.start_run("suite")
         run_trials(suite_of(agent(tmp_path, source)), journal=RunJournal(history, run))
         (stored,) = history.trials(run)
-    assert (stored.outcome, stored.tokens) == (Outcome.PASSED, None)
+    assert (stored.outcome, stored.tokens, stored.tokens_in) == (Outcome.PASSED, None, None)

@@ -41,6 +41,13 @@ def test_jsonl_keeps_the_type_of_a_column_that_stands_alone(load, tmp_path: Path
     assert [e.value for e in task.expect[:2]] == [12.5, 12.5]
 
 
+def test_a_row_ends_at_its_line_break_and_not_at_a_separator_inside_a_text(load, tmp_path) -> None:
+    row = '{"id": 7, "city": "Ro\u2028me\\ud83d\\ude00", "amount": 1}\r\n'
+    (tmp_path / "orders.jsonl").write_text(row, encoding="utf-8", newline="")
+    (task,) = load(SUITE % "orders.jsonl").tasks
+    assert task.tags == ("Ro\u2028me\U0001f600",)
+
+
 def test_a_name_without_a_column_is_numbered(load, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("q\nx\ny\n")
     suite = load("agents: [{name: ask, model: o3, dataset: d.csv, prompt: '{q}?', runs: 2}]")
@@ -98,6 +105,11 @@ def test_a_limit_takes_the_first_rows(load, tmp_path: Path) -> None:
         ("d.csv", "id,city,amount\n1,a,2\n1,b,3\n", 'row 2 gives a second task named "order 1"'),
         ("d.jsonl", '{"id": 1}\n{"id"\n', "d.jsonl:2: not JSON"),
         ("d.jsonl", "[1]\n", "d.jsonl:1: a row is an object, got [1]"),
+        (
+            "d.jsonl",
+            '\n{"id": "a\\ud83d"}\n',
+            "d.jsonl:2: has half of a character, which is no text",
+        ),
         ("d.xml", "<a/>", "d.xml: a dataset ends in .csv, .tsv or .jsonl"),
         ("d.csv", None, "the dataset cannot be read: No such file"),
         ("d.csv", 'id,city,amount\n1,"Ro"me,2\n', "d.csv:2: ',' expected after '\"'"),

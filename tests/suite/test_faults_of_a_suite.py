@@ -44,10 +44,13 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
             'agents[0].expect[0].matcher. Did you mean "exact"?'
         ),
         (
-            ":12:23: agents[0].expect[1].regex: is no pattern: missing ), unterminated subpattern "
-            "at position 0, got '('"
+            ":12:23: agents[0].expect[1].regex: is not a regular expression: missing ), "
+            "unterminated subpattern at position 0, got '('"
         ),
-        ":13:10: agents[0].expect[2].target: is no target. Did you mean \"answer\"?, got 'anwser'",
+        (
+            ':13:10: agents[0].expect[2].target: is not a target. Did you mean "answer"?, '
+            "got 'anwser'"
+        ),
         ":14:9: agents[0].expect[3]: needs exactly one matcher, got exact, contains",
         ':15:5: agents[1].name: "a on o3" is also the name on line 5',
         ":17:5: agents[1].prompt: should be a text, got 5: put it in quotes",
@@ -56,7 +59,7 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
             ":19:18: agents[1].temperature: TEMP is not set: export it, write ${TEMP:-default}, "
             "or $${TEMP} for the text itself"
         ),
-        ":20:5: agents[1].max_turns: should be greater than or equal to 1, got 0",
+        ":20:5: agents[1].max_turns: should be at least 1, got 0",
         (
             ':21:1: colour: "colour" is not a key of a suite. Known: agents, budget, cassette, '
             "concurrency, confidence, defaults, description, gates, judge, k, name, quarantine, "
@@ -75,7 +78,7 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         ("", "a suite is a mapping of keys to values, got nothing"),
         ("- a", "a suite is a mapping of keys to values, got ['a']"),
         ("name: x", "has nothing to run: add agents, or systems and tasks"),
-        ("systems: [{name: s, model: o3}]", "needs both systems and tasks, or neither"),
+        ("systems: [{name: s, model: o3}]", "needs both systems: and tasks:, or agents: alone"),
         ("agents: [{name: a, prompt: hi}]", "needs a model: write model, models or defaults.model"),
         ("agents: [{name: a, model: o3}]", "needs either prompt or steps"),
         ("agents: [{model: o3, prompt: hi}]", '"name" is missing'),
@@ -134,7 +137,7 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         ),
         (
             "agents: [{name: a, model: o3, prompt: hi, expect: [{json-schema: {type: 7}}]}]",
-            "is no JSON Schema",
+            "is not a JSON Schema",
         ),
         (
             "agents: [{name: a, model: o3, prompt: hi, expect: [{range: {min: 2, max: 1}}]}]",
@@ -151,7 +154,7 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         (EXPECT % "number: {value: 1, tolerance: .inf}", "number: must be finite"),
         (EXPECT % "number: -.inf", "number: must be finite"),
         (EXPECT % "range: {min: .nan}", "min: should be a number, got nan"),
-        (EXPECT % "contains: a, weight: 1e101", "weight: should be less than or equal to 1e+100"),
+        (EXPECT % "contains: a, weight: 1e101", "weight: should be at most 1e+100"),
         (
             EXPECT % "contains-all: a, contains_all: b",
             'means the same as "contains-all" beside it',
@@ -166,7 +169,7 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         (AGENT + "gates: [{require: 'pass^3 >= 1', design: SPRT}]", "should be 'sprt' or 'trun"),
         (AGENT + "resources: {memory: %sGB}" % ("9" * 400), "should be below 2**63, got '999"),
         (AGENT + "k: [9223372036854775808]", "k[0]: should be below 2**63, got 92233"),
-        (AGENT + "seeds: [-9223372036854775808]", "seeds[0]: should be below 2**63, got -92"),
+        (AGENT + "seeds: [-9223372036854775808]", "seeds[0]: should be above -2**63, got -92"),
         (AGENT + 'name: "a\\ud83d"', "name: has half of a character, which is no text: 'a\\ud83d'"),
         (AGENT + '"\\ude00": 1', "a key has half of a character"),
         ("a: [", "not valid YAML"),
@@ -178,7 +181,9 @@ def test_each_rule_of_a_suite_has_its_sentence(problems, text: str, said: str) -
 
 
 def test_a_file_that_is_not_there_or_not_text_is_said(tmp_path) -> None:
-    with pytest.raises(SuiteError, match=r"gone\.yml: the suite cannot be read: No such file"):
+    with pytest.raises(
+        SuiteError, match=r"gone\.yml: there is no such file; `passhat init` writes a suite"
+    ):
         load_suite(tmp_path / "gone.yml")
     (tmp_path / "latin.yml").write_bytes(b"name: caf\xe9")
     with pytest.raises(SuiteError, match=r"latin\.yml: the suite is not UTF-8 at byte 9"):
@@ -210,7 +215,7 @@ def test_a_mistyped_model_is_not_also_missing(problems, word: str) -> None:
         ("confidence: true", "should be a number, got true"),
         ("confidence: .nan", "should be a number, got nan"),
         (f"shares: {{a: 1{'0' * 400}}}", "should be a number, got 1000"),
-        ("name: [a]", "should be a text"),
+        ("name: [a]", "should be a text, got a list"),
         ("cassette: {mode: tape}", "should be 'none', 'record', 'append', 'replay' or 'replay-or"),
         ("servers: {'': {command: x}}", "should have at least 1 character, got ''"),
         ("servers: {s: {command: []}}", "should have at least 1 item"),

@@ -6,13 +6,8 @@ from typing import Unpack
 
 import click
 
-from passhat.cli.options import (
-    AnalysisOptions,
-    SectionedCommand,
-    Share,
-    analysis_options,
-    output_options,
-)
+from passhat.cli.option_types import Share
+from passhat.cli.options import AnalysisOptions, SectionedCommand, analysis_options, output_options
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 
@@ -24,7 +19,7 @@ from passhat.cli.reading import ReadingOptions, reading_options
     multiple=True,
     help="The two agents to compare, or the one that both results hold.",
 )
-@click.option("--margin", type=Share(), help="The difference up to which they are equivalent.")
+@click.option("--margin", type=Share(), help="Differences up to this size count as equivalent.")
 @analysis_options
 @output_options("comparison")
 @reading_options()

@@ -95,7 +95,7 @@ def _gates(path: Path, value: Any) -> dict[str, dict[str, Any]]:
 
 
 def _columns(path: Path, value: Any) -> dict[str, dict[str, Any]]:
-    from passhat.cli.options import COLUMN
+    from passhat.cli.error_messages import COLUMN
     from passhat.cli.reading import COLUMN_NAMES
 
     if not isinstance(value, dict):

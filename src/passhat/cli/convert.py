@@ -18,6 +18,7 @@ from passhat.cli.options import (
     quiet_option,
     shared,
 )
+from passhat.cli.output import unwritable
 from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def trials_output_options(command: Command) -> Command:
         chosen = {name: values.pop(name) for name in (*_PRINTED, "paths_out", "quiet")}
         if sum(chosen[name] for name in _PRINTED) > 1:
             raise click.UsageError(
-                "--json, --csv and --markdown exclude each other; -o may name several files"
+                "--json, --csv and --markdown cannot be used together; -o may name several files"
             )
         return command(write=functools.partial(write_everywhere, **chosen), **values)
 
@@ -81,7 +82,7 @@ def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
         else:
             write_trials(trials, path)
     except OSError as error:
-        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
     if not quiet:
         click.echo(safe_text(f"wrote {what} to {path}"), err=True)
 

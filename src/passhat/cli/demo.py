@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from passhat.cli.options import SectionedCommand, WholeNumber, confidence_option, output_options
+from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import SectionedCommand, confidence_option, output_options
 from passhat.cli.output import Output
 
 
@@ -14,7 +15,7 @@ from passhat.cli.output import Output
 @output_options("demo")
 def demo(confidence: float, seed: int | None, output: Output) -> None:
     """See what passhat says about two made-up agents: no key, no network, no file."""
-    from passhat.analysis.planning.demonstration import SEED, demonstrate
+    from passhat.journeys import demonstrate
 
-    answer = demonstrate(seed=SEED if seed is None else seed, confidence=confidence)
-    output.write(answer)
+    chosen = {} if seed is None else {"seed": seed}
+    output.write(demonstrate(confidence=confidence, **chosen))

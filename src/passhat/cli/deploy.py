@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.options import WholeNumber
+from passhat.cli.option_types import WholeNumber
 
 
 @click.command()
@@ -14,13 +14,16 @@ from passhat.cli.options import WholeNumber
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("--workers", type=WholeNumber(min=1), default=4, help="How many workers.")
 @click.option(
-    "--concurrency", type=WholeNumber(min=1), default=20, help="Trials of each at a time."
+    "--concurrency",
+    type=WholeNumber(min=1),
+    default=20,
+    help="Trials that each worker runs at a time.",
 )
 @click.option(
     "--image",
     default="passhat-worker:latest",
     metavar="NAME",
-    help="The container image: passhat, your agent and the suite's folder.",
+    help="The container image, with passhat, your agent and the suite's folder in it.",
 )
 @click.option("--hours", type=WholeNumber(min=1), default=24, help="Stop after this long.")
 def deploy(

@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
-import time
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import MissingExtra, PasshatError, SuiteError
-from passhat.fast_dataclass import dataclass
-from passhat.journeys.answer_source import AnswerSource, choose_source
-from passhat.journeys.run_request import RunRequest
 from passhat.messages import plural
 
 if TYPE_CHECKING:
-    from passhat.records import Model, Server, Suite, System
-
-EXTRAS = {
-    "run": ("httpx2", "mcp"),
-    "local": ("xllamacpp",),
-    "web": ("starlette", "uvicorn"),
-    "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
-    "figures": ("cairosvg",),
-    "postgres": ("psycopg",),
-    "ray": ("ray",),
-    "pytest": ("pytest",),
-}
-
-Part = Literal["system", "model", "server"]
-"""What a live run needs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One check; if it is a `problem`, `text` says what to do about it.
-
-    A `note` is a problem with something that a run does not need. `code` is the exit code of a
-    problem: errors in the suite exit as `validate` does.
-    """
-
-    what: str
-    text: str
-    problem: bool = False
-    note: bool = False
-    code: ExitCode = ExitCode.FAIL
+    from passhat.journeys.diagnosis import Finding
 
 
 @click.command()
@@ -68,24 +30,22 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
     Exit codes: 0 ready; 1 there is a problem; 2 the suite is not valid, or names a program or
     function that is not here.
     """
-    context.exit(asyncio.run(_examine(suite, ask=ask)))
+    from passhat.journeys import diagnose
 
-
-async def _examine(path: Path | None, *, ask: bool) -> ExitCode:
     problems = []
-    async for finding in _findings(path, ask=ask):
+    for finding in diagnose(suite, ask=ask):
         _tell(finding)
         if finding.problem:
-            problems.append(finding.code)
+            problems.append(ExitCode.USAGE if finding.invalid else ExitCode.FAIL)
     click.echo(plural(len(problems), "problem") if problems else "ready", err=True)
-    return max(problems, default=ExitCode.PASS)
+    context.exit(max(problems, default=ExitCode.PASS))
 
 
 def _tell(finding: Finding) -> None:
     import os
     import sys
 
-    from passhat.cli.output import ink_for
+    from passhat.cli.output import in_shell, ink_for
     from passhat.records.redaction import environment_redactor
     from passhat.reporters.safe_text import safe_text
 
@@ -93,167 +53,5 @@ def _tell(finding: Finding) -> None:
     word = ink.style("note   ", "yellow") if finding.note else ink.style("ok     ", "green")
     if finding.problem:
         word = ink.style("problem", "red")
-    text = environment_redactor(os.environ).clean(f"{finding.what}: {finding.text}")
+    text = environment_redactor(os.environ).clean(f"{finding.what}: {in_shell(finding.text)}")
     click.echo(f"{word}  {safe_text(text)}", color=True)
-
-
-async def _findings(path: Path | None, *, ask: bool) -> AsyncIterator[Finding]:
-    from passhat.suite import find_suite, load_suite
-
-    yield _installation()
-    try:
-        name = path or find_suite(Path())
-        suite = load_suite(name)
-    except PasshatError as error:
-        for line in str(error).splitlines():
-            yield Finding(what="suite", text=line, problem=True, code=ExitCode.USAGE)
-        return
-    yield Finding(what=str(name), text=suite.size)
-    source = choose_source(suite, RunRequest())
-    if not source.asks:
-        yield Finding(what="cassettes", text=f"a run is a {source}")
-    async for finding, part in _parts(suite, ask=ask):
-        yield finding if _needed(part, suite, source, ask=ask) else _noted(finding)
-
-
-async def _parts(suite: Suite, *, ask: bool) -> AsyncIterator[tuple[Finding, Part]]:
-    """Check what a live run needs, part by part."""
-    for system in {p.system.name: p.system for p in suite.pairings}.values():
-        for finding in _system(system, suite.directory):
-            yield finding, "system"
-    for model in _models(suite):
-        yield await _model(model, suite.directory, ask=ask), "model"
-    for server in suite.used_servers:
-        yield await _server(server, suite.directory), "server"
-
-
-def _needed(part: Part, suite: Suite, source: AnswerSource, *, ask: bool) -> bool:
-    """Whether a run, or --ask, needs it."""
-    live = suite.cassette.servers == "live" if part == "server" else ask and part == "model"
-    return source.asks or live
-
-
-def _noted(finding: Finding) -> Finding:
-    if not finding.problem:
-        return finding
-    return replace(
-        finding, problem=False, note=True, text=f"only a live run needs it; {finding.text}"
-    )
-
-
-def _installation() -> Finding:
-    from passhat._version import __version__
-
-    installed = [name for name, modules in EXTRAS.items() if all(map(_importable, modules))]
-    return Finding(what="passhat", text=f"{__version__}, extras: {', '.join(installed) or 'none'}")
-
-
-def _importable(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
-
-
-def _lacks_http() -> str | None:
-    """Why nothing can be called over HTTP from here."""
-    missing = MissingExtra("calling a model or an agent over HTTP", "run")
-    return None if _importable("httpx2") else str(missing)
-
-
-def _system(system: System, directory: Path) -> Iterator[Finding]:
-    """Check an agent that is not a model, without running it."""
-    from passhat.records import CommandSystem, HttpSystem, PythonSystem
-
-    what = f"system {system.name}"
-    if isinstance(system, CommandSystem):
-        from passhat.runner.programs import lacks_program
-
-        reason = lacks_program(system, directory)
-        yield _looked_up(what, reason, f"starts {system.argv[0]}")
-    elif isinstance(system, PythonSystem):
-        from passhat.runner.programs import lacks_function
-
-        yield _looked_up(what, lacks_function(system), f"{system.function} can be imported")
-    elif isinstance(system, HttpSystem):
-        yield _looked_up(what, _lacks_http(), f"posts to {system.url} (not asked)")
-
-
-def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
-    """A finding on a program or function that the suite names; `run` refuses a missing one too."""
-    if reason is None:
-        return Finding(what=what, text=fine)
-    return Finding(what=what, text=reason, problem=True, code=ExitCode.USAGE)
-
-
-def _models(suite: Suite) -> list[Model]:
-    """Every model once, the judge's too."""
-    found = [system.model for system in suite.model_systems]
-    if suite.judge is not None:
-        found.append(suite.judge.model)
-    return list({(model.name, model.base_url): model for model in found}.values())
-
-
-async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
-    what = f"model {model.name}"
-    try:
-        text = _address(model, directory)
-        if ask:
-            text += f"; {await _ask(model, directory)}"
-    except PasshatError as error:
-        return Finding(what=what, text=str(error), problem=True)
-    return Finding(what=what, text=text)
-
-
-def _address(model: Model, directory: Path) -> str:
-    from passhat.records import SCRIPTED
-    from passhat.records.providers import is_local
-    from passhat.runner.local_model import why_not_here
-    from passhat.runner.models.catalog import locate
-
-    if model.name == SCRIPTED:
-        return "follows its script: no key, no network"
-    if is_local(model.name):
-        if reason := why_not_here(model.name, directory):
-            raise SuiteError(reason)
-        return "runs on this machine: no key, no network"
-    if reason := _lacks_http():
-        raise SuiteError(reason)
-    at = locate(model)
-    key = f"key from {at.key_variable}" if at.key else "no key"
-    return f"{at.dialect.name} at {at.base_url}, {key}"
-
-
-async def _ask(model: Model, directory: Path) -> str:
-    """One short question, and how long the answer took."""
-    from passhat.records import ModelParameters
-    from passhat.runner.models.exchange import Message, Request
-    from passhat.runner.models.supply import ModelSupply
-
-    supply = ModelSupply(directory=directory)
-    short = replace(model, parameters=ModelParameters(max_tokens=16))
-    started = time.perf_counter()
-    try:
-        asked = Request(
-            messages=(Message(role="user", text="Say: ok"),), parameters=short.parameters
-        )
-        reply = await (await supply.model(short)).complete(asked)
-    finally:
-        await supply.close()
-    return f"answered {reply.text[:40]!r} in {time.perf_counter() - started:.1f} s"
-
-
-async def _server(server: Server, directory: Path) -> Finding:
-    from passhat.runner.mcp_servers import RunningServer
-    from passhat.runner.programs import lacks_program
-
-    what = f"server {server.name}"
-    if reason := lacks_program(server, directory):
-        return _looked_up(what, reason, "")
-    running = RunningServer(server, directory=directory)
-    started = time.perf_counter()
-    try:
-        await running.start()
-    except PasshatError as error:
-        return Finding(what=what, text=str(error), problem=True)
-    seconds = time.perf_counter() - started
-    tools = ", ".join(tool.name for tool in running.tools) or "no tools"
-    await running.stop()
-    return Finding(what=what, text=f"starts in {seconds:.1f} s: {tools}")

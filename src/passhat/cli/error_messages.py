@@ -5,21 +5,31 @@ Messages of the library write arguments as Python does, between backticks: `only
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 
 import click
 
-from passhat.cli.options import COLUMN
 from passhat.errors import ArgumentError, PasshatError
+
+COLUMN = "column_"
+"""What the parameters of the options on columns begin with: `task` is `column_task`."""
 
 _CASSETTE_OPTIONS = {
     f"`cassette='{mode}'`": f"--{flag}"
-    for mode, flag in (("append", "append"), ("all", "record=all"), ("record", "record"))
+    for mode, flag in (
+        *(("append", "append"), ("all", "record=all"), ("record", "record")),
+        *(("drifted", "record=drifted"), ("none", "live")),
+    )
 }
 """The ways to use cassettes are one argument in Python, and an option each in a shell."""
+
+_COMMANDS = {
+    "`passhat.targets(report)`": "`passhat report --targets`",
+    "`trials.where(system=SYSTEM)`": "`passhat convert FILE --only SYSTEM -o one.jsonl`",
+}
+"""Calls in Python that are a command in a shell."""
 
 _WITHOUT_OPTION = {
     "left": "the first RUN",
@@ -27,6 +37,8 @@ _WITHOUT_OPTION = {
     "trials": "RESULTS",
     "task": "TASK",
     "path": "FILE",
+    "tag": "NAME",
+    "dataset": "DATASET",
 }
 """Arguments that a command takes by position."""
 
@@ -46,11 +58,7 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     """
     options = {} if command is None else dict(_options(command))
     text = str(error)
-    for argument, option in _CASSETTE_OPTIONS.items():
-        text = text.replace(argument, option)
-    columns = {
-        name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
-    }
+    columns = _columns(options)
     if isinstance(error, ArgumentError):
         named = {
             **_WITHOUT_OPTION,
@@ -63,8 +71,16 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
     return with_options(text, columns | options)
 
 
+def in_options_of(text: str, command: click.Command) -> str:
+    """A note of an answer in which arguments are the options of a command."""
+    options = dict(_options(command))
+    return with_options(text, _columns(options) | options)
+
+
 def with_options(text: str, options: Mapping[str, str]) -> str:
     """A text in which arguments between backticks are the options of the same name.
+
+    Calls that are a command in a shell become that command.
 
     >>> with_options('use `pass_if="score>=0.8"` or `changed=True`, not `seed`',
     ...              {"pass_if": "--pass-if", "changed": "--changed"})
@@ -78,6 +94,8 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
             return found[0]
         return flag if value in (None, "True") else f"{flag} {_shell_value(value)}"
 
+    for call, command in (_CASSETTE_OPTIONS | _COMMANDS).items():
+        text = text.replace(call, command)
     return _ARGUMENT.sub(written, text)
 
 
@@ -86,14 +104,27 @@ def _shell_value(value: str) -> str:
 
     >>> _shell_value("'a b'"), _shell_value("FILE"), _shell_value("Limits(max_depth=...)")
     ("'a b'", 'FILE', 'max_depth=...')
+    >>> _shell_value("(3, 4)")
+    '3,4'
     """
     if value.startswith("Limits("):
         return value.removeprefix("Limits(").removesuffix(")")
+    import ast  # loaded only after a mistake
+
     try:
         literal = ast.literal_eval(value)
     except (SyntaxError, ValueError):
         return value
+    if isinstance(literal, tuple):
+        return ",".join(map(str, literal))
     return shlex.quote(str(literal))
+
+
+def _columns(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that name columns, by the argument of `ColumnMap`."""
+    return {
+        name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
+    }
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:

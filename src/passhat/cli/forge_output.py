@@ -93,7 +93,7 @@ def announce(review: ChangeReview, output: Output, *, key: str) -> None:
             _say(post_note(merge_job, text, key=key), output)
         else:
             output.say(
-                "--github: this is no job of GitHub Actions or GitLab CI; nothing was posted"
+                "--github: this is not a job of GitHub Actions or GitLab CI; nothing was posted"
             )
     except ForgeError as error:
         output.say(f"nothing was posted on the pull request: {error}")

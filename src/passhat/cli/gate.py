@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
 from passhat.cli.forge_output import announce, forge_options, wanted
+from passhat.cli.option_types import Share
 from passhat.cli.options import (
+    INDIFFERENCE,
     SectionedCommand,
-    Share,
     bar_option,
     errors_option,
     output_options,
@@ -21,6 +23,10 @@ from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.defaults import CONFIDENCE
 from passhat.journeys.gating import MARGIN
+from passhat.journeys.results import is_there
+
+_COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
+"""How a demand ends, such as `pass^3 >= 0.8`."""
 
 
 @click.command(cls=SectionedCommand)
@@ -61,7 +67,7 @@ from passhat.journeys.gating import MARGIN
 @click.option(
     "--indifference",
     type=Share(),
-    help="With sequential: how far from the threshold either verdict will do.",
+    help=f"{INDIFFERENCE} For --evidence sequential and --against.",
 )
 @click.option(
     "--on-undecided",
@@ -94,8 +100,8 @@ def gate(
 ) -> None:
     """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
 
-    RESULTS are files that `passhat report` reads, a history store, of which one run is judged, or a
-    stored run: latest, a tag, a branch, a commit or a key.
+    RESULTS are files that `passhat report` reads, a stored run (latest, a tag, a branch, a commit
+    or a key), or a history store, of which --run is judged.
 
     \b
       passhat gate results.jsonl --require 'pass^3 >= 0.8'
@@ -107,6 +113,7 @@ def gate(
     """
     from passhat.journeys import gate_results, review_change
 
+    _refuse_misplaced(context, reading, against)
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
     results = reading.results()
@@ -127,6 +134,16 @@ def gate(
     if review is not None:
         announce(review, output, key=str(suite or "gate"))
     context.exit(0 if informational else found.exit_code)
+
+
+def _refuse_misplaced(context: click.Context, reading: ReadingOptions, against: str | None) -> None:
+    """Refuse a demand among the results, and a margin without a baseline."""
+    demand = next((word for word in reading.paths if _COMPARES.search(word)), None)
+    if demand is not None and not is_there(demand):
+        raise click.UsageError(f"{demand!r} reads like a demand: give it with --require")
+    typed = context.get_parameter_source("margin") is click.core.ParameterSource.COMMANDLINE
+    if typed and against is None:
+        raise click.UsageError("--margin is about a baseline: give --against BASELINE too")
 
 
 def _suite_of_folder(reading: ReadingOptions) -> Path | None:

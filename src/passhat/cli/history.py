@@ -7,15 +7,17 @@ import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, output_options
+from passhat.cli.option_types import StoreType, WholeNumber
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import (
     Output,
     baseline_tile,
     fitted_transcripts,
+    unwritable,
     wants_page,
     writes_page,
 )
@@ -25,7 +27,7 @@ from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.reporters.answers.run_list import Row
+    from passhat.journeys.searching import SearchTerms
 
 
 _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
@@ -82,13 +84,9 @@ def list_runs(
     path: Path | str, suite: str | None, branch: str | None, limit: int, output: Output
 ) -> None:
     """List the newest stored runs."""
-    from passhat.journeys.run_store import resume_newest
-    from passhat.reporters.answers.run_list import RunList
+    from passhat.journeys import list_runs as listed_runs
 
-    with _open(path, read_only=True) as store:
-        runs = store.runs(suite=suite, branch=branch, limit=limit)
-        rows = [_row(run, store.pass_rates(run)) for run in runs]
-    output.write(RunList(tuple(rows), resume=resume_newest(runs, str(path))))
+    output.write(listed_runs(suite=suite, branch=branch, limit=limit, store=path))
 
 
 @history.command(cls=SectionedCommand)
@@ -163,23 +161,17 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT FILE`
     searches them.
     """
-    from passhat.ingest import write_trials
-    from passhat.ingest.remote import is_url
-    from passhat.journeys.exporting import export_dataset
+    from passhat.journeys import export_run
 
-    dataset = is_url(file) or not Path(file).suffix
-    if transcripts and not dataset:
-        raise click.BadParameter("transcripts are exported to a folder", param_hint="--transcripts")
-    with _open(path, read_only=True) as store:
-        found = _run_named(store, run)
-        if dataset:
-            parts = export_dataset(store, found, file, transcripts=transcripts)
-            where = parts[0].rpartition("/")[0] if parts else file
-            click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
-            return
-        trials = store.trials(found)
-    write_trials(trials, Path(file))
-    click.echo(f"wrote {file}", err=True)
+    try:
+        parts = export_run(run, file, store=path, transcripts=transcripts, on_note=say_note)
+    except OSError as error:
+        raise unwritable(Path(file), error, option="") from error
+    if parts == [file]:
+        click.echo(f"wrote {file}", err=True)
+        return
+    where = parts[0].rpartition("/")[0] if parts else file
+    click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
 
 
 @history.command(cls=SectionedCommand)
@@ -200,12 +192,8 @@ def search(
     path: Path | str,
     text: str,
     dataset: str | None,
-    run: str | None,
-    only: str | None,
-    task: str | None,
-    outcome: str | None,
-    limit: int,
     output: Output,
+    **trials: Unpack[SearchTerms],
 ) -> None:
     """Find the trials whose transcript contains TEXT, in upper or lower case.
 
@@ -218,12 +206,9 @@ def search(
       passhat history search refund --run baseline --task cancel-order
       passhat history search refund s3://evals/trials
     """
-    from passhat.journeys.searching import SearchedTrials, search_transcripts
-    from passhat.records.trial import Outcome
+    from passhat.journeys import search_transcripts
 
-    ended = None if outcome is None else Outcome[outcome.upper()]
-    trials = SearchedTrials(run=run, system=only, task=task, outcome=ended)
-    output.write(search_transcripts(text, store=path, dataset=dataset, trials=trials, limit=limit))
+    output.write(search_transcripts(text, store=path, dataset=dataset, **trials))
 
 
 @history.command()
@@ -272,7 +257,8 @@ def add(
     lines = [f"stored {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
     if not no_transcripts:
         lines[0] += f", with {plural(kept.transcripts, 'transcript')}"
-    lines.append(f"agent: {listed(kept.systems)}{kept.why_named}")
+    why = f" ({kept.why_named}; --name says otherwise)" if kept.why_named else ""
+    lines.append(f"agent: {listed(kept.systems)}{why}")
     if not suite:
         lines.append("the suite is named after the file; --suite NAME puts several logs under one")
     click.echo(safe_lines("\n".join(lines)), err=True)
@@ -295,27 +281,6 @@ def _open(path: Path | str, *, read_only: bool = False) -> History:
     if not read_only:
         History.open(path, read_only=True).close()
     return History.open(path, read_only=read_only)
-
-
-def _row(run: Run, rates: dict[str, float]) -> Row:
-    return {
-        "run": run.key,
-        "suite": run.suite,
-        "status": run.status,
-        "owner": run.owner,
-        "started": run.started,
-        "commit": run.checkout.commit,
-        "branch": run.checkout.branch,
-        "dirty": run.checkout.dirty,
-        "tags": list(run.tags),
-        "systems": run.systems,
-        "tasks": run.tasks,
-        "trials": run.trials,
-        "passed": run.passed,
-        "errored": run.errored,
-        "pass_rate": run.pass_rate,
-        "pass_rates": rates,
-    }
 
 
 def _print_query(path: Path | str, sql: str) -> None:

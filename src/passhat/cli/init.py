@@ -33,7 +33,7 @@ RUN_IT = (("run it", "passhat run"),)
 @click.option("--pytest", "with_pytest", is_flag=True, help="Also write a pytest test.")
 @click.option("--scripted", is_flag=True, help="The example with a scripted model.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no notes on standard error.")
 def init(
     directory: Path,
     python: str | None,
@@ -94,7 +94,7 @@ def _check_choice(
     others = [name for name, given in (("--mcp", mcp), ("--scripted", scripted)) if given]
     chosen = agents + others + (["--from-log"] if log and others else [])
     if len(chosen) > 1:
-        raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")
 
 
 def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:

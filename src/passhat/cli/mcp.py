@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.options import Number, store_option
+from passhat.cli.option_types import Number
+from passhat.cli.options import store_option
 
 
 @click.command()

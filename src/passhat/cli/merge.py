@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from passhat.cli.options import StoreType, store_option
+from passhat.cli.option_types import StoreType
+from passhat.cli.options import store_option
 from passhat.messages import plural
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
       passhat merge part*.db
       passhat gate latest --require 'pass^3 >= 0.8'
     """
-    from passhat.journeys.shards import merge_shards
+    from passhat.journeys import merge_shards
 
     merged = merge_shards(stores, store)
     click.echo(f"run {merged.run.key}: {plural(merged.run.trials, 'trial')}", err=True)
     if merged.missing:
         parts = ", ".join(map(str, merged.missing))
-        click.echo(f"not complete: shards {parts} are missing or were interrupted", err=True)
+        which = f"shard {parts} is" if len(merged.missing) == 1 else f"shards {parts} are"
+        click.echo(f"not complete: {which} missing or interrupted", err=True)

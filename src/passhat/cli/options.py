@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
+from passhat.cli.option_types import K_LIST, OneOf, Share, StoreType, WholeNumber
 from passhat.cli.output import Output, usual_endings
 from passhat.defaults import CONFIDENCE, SEED, STORE
 from passhat.errors import ArgumentError
 from passhat.reporters import formats_for
+from passhat.reporters.grid import ENDINGS
 
 if TYPE_CHECKING:
     from passhat.records import ErrorPolicy
@@ -23,8 +25,10 @@ Decorator = Callable[[Command], Command]
 OPTIONS, ANALYSIS, OUTPUT, READING = "Options", "Analysis", "Output", "Reading results"
 """Sections of a command's help: its own options come first; the last three in this order."""
 
-COLUMN = "column_"
-"""What the parameters of the options on columns begin with: `task` is `column_task`."""
+INDIFFERENCE = (
+    "An agent this far beyond the threshold should PASS; one in between may get either verdict."
+)
+"""The help of --indifference."""
 
 OTHER_OPTIONS = {
     **dict.fromkeys(
@@ -35,90 +39,9 @@ OTHER_OPTIONS = {
     **dict.fromkeys(("--question", "--task-id", "--id"), "--task"),
     **dict.fromkeys(("--trials", "--epochs", "--repeat", "--num-trials"), "--runs"),
     **dict.fromkeys(("--threshold", "--gate"), "--require"),
+    **dict.fromkeys(("--format", "--output-format"), "--as"),
 }
 """What other tools call an option, and its name here."""
-
-
-class WholeNumber(click.IntRange):
-    """A whole number within a range; anything else gets a sentence about numbers, not ranges."""
-
-    name = "N"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            int(value)
-        except (TypeError, ValueError):
-            example = max(20, int(self.min or 0))
-            self.fail(f"{value!r} is not a whole number such as {example}", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-class NumberList(click.ParamType[tuple[int, ...]]):
-    """`1,2,4`: whole numbers from 1 on."""
-
-    def __init__(self, letter: str, example: str, too_small: str) -> None:
-        self.name = f"{letter},{letter},..."
-        self._example = example
-        self._too_small = too_small
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            numbers = tuple(sorted({int(part) for part in value.split(",")}))
-        except ValueError:
-            self.fail(f"{value!r} is not a list of {self._example}", param, ctx)
-        if numbers[0] < 1:
-            self.fail(f"{self._too_small}, got {numbers[0]}", param, ctx)
-        return numbers
-
-
-class Number(click.FloatRange):
-    """A number within a range."""
-
-    name = "NUMBER"
-
-
-K_LIST = NumberList("K", "whole numbers such as 1,2,4", "k must be at least 1")
-ROUND_NUMBERS = NumberList("N", "rounds such as 4 or 2,4", "rounds are counted from 1")
-
-
-class Share(click.ParamType[float]):
-    """A number strictly between 0 and 1, such as 0.95, or a percentage such as 95%."""
-
-    name = "SHARE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float):
-            return value
-        text = str(value).strip()
-        try:
-            number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a number such as 0.95", param, ctx)
-        if not 0 < number < 1:
-            self.fail(f"must lie strictly between 0 and 1, got {value}", param, ctx)
-        return number
-
-
-class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """A path, or a postgresql:// address as a string."""
-
-    name = "store"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "FILE|URL"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Path | str:
-        from passhat.history.database import is_postgres
-
-        if is_postgres(value):
-            return str(value)
-        if Path(value).is_dir():
-            self.fail(f"File {str(value)!r} is a directory.", param, ctx)
-        return Path(value)
 
 
 class SharedOption(click.Option):
@@ -137,12 +60,27 @@ class SectionedCommand(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            known = {name for param in self.params for name in param.opts}
-            ours = OTHER_OPTIONS.get(error.option_name)
-            if ours not in known:
+            meant = self._meant_by(error.option_name)
+            if meant is None:
                 raise
-            message = f"{error.message} Did you mean {ours!r}?"
+            message = f"{error.message} {meant}"
             raise click.NoSuchOption(error.option_name, message, ctx=ctx) from None
+        except click.MissingParameter as error:
+            if error.param is None or not str(error.param.metavar).startswith("RESULTS"):
+                raise
+            message = "name the results: a file, a folder, or a stored run such as latest"
+            raise click.UsageError(message, ctx=ctx) from None
+
+    def _meant_by(self, option: str) -> str | None:
+        """What to type instead of an option that the command does not have; None if unknown."""
+        known = {name: param for param in self.params for name in param.opts}
+        if (ours := OTHER_OPTIONS.get(option)) in known:
+            return f"Did you mean {ours!r}?"
+        formats = getattr(known["--as"].type, "choices", ()) if "--as" in known else ()
+        if (name := option.lstrip("-")) not in formats:
+            return None
+        ending = next(ending for ending, format_ in ENDINGS.items() if format_ == name)
+        return f"Print it with '--as {name}', or write it to a file with '-o FILE{ending}'."
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {OPTIONS: []}
@@ -179,7 +117,9 @@ bar_option = click.option(
     multiple=True,
     help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
 )
-quiet_option = shared(OUTPUT, "-q", "--quiet", is_flag=True, help="Say nothing on standard error.")
+quiet_option = shared(
+    OUTPUT, "-q", "--quiet", is_flag=True, help="Print no notes on standard error."
+)
 confidence_option = shared(
     ANALYSIS,
     "--confidence",
@@ -192,7 +132,7 @@ errors_option = shared(
     "--errors",
     type=click.Choice(["fail", "exclude"]),
     default="fail",
-    help="Whether an errored trial counts as a failure or not at all.",
+    help="Count errored trials as failures, or leave them out.",
 )
 seed_option = shared(
     ANALYSIS,
@@ -268,11 +208,11 @@ def output_options(kind: str, *, verbose: bool = False) -> Decorator:
             OUTPUT,
             "--as",
             "as_format",
-            type=click.Choice(formats_for(kind)),
+            type=OneOf(formats_for(kind)),
             metavar="FORMAT",
             help=f"Print as one of {', '.join(formats_for(kind))}.",
         ),
-        file_option(f"Write to a file; its ending says how: {endings}. May be repeated."),
+        file_option(f"Write to a file; its ending chooses the format: {endings}. May be repeated."),
         quiet_option,
     ]
     if verbose:
@@ -287,7 +227,7 @@ def output_options(kind: str, *, verbose: bool = False) -> Decorator:
             chosen += [name] if (name := values.pop("as_format")) else []
             if len(set(chosen)) > 1:
                 raise click.UsageError(
-                    "--json, --markdown and --as exclude each other; -o may name several files"
+                    "--json, --markdown and --as cannot be used together; -o may name several files"
                 )
             output = Output(
                 format=chosen[0] if chosen else None,

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,6 +16,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.grid import ENDINGS, format_of_file
+from passhat.reporters.safe_text import safe_lines, without_commands
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
@@ -52,6 +54,7 @@ class Output:
 
         `options` are those of `render`; each format uses the ones that it knows.
         """
+        options["wording"] = in_shell
         if self.verbose:
             options["verbose"] = True
         if self.format is not None and self.format not in (known := formats_for(answer)):
@@ -63,7 +66,10 @@ class Output:
         if not targets or self.format is not None:
             if self.format in (None, "text"):  # other formats are for files, and not cut to width
                 options["ink"] = ink_for(sys.stdout)
-            click.echo(render(answer, self.format or "text", **options), nl=False, color=True)
+            shown = render(answer, self.format or "text", **options)
+            if self.format in (None, "text"):
+                shown = without_commands(str(shown))
+            click.echo(shown, nl=False, color=True)
 
     def check(self, kind: str) -> None:
         """Refuse a file now that could not be written after the run is paid for."""
@@ -75,9 +81,18 @@ class Output:
     def say(self, text: str) -> None:
         """Print a note on standard error."""
         if not self.quiet:
-            from passhat.reporters.safe_text import safe_lines
+            with suppress(OSError):  # a verdict does not depend on who reads notes
+                click.echo(safe_lines(text), err=True)
 
-            click.echo(safe_lines(text), err=True)
+
+def in_shell(text: str) -> str:
+    """A note of the library in the words of the command that was called: arguments as options."""
+    context = click.get_current_context(silent=True)
+    if "`" not in text or context is None:
+        return text
+    from passhat.cli.error_messages import in_options_of
+
+    return in_options_of(text, context.command)
 
 
 def usual_endings(kind: str) -> Sequence[str]:
@@ -128,7 +143,14 @@ def _save(path: Path, found: str | bytes) -> None:
     try:
         path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
     except OSError as error:
-        raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError, option: str = "-o ") -> click.UsageError:
+    """The error for a file that cannot be written."""
+    missing = isinstance(error, FileNotFoundError)
+    why = f"there is no folder {path.parent}" if missing else error.strerror or error
+    return click.UsageError(f"{option}{path}: {why}")
 
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
+from passhat.cli.option_types import Number, Share, WholeNumber
 from passhat.cli.options import (
-    Number,
+    INDIFFERENCE,
     SectionedCommand,
-    Share,
-    WholeNumber,
     analysis_options,
     output_options,
     shared,
@@ -36,20 +35,27 @@ _gate = functools.partial(shared, "What a gate costs")
     "--half-width", type=Share(), default=0.05, help="Half the width of the interval you want."
 )
 @click.option(
-    "--assurance", type=Share(), default=0.8, help="The share of reports that reach that width."
+    "--assurance",
+    type=Share(),
+    default=0.8,
+    help="The share of reports that should be that narrow.",
 )
-@click.option("--difference", type=Share(), help="The difference of two agents you want to see.")
-@click.option("--power", type=Share(), default=0.8, help="The chance of seeing that difference.")
+@click.option(
+    "--difference", type=Share(), help="The difference between two agents that you want to detect."
+)
+@click.option("--power", type=Share(), default=0.8, help="The chance of detecting it.")
 @click.option("--rate", type=Share(), help="The pass rate you expect, before any run.")
-@click.option("--icc", type=Share(), help="The share of the spread you expect between tasks.")
-@click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, counted in runs.")
+@click.option(
+    "--icc", type=Share(), help="The share of the spread that you expect to lie between tasks."
+)
+@click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, in runs.")
 @_budget("--max-cost", metavar="DOLLARS", help="The budget in money.")
 @_budget("--cost-per-run", metavar="DOLLARS", help="What one run costs.")
 @_budget("--max-minutes", metavar="MINUTES", help="The budget in time.")
 @_budget("--seconds-per-run", metavar="SECONDS", help="How long one run takes.")
 @_budget("--at-once", type=_COUNT, default=1, help="Runs at a time.")
 @_gate("--gate", "gates", metavar="DEMAND", multiple=True, help="Such as 'pass^3 >= 0.8'.")
-@_gate("--indifference", type=Share(), help="How far from the threshold either verdict will do.")
+@_gate("--indifference", type=Share(), help=INDIFFERENCE)
 @analysis_options
 @output_options("plan")
 @reading_options(required=False)
@@ -71,8 +77,8 @@ def plan(
 ) -> None:
     """How many runs and tasks does an answer need?
 
-    Without RESULTS the plan rests on your guesses, with them on the spread that was observed. With
-    --k the interval is that of pass^k for the largest k, else that of the mean.
+    Without RESULTS the plan is based on your guesses; with RESULTS, on how much they vary. It is
+    about the interval of the mean, or with --k about that of pass^k for the largest k.
 
     \b
       passhat plan --tasks 50 --rate 0.8 --half-width 0.03
@@ -81,6 +87,8 @@ def plan(
     """
     from passhat.journeys import plan_gates, plan_results
 
+    if indifference is not None and not gates:
+        raise click.UsageError("--indifference is about a gate: give --gate 'pass^3 >= 0.8' too")
     results = reading.results() if reading.paths else None
     if gates:
         found = plan_gates(

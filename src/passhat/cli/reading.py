@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from passhat.cli.options import (
-    COLUMN,
-    READING,
-    ROUND_NUMBERS,
-    Command,
-    Decorator,
-    StoreType,
-    in_order,
-    shared,
-)
+from passhat.cli.error_messages import COLUMN, with_options
+from passhat.cli.option_types import ROUND_NUMBERS, StoreType
+from passhat.cli.options import READING, Command, Decorator, in_order, shared
 from passhat.defaults import STORE
 from passhat.fast_dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
@@ -90,8 +83,6 @@ class ReadingOptions:
 
     def _in_options(self, text: str) -> str:
         """A note of a reader in which its arguments are named as options of the command."""
-        from passhat.cli.error_messages import with_options
-
         return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
 
     def _refuse_run_of_files(self) -> None:
@@ -148,7 +139,7 @@ def say_note(note: str) -> None:
 
 # Column of the mapper: (option, what it names).
 _COLUMNS = {
-    "scorer": ("--scorer", "Which score, in logs that have several."),
+    "scorer": ("--scorer", "Which score to use, if a log has several."),
     "pass_if": ("--pass-if", "When an attempt passes: 'score>=0.8'."),
     "task": ("--task", "Column that names the task; or several, joined by commas."),
     "trial": ("--trial", "Column that numbers the attempts at a task."),
@@ -164,7 +155,10 @@ _COLUMNS = {
     ),
     "weight": ("--weight", "Column with the weight of the task."),
     "level": ("--level", "Column with the level: function, task or system."),
-    "cost": ("--cost", "Column with the cost; '' ignores one (so with all columns but --task)."),
+    "cost": (
+        "--cost",
+        "Column with the cost in dollars. '' ignores it, as for all columns but that of tasks.",
+    ),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
     "tokens": ("--tokens", "Column with the tokens of the attempt, in and out."),
     "tokens_in": ("--tokens-in", "Column with the tokens the model read."),
@@ -183,6 +177,21 @@ _OTHER_FLAGS = {
 """The options of other arguments that readers name in their notes."""
 
 
+def _checked_format(_: Any, __: Any, name: str | None) -> str | None:
+    """Refuse the name of an output format, or of a kind of file, where a tool is to be named."""
+    if name is None:
+        return None
+    from passhat.ingest.readers import READERS
+    from passhat.reporters.grid import FORMATS
+
+    tables = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
+    if name in READERS or name not in {*FORMATS, *tables}:
+        return name  # a misspelt tool gets the list of tools
+    ways = [f"to read a {name} file, leave --format out"] if name in tables else []
+    ways += [f"to print {name}, use --as {name}"] if name in FORMATS else []
+    raise click.BadParameter(f"{name!r} is not a tool that writes results; {'; '.join(ways)}")
+
+
 def _checked_limits(_: Any, __: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse a mistyped limit even if nothing that is read comes near it."""
     if texts:
@@ -194,7 +203,13 @@ def _checked_limits(_: Any, __: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 # Parameters that have the names of the fields of ReadingOptions.
 _READING = {
-    "format": shared(READING, "--format", metavar="NAME", help="The tool that wrote the results."),
+    "format": shared(
+        READING,
+        "--format",
+        metavar="TOOL",
+        callback=_checked_format,
+        help="The tool that wrote the results, such as inspect.  [default: recognised]",
+    ),
     "duplicates": shared(
         READING,
         "--duplicates",
@@ -217,7 +232,8 @@ _READING = {
         "--drop-rounds",
         type=ROUND_NUMBERS,
         default=(),
-        help="Leave out these rounds of every task, counted from 1: those of an outage, say.",
+        help="Leave out these rounds, for example those of an outage. Round 1 is the first run of "
+        "every task.",
     ),
     "shares": shared(
         READING,
@@ -225,7 +241,7 @@ _READING = {
         "shares",
         metavar="GROUP=SHARE",
         multiple=True,
-        help="How much of the traffic a tag, level or family of tasks stands for: "
+        help="How much of the traffic a group of tasks stands for (a tag, level or family): "
         "--share refunds=0.7 --share search=0.3.",
     ),
     "names": shared(
@@ -234,7 +250,8 @@ _READING = {
         "names",
         metavar="NAME",
         multiple=True,
-        help="What to call the agent of a file with one; repeat it for each of RESULTS.",
+        help="What to call the agent, for results that hold one agent; repeat it to name those of "
+        "several RESULTS, in order.",
     ),
 }
 _STORED = {
@@ -257,7 +274,7 @@ _TRANSCRIPT_COLUMN = shared(
     "--transcript-column",
     f"{COLUMN}transcript",
     metavar="COLUMN",
-    help="Column with what was said: messages, or plain words.",
+    help="Column with the transcript: messages as JSON, or plain text.",
 )
 
 

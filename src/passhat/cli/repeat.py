@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import click
 
-from passhat.cli.options import (
-    Number,
-    SectionedCommand,
-    Share,
-    StoreType,
-    WholeNumber,
-    output_options,
-)
+from passhat.cli.option_types import Number, Share, StoreType, WholeNumber
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output
 from passhat.cli.run_output import show_run
 
@@ -37,7 +31,7 @@ class RepeatOptions(TypedDict):
     "--runs",
     type=WholeNumber(min=1),
     default=20,
-    help="How often to run it; at most, with --until-settled.",
+    help="How often to run it; with --until-settled, at most.",
 )
 @click.option("--min", "least", type=Share(), help="The share of runs that must succeed.")
 @click.option("--until-settled", is_flag=True, help="Stop as soon as --min is proved or disproved.")
@@ -45,7 +39,7 @@ class RepeatOptions(TypedDict):
     "--outcome",
     type=click.Choice(["auto", "exit", "json"]),
     default="auto",
-    help="What decides: the exit code, or a JSON line on its output with `score` or `passed`.",
+    help="What decides: the exit code, or a line of JSON that it prints, with `score` or `passed`.",
 )
 @click.option(
     "--timeout",

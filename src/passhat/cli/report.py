@@ -75,7 +75,7 @@ def report(
 
     RESULTS are files, folders or globs that any supported tool wrote, here or at an address such as
     s3://evals/trials; - for standard input; or stored runs: latest, a tag, a branch, a commit or a
-    key. Of a history store, one run is reported.
+    key. --run chooses a run of a history store.
 
     \b
       passhat report logs/airline.eval

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 import click
 
-from passhat.cli.options import SectionedCommand, WholeNumber, output_options
+from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_options import budget_options, execution_options, page_options
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--runs",
     type=WholeNumber(min=1),
-    help="Run every task this often in all; this adds to a finished run too.",
+    help="Total number of runs of each task; more than before extends a finished run.",
 )
 @click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
 @click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
@@ -47,9 +48,9 @@ def resume(
 ) -> None:
     """Resume an interrupted RUN, or add trials to a finished one.
 
-    RUN is the newest unfinished one unless you name another. It continues with the options it was
-    started with, also -o and --html; budgets and files may be given again. Finished trials are not
-    run again, and no model call that was answered is paid for again.
+    RUN is the newest unfinished run unless you name another. It continues with the options it was
+    started with, including -o and --html; you may give new budgets and files. Finished trials are
+    not run again, and no model call that was answered is paid for again.
 
     \b
       passhat resume                     the newest unfinished run

@@ -22,7 +22,6 @@ from passhat.cli.run_options import (
 from passhat.cli.run_output import show_run
 
 if TYPE_CHECKING:
-    from passhat.journeys.run_plan import RunPlan
     from passhat.journeys.run_request import Executor, RunTerms
 
 
@@ -84,7 +83,7 @@ def run(
     from passhat.journeys import plan_run, run_suite
 
     if dry_run:
-        _show_plan(plan_run(suite, store=kept, **terms), as_json=output.as_json)
+        output.write(plan_run(suite, store=kept, **terms))
         return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
     tell = partial(announce_run, output=output, store=kept, informational=informational)
@@ -108,16 +107,3 @@ def run(
         tell_reviewers=tell if wanted(github) else None,
     )
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)
-
-
-def _show_plan(plan: RunPlan, *, as_json: bool) -> None:
-    if as_json:
-        import json
-
-        click.echo(json.dumps(plan, indent=2))
-        return
-    from passhat.journeys.run_plan import plan_lines
-    from passhat.reporters.safe_text import safe_text
-
-    for line in plan_lines(plan):
-        click.echo(safe_text(line))

@@ -7,15 +7,8 @@ from typing import Any
 
 import click
 
-from passhat.cli.options import (
-    Command,
-    Number,
-    SectionedCommand,
-    WholeNumber,
-    in_order,
-    shared,
-    store_option,
-)
+from passhat.cli.option_types import Number, WholeNumber
+from passhat.cli.options import Command, SectionedCommand, in_order, shared, store_option
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
@@ -36,12 +29,13 @@ class OptionalValues(SectionedCommand):
 
 
 page_options = in_order(
-    click.option("--html", metavar="FILE", help="Also write the report as a page."),
+    click.option("--html", metavar="FILE", help="Also write the report as a web page."),
     click.option("--transcripts", is_flag=True, help="Show transcripts on the page."),
     click.option(
         "--rows",
         type=click.Choice(["tasks", "runs"]),
-        help="A test case in JUnit, CTRF, TAP and the like: a task (the default), or a run.",
+        help="What counts as a test case in JUnit, CTRF, TAP and similar files: a task or a single "
+        "run.  [default: tasks]",
     ),
 )
 _COUNT, _AMOUNT = WholeNumber(min=1), Number(min=0, min_open=True)
@@ -70,7 +64,9 @@ _choosing = in_order(
     _named("--task", "tasks", help="Only this task, or one run: 'refund #3'."),
     _named("--tag", "tags", help="Only tasks with this tag."),
     click.option("--runs", type=_COUNT, help="Runs of each task."),
-    click.option("--seed", type=WholeNumber(min=0), help="The seed that trials get theirs from."),
+    click.option(
+        "--seed", type=WholeNumber(min=0), help="The seed that those of all trials are made from."
+    ),
     click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     click.option(
         "--faults",
@@ -86,7 +82,7 @@ _demanding = in_order(
         *("--require", "-r"),
         metavar="DEMAND",
         multiple=True,
-        help="A gate besides those of the suite, such as 'pass^3 >= 0.8'. May be repeated.",
+        help="A gate in addition to those of the suite, such as 'pass^3 >= 0.8'. May be repeated.",
     ),
     click.option(
         "--until-settled", is_flag=True, help="Stop as soon as every gate has its verdict."
@@ -112,11 +108,11 @@ _cassettes = in_order(
     _cassette_flag("--append", help="Record further runs beside the recorded ones."),
     _cassette_flag("--replay", help="Answer from the cassettes and make no calls."),
     _cassette_flag("--replay-or-live", help="Replay what is recorded, call models for the rest."),
-    _cassette_flag("--live", help="Call the models even where recordings exist."),
+    _cassette_flag("--live", help="Call the models even if there are recordings."),
     _cassette_option(
         "--servers",
         type=click.Choice(["live", "recorded"]),
-        help="In a replay: the real MCP servers, or their recorded answers.",
+        help="In a replay: call the real MCP servers, or use their recorded answers.",
     ),
     _cassette_flag("--allow-drift", help="Replay although the suite has changed."),
     _cassette_flag("--compress", help="Write cassettes with zstd."),
@@ -134,7 +130,7 @@ def run_options(command: Command) -> Command:
 
 
 def _cassette(values: dict[str, Any]) -> str | None:
-    """The one way in which cassettes are used, of five options that exclude each other."""
+    """How cassettes are used; only one of these five options may be given."""
     record = values.pop("record")
     chosen = [] if record is None else [("--record", "record" if record == "new" else record)]
     for flag, mode in (
@@ -146,5 +142,7 @@ def _cassette(values: dict[str, Any]) -> str | None:
         if values.pop(flag):
             chosen.append((f"--{flag.replace('_', '-')}", mode))
     if len(chosen) > 1:
-        raise click.UsageError(f"{' and '.join(flag for flag, _ in chosen)} exclude each other")
+        raise click.UsageError(
+            f"{' and '.join(flag for flag, _ in chosen)} cannot be used together"
+        )
     return chosen[0][1] if chosen else None

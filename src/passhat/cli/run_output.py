@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.cli.event_stream import ENDING, EventStream
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.output import baseline_tile, fitted_transcripts, writes_page
+from passhat.cli.output import baseline_tile, fitted_transcripts, in_shell, writes_page
 from passhat.cli.progress import Progress
 from passhat.errors import RunInterrupted, StoreError
 
@@ -78,7 +78,7 @@ def _show(
 
             def on_event(event: RunEvent) -> None:
                 stream(event)
-                progress(event)
+                progress(_in_shell(event))
 
             answer = replace(start(on_event), by_run=by_run)
     except RunInterrupted as interrupted:
@@ -100,6 +100,13 @@ def _show(
     code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
     stream.end(answer, code)
     return code
+
+
+def _in_shell(event: RunEvent) -> RunEvent:
+    """The event with its words for a shell, if it has any."""
+    from passhat.journeys.run_events import RunOpened
+
+    return replace(event, source=in_shell(event.source)) if isinstance(event, RunOpened) else event
 
 
 def _change(answer: RunAnswer, store: Path | str | None, output: Output) -> ChangeTile | None:

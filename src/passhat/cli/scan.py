@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.errors import PasshatError
 from passhat.messages import plural
-
-USUAL = (Path("cassettes"), Path("snapshots"), Path(".passhat"))
-"""Where passhat writes, when no path is named."""
 
 
 @click.command()
@@ -33,17 +28,11 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
 
     Exit codes: 0 nothing was found; 1 something was; 2 a path cannot be read.
     """
-    from passhat.records.redaction import suite_redactor
+    from passhat.journeys import find_secrets
     from passhat.reporters.safe_text import safe_text
-    from passhat.runner.leak_scan import scan_paths
-    from passhat.suite import suite_in
 
-    try:
-        suite = suite_in(Path())
-    except PasshatError:
-        suite = None  # a suite with an error must not keep secrets from being found
-    places = paths or tuple(path for path in USUAL if path.exists())
-    found = list(dict.fromkeys(scan_paths(places, suite_redactor(suite, os.environ))))
+    searched = find_secrets(paths)
+    found, places = searched.secrets, searched.places
     if as_json:
         rows = [{"path": str(f.path), "place": f.place, "what": f.what} for f in found]
         click.echo(json.dumps(rows, indent=2))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from passhat.cli.option_types import OneOf
+
 # name: what it describes. Answers have the key "schema" with the value `passhat.NAME/1`; the output
 # of commands that only look at a suite or a folder (list to cassettes) has none.
 SCHEMAS = {
@@ -49,9 +51,7 @@ OF_COMMANDS = {
 
 
 @click.command()
-@click.argument(
-    "name", type=click.Choice([*SCHEMAS, *OF_COMMANDS]), required=False, metavar="[NAME]"
-)
+@click.argument("name", type=OneOf([*SCHEMAS, *OF_COMMANDS]), required=False, metavar="[NAME]")
 def schema(name: str | None) -> None:
     """Print the JSON Schema of what --json prints; without NAME, list the names.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from passhat.cli.convert import trials_output_options
-from passhat.cli.options import Number, SectionedCommand, Share, WholeNumber, seed_option
+from passhat.cli.option_types import Number, Share, WholeNumber
+from passhat.cli.options import SectionedCommand, seed_option
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -41,9 +42,14 @@ class WorldOptions(TypedDict):
     multiple=True,
     help="Mean pass rate of an agent; repeat it for several.  [default: 0.7]",
 )
-@click.option("--luck", type=_PROBABILITY, default=0.6, help="Luck's share of the spread.")
 @click.option(
-    "--shared", type=_PROBABILITY, default=0.8, help="How far agents find the same tasks hard."
+    "--luck", type=_PROBABILITY, default=0.6, help="The share of the spread that is luck."
+)
+@click.option(
+    "--shared",
+    type=_PROBABILITY,
+    default=0.8,
+    help="How strongly agents agree on which tasks are hard.",
 )
 @click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that the runs share.")
 @click.option(
@@ -53,7 +59,9 @@ class WorldOptions(TypedDict):
     "--drift", type=float, metavar="NUMBER", default=0.0, help="Change over the runs, in log-odds."
 )
 @click.option("--partial", is_flag=True, help="Give scores between 0 and 1.")
-@click.option("--pass-score", type=Share(), default=0.5, help="With --partial: what passes.")
+@click.option(
+    "--pass-score", type=Share(), default=0.5, help="With --partial: the score that passes."
+)
 @click.option("--error-rate", type=_PROBABILITY, default=0.0, help="Share of errored trials.")
 @seed_option
 @trials_output_options

@@ -6,10 +6,10 @@ from typing import Unpack
 
 import click
 
+from passhat.cli.option_types import WholeNumber
 from passhat.cli.options import (
     SectionedCommand,
     StoredRunsOptions,
-    WholeNumber,
     output_options,
     stored_runs_options,
 )

@@ -16,7 +16,8 @@ from typing import TypedDict, Unpack
 
 import click
 
-from passhat.cli.options import SectionedCommand, WholeNumber
+from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import SectionedCommand
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
@@ -35,8 +36,8 @@ class ServingOptions(TypedDict):
 
 @click.command(cls=SectionedCommand)
 @click.option("--host", default="127.0.0.1", help="The interface to listen on.")
-@click.option("--port", type=WholeNumber(0, 65535), default=0, help="The port; 0 is a free one.")
-@click.option("--expose", is_flag=True, help="Let others in who have the token; with --host.")
+@click.option("--port", type=WholeNumber(0, 65535), default=0, help="The port; 0 picks a free one.")
+@click.option("--expose", is_flag=True, help="Let others in who have the token; needs --host.")
 @click.option(
     "--token", envvar="PASSHAT_TOKEN", show_envvar=True, help="Your own token, for --expose."
 )
@@ -45,7 +46,7 @@ class ServingOptions(TypedDict):
     metavar="NAME",
     help="The header in which your proxy names the person; requests without it are refused.",
 )
-@click.option("--no-transcripts", is_flag=True, help="Do not read transcripts: faster to open.")
+@click.option("--no-transcripts", is_flag=True, help="Do not read transcripts; opens faster.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, transcripts=True, stores=False)
 def view(

@@ -6,13 +6,8 @@ from typing import TypedDict, Unpack
 
 import click
 
-from passhat.cli.options import (
-    SectionedCommand,
-    Share,
-    confidence_option,
-    output_options,
-    seed_option,
-)
+from passhat.cli.option_types import Share
+from passhat.cli.options import SectionedCommand, confidence_option, output_options, seed_option
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
 
@@ -34,7 +29,7 @@ class WhyOptions(TypedDict):
     "--alpha",
     type=Share(),
     default=0.05,
-    help="How often a cause may be named although failing is pure luck.",
+    help="The chance of naming a cause when runs fail by pure luck.",
 )
 @confidence_option
 @seed_option
@@ -43,9 +38,9 @@ class WhyOptions(TypedDict):
 def why(reading: ReadingOptions, output: Output, **given: Unpack[WhyOptions]) -> None:
     """Why do runs fail sometimes?
 
-    RESULTS are files with a transcript of each run, a history store, or a stored run: latest, a
-    tag, a key. Failing runs are compared with passing runs of the same task, call by call; no model
-    is called. What is named occurs with failures more often than luck explains.
+    Compares the tool calls of failing runs with those of passing runs of the same task, and names
+    what failing runs do more often than luck explains. No model is called. RESULTS are files with a
+    transcript of each run, a history store, or a stored run: latest, a tag, a key.
 
     \b
       passhat why logs/airline.eval

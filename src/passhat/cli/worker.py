@@ -6,16 +6,16 @@ from pathlib import Path
 
 import click
 
-from passhat.cli.options import StoreType, WholeNumber
+from passhat.cli.option_types import StoreType, WholeNumber
 from passhat.errors import ArgumentError
 
 
 @click.command()
 @click.option("--store", type=StoreType(), required=True, help="The PostgreSQL store of the run.")
-@click.option("--run", metavar="KEY", help="Only this run.  [default: any run that waits]")
+@click.option("--run", metavar="KEY", help="Only this run.  [default: any run that needs workers]")
 @click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time.")
 @click.option("--until-idle", is_flag=True, help="Stop when no run has work for 10 seconds.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def worker(
     store: Path | str, run: str | None, concurrency: int | None, until_idle: bool, quiet: bool
 ) -> None:

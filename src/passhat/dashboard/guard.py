@@ -151,7 +151,7 @@ class Guard:
         await (answer or self.app)(scope, receive, _hardened(send))
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response | None:
-        """What the guard itself says; None where the request may pass."""
+        """What the guard itself says; None if the request may pass."""
         headers = Headers(scope=scope)
         if (refusal := self._refusal(scope, headers)) is not None:
             return refusal

@@ -31,7 +31,7 @@ from passhat.history.lookups import (
 )
 from passhat.history.references import look_up_baseline
 from passhat.journeys.report_cache import ReportCache
-from passhat.journeys.stored_runs import StoredGate, gates_of, rate_so_far
+from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
 from passhat.records import Outcome
 from passhat.reporters.numbers import percent, span
 
@@ -69,7 +69,7 @@ class PlannedRun:
         return cls(
             planned=planned,
             at_most=at_most,
-            gates=gates_of(run),
+            gates=stored_gates(run),
             started=began,
         )
 
@@ -157,7 +157,7 @@ class PageState:
             )
 
     def _trials_expected(self, done: Mapping[str, int]) -> tuple[int | None, int | None]:
-        """How many trials the run takes, from and to; None where nothing is known."""
+        """How many trials the run takes, from and to; None if nothing is known."""
         expected = self.expected
         if expected.planned is not None or expected.at_most is None:
             return expected.planned, expected.planned
@@ -256,7 +256,7 @@ def _baseline_rates(
 
 
 def trials_in_all(fewest: int | None, most: int | None) -> str:
-    """How many trials a run takes, in words; empty where that is not known.
+    """How many trials a run takes, in words; empty if that is not known.
 
     >>> trials_in_all(160, 160), trials_in_all(120, 300), trials_in_all(None, None)
     ('160', 'about 120 to 300', '')
@@ -267,7 +267,7 @@ def trials_in_all(fewest: int | None, most: int | None) -> str:
 
 
 def time_left(done: int, fewest: int | None, most: int | None, *, pace: float | None) -> str | None:
-    """How long the rest takes where a trial takes `pace` seconds; None where that is not known.
+    """How long the rest takes where a trial takes `pace` seconds; None if that is not known.
 
     >>> time_left(50, 150, 150, pace=1.2), time_left(50, 60, 400, pace=12)
     ('about 2 min', '2 to 70 min')

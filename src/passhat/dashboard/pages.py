@@ -20,7 +20,7 @@ from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, lookups
 from passhat.journeys.report_cache import ReportCache
-from passhat.journeys.stored_runs import beside_passing, gates_of, task_history
+from passhat.journeys.stored_runs import beside_passing, stored_gates, task_history
 from passhat.journeys.suite_overview import (
     SPENDING_DAYS,
     SUITES_A_PAGE,
@@ -276,7 +276,7 @@ class Pages:
             store=self.reports.title,
             run=run,
             news=news,
-            gates=gates_of(run),
+            gates=stored_gates(run),
         )
 
     def events(self, request: Request) -> Response:

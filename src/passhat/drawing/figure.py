@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from os import PathLike, fspath
 
 from passhat.drawing.colours import DARK, LIGHT, variables
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import quoted, safe_text, short_repr
+from passhat.messages import quoted, safe_text, short_repr, shorten_apart
 
 RULES = """\
 svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -45,6 +45,7 @@ WIDTH = 480
 FILE_ENDINGS = ("svg", "png", "pdf")
 
 _FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
+_TEXT_LETTERS = 24
 
 # Names in two lines leave the rest of a telephone's width to the picture. A page draws text larger
 # there (13.5 instead of 12), which takes about 8 for each letter.
@@ -145,30 +146,37 @@ class Names:
 
     width: int
     letters: int
+    shown: Mapping[str, str]
     two_lines: bool = False
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Names:
         """Room for these names; what is longer than the most is cut in its middle."""
         letters = max(_FEWEST_LETTERS, min(max(map(len, names), default=0), _MOST_LETTERS))
-        return cls(width=round(letters * _LETTER_WIDTH) + 16, letters=letters)
+        shown = dict(zip(names, shorten_apart(names, letters), strict=True))
+        return cls(width=round(letters * _LETTER_WIDTH) + 16, letters=letters, shown=shown)
 
     @classmethod
     def broken(cls, names: Sequence[str]) -> Names:
         """A narrow column: names that are too long for it are broken into two lines."""
         longest = max(map(len, names), default=0)
         letters = min(max(longest, _LINE_LETTERS // 2), _LINE_LETTERS)
-        return cls(width=letters * _BROAD_LETTER + 16, letters=letters, two_lines=longest > letters)
+        return cls(
+            width=letters * _BROAD_LETTER + 20,
+            letters=letters,
+            shown=dict(zip(names, shorten_apart(names, 2 * letters), strict=True)),
+            two_lines=longest > letters,
+        )
 
     def label(self, name: str, y: float) -> str:
         """A name at the right edge of the column, its middle at `y`."""
         x = float(self.width - 10)
-        if not self.two_lines or len(name) <= self.letters:
-            return label(name, x, y + 4, "end", most=self.letters)
-        shown = shorten(name, 2 * self.letters)
+        shown = self.shown[name]
+        if not self.two_lines or len(shown) <= self.letters:
+            return label(name, x, y + 4, "end", shown=shown)
         head = shown[: _break(shown, self.letters)]
         lines = ((head, y - 2), (shown[len(head) :], y - 2 + _LINE_HEIGHT))
-        tip = element("title", escape(name)) if shown != name else ""
+        tip = element("title", escape(name)) if escape(shown) != escape(name) else ""
         spans = "".join(element("tspan", escape(line), x=x, y=at) for line, at in lines)
         return element("text", tip + spans, class_="end")
 
@@ -215,23 +223,19 @@ def down(x: float, top: float, bottom: float, kind: str) -> str:
     return element("path", d=f"M{number(x)} {number(top)}V{number(bottom)}", class_=kind)
 
 
-def label(text: str, x: float, y: float, kind: str = "", *, most: int = 0) -> str:
-    """A line of text; cut to `most` characters, whole in its tooltip."""
-    shown = shorten(text, most) if most else text
-    tip = element("title", escape(text)) if shown != text else ""
+def label(
+    text: str, x: float, y: float, kind: str = "", *, most: int = 0, shown: str | None = None
+) -> str:
+    """A line of text; cut to `most` characters or as it is `shown`, whole in its tooltip."""
+    if shown is None:
+        shown = shorten_apart([text], most)[0] if most else text
+    tip = element("title", escape(text)) if escape(shown) != escape(text) else ""
     return element("text", tip + escape(shown), x=x, y=y, class_=kind or None)
 
 
-def shorten(text: str, most: int) -> str:
-    """At most `most` characters; of a name the end tells as much as the beginning.
-
-    >>> shorten("a-long-name", 6)
-    'a-l…me'
-    """
-    if len(text) <= most:
-        return text
-    head = most // 2
-    return text[:head] + "…" + text[len(text) - (most - 1 - head) :]
+def text_names(names: Sequence[str]) -> list[str]:
+    """Names as the left column of a picture in characters, all of one width."""
+    return [f"{name:<{_TEXT_LETTERS}}" for name in shorten_apart(names, _TEXT_LETTERS)]
 
 
 def escape(text: str) -> str:

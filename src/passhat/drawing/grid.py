@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.drawing.figure import WIDTH, Figure, Names, element, label, number, shorten
+from passhat.drawing.figure import WIDTH, Figure, Names, element, label, number, text_names
 from passhat.fast_dataclass import dataclass
 
 TOP, CELL, ROW = 34, 14, 16
@@ -14,7 +14,7 @@ KINDS = {"P": ("a", "passed"), "F": ("b", "failed"), "E": ("n", "errored")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRow:
-    """A task and its runs in order, written as P, F and E (a space where none was run)."""
+    """A task and its runs in order, written as P, F and E (a space if none was run)."""
 
     name: str
     cells: str
@@ -43,7 +43,13 @@ def cell_grid(
         + "".join(
             element(
                 "g",
-                label(row.name, left - 10, TOP + ROW * i + 11, "end", most=names.letters),
+                label(
+                    row.name,
+                    left - 10,
+                    TOP + ROW * i + 11,
+                    "end",
+                    shown=names.shown[row.name],
+                ),
                 data_row=row.name,
             )
             for i, row in enumerate(rows)
@@ -51,8 +57,9 @@ def cell_grid(
         + "".join(_cells(rows, kind, columns, left) for kind in KINDS)
         + _legend(height - 8, left)
     )
+    named = zip(text_names([row.name for row in rows]), rows, strict=True)
     text = "\n".join(
-        [f"{title}  (● passed, ○ failed, × errored)", *(_text_row(row) for row in rows)]
+        [f"{title}  (● passed, ○ failed, × errored)", *(_text_row(*pair) for pair in named)]
     )
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
 
@@ -107,6 +114,6 @@ def _legend(y: float, left: int) -> str:
     return "".join(parts)
 
 
-def _text_row(row: CellRow) -> str:
+def _text_row(name: str, row: CellRow) -> str:
     marks = row.cells[:MOST_COLUMNS].translate(str.maketrans("PFE", "●○×"))
-    return f"{shorten(row.name, 24):<24} {marks}"
+    return f"{name} {marks}"

@@ -18,7 +18,7 @@ from passhat.drawing.figure import (
     label,
     number,
     rounded,
-    shorten,
+    text_names,
 )
 from passhat.drawing.scale import Kind, Scale
 from passhat.fast_dataclass import dataclass
@@ -79,13 +79,14 @@ def interval_rows(
             _tie(group, width - room + _TIE * i, tall, middles) for i, group in enumerate(ties)
         )
     )
+    named = zip(text_names([row.name for row in rows]), rows, strict=True)
     return Figure(
         title=title,
         finding=finding,
         width=width,
         height=height,
         body=body,
-        text="\n".join([title, *(_text_row(row, x) for row in rows)]),
+        text="\n".join([title, *(_text_row(*pair, x) for pair in named)]),
         rows=_data(rows),
     )
 
@@ -152,7 +153,7 @@ def _tie(group: Sequence[int], x: float, tall: int, middles: Sequence[float]) ->
     return element("g", "".join([*parts, *dots]), class_="n")
 
 
-def _text_row(row: IntervalRow, x: Scale) -> str:
+def _text_row(name: str, row: IntervalRow, x: Scale) -> str:
     place = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1, kind=x.kind)
     cells = [" "] * TEXT_WIDTH
     if row.low is not None and row.high is not None:
@@ -163,4 +164,4 @@ def _text_row(row: IntervalRow, x: Scale) -> str:
     if row.other is not None:
         cells[round(place(row.other))] = "○"
     cells[round(place(row.value))] = "●"
-    return f"{shorten(row.name, 24):<24} {''.join(cells)} {row.note}".rstrip()
+    return f"{name} {''.join(cells)} {row.note}".rstrip()

@@ -15,7 +15,7 @@ from passhat.drawing.figure import (
     label,
     number,
     rounded,
-    shorten,
+    text_names,
 )
 from passhat.fast_dataclass import dataclass
 
@@ -63,7 +63,7 @@ def matrix(
     body = label(x_label, room.width, 14) + "".join(
         element(
             "g",
-            label(name, room.width - 10, TOP + ROW * i + 15, "end", most=room.letters)
+            label(name, room.width - 10, TOP + ROW * i + 15, "end", shown=room.shown[name])
             + _cells(shares[i], places, TOP + ROW * i, cell),
         )
         for i, name in enumerate(names)
@@ -71,7 +71,8 @@ def matrix(
     body += _letters(groups, places, cell)
     body += _legend(room.width, TOP + ROW * len(names) + 20)
     body += _written_notes(notes, TOP + ROW * len(names) + 30)
-    text = [title, *(_text_row(n, row) for n, row in zip(names, shares, strict=True))]
+    rows = zip(text_names(names), shares, strict=True)
+    text = [title, *(_text_row(name, row) for name, row in rows)]
     text += [f"{letter:2} {note}" for letter, note in notes]
     by_group = groups and width > WIDTH
     return Figure(
@@ -156,7 +157,7 @@ def _letters(groups: Sequence[ColumnGroup], places: Sequence[float], cell: float
 
 
 def _notes(groups: Sequence[ColumnGroup], most: int) -> list[tuple[str, str]]:
-    """The lines below the picture: a letter and its sentence, broken where it is too long."""
+    """The lines below the picture: a letter and its sentence, broken if it is too long."""
     return [
         (_letter(i) if first else "", line)
         for i, group in enumerate(groups)
@@ -245,4 +246,4 @@ def _legend(left: float, y: float) -> str:
 
 def _text_row(name: str, row: Sequence[float | None]) -> str:
     shown = "".join("-" if s is None else _SHADES[_level(s)] for s in row[:_TEXT_WIDTH])
-    return f"{shorten(name, 24):<24} {shown}".rstrip()
+    return f"{name} {shown}".rstrip()

@@ -47,7 +47,9 @@ class Scale:
             step = max(1.0, 5.0 if step == 2.5 else step)  # there is no half of a rank
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        return [i * step for i in range(first, last + 1)]
+        ticks = [i * step for i in range(first, last + 1)]
+        # Ranks begin at 1, whatever the step.
+        return [1.0, *ticks] if self.kind == "whole" and self.low <= 1 < ticks[0] else ticks
 
     def show(self, value: float) -> str:
         """A tick's text."""
@@ -55,7 +57,7 @@ class Scale:
             return f"{value * 100:.3g} %"
         if abs(value) >= 1e6:
             return f"{value / 1e6:.6g} M"
-        return f"{0.0 if abs(value) < 1e-12 else value:.6g}"
+        return f"{0.0 if abs(value) < 1e-12 else value:,.6g}"
 
     def show_end(self, value: float) -> str:
         """The text of an end of the axis, which need not be round."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from passhat.drawing.figure import (
@@ -18,10 +19,18 @@ from passhat.drawing.figure import (
 from passhat.drawing.lines import y_axis
 from passhat.drawing.scale import Kind, Scale, spread
 from passhat.fast_dataclass import dataclass
+from passhat.messages import shorten_apart
 
-HEIGHT = 300
+HEIGHT, TALL = 300, 380
+_MANY = 6  # more points than this get a taller picture, with room for their names
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46
-_LETTER, _MOST_LETTERS = 7.2, 24
+_MOST_LETTERS = 24
+_LETTER, _BOLD_LETTER = 7.6, 9.2  # on a telephone, where letters are largest
+_NEAR = 20  # up to here a name is plainly that of the point beside it
+_CROSSED = 16  # how much farther away a name goes to keep off one line of an interval
+# Where names are tried: so far aside of their point, and so far below it.
+_ASIDES = (9, 24, 44, 70, 100, 140, 180, 220)
+_DROPS = (4, *(drop for step in range(14) for drop in (-7 - 13 * step, 15 + 13 * step)))
 _LOG_FROM = 4  # the cheap points of a wider range would lie on one another
 
 
@@ -36,6 +45,37 @@ class Point:
     y_interval: tuple[float, float] | None = None
 
 
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a name begins (`side` 1) or ends (-1), and how far it is from its point."""
+
+    x: float
+    y: float
+    side: int
+    distance: float
+
+    def box(self, wide: float) -> Box:
+        """What a name of this width covers here."""
+        left = self.x if self.side > 0 else self.x - wide
+        return left, self.y - 11, left + wide, self.y + 3
+
+    def dots_from(self, at_x: float, at_y: float) -> list[Box]:
+        """The line that joins a name to its point, as small boxes; none if it is near."""
+        if self.distance <= _NEAR:
+            return []
+        away_x, away_y = self.x - at_x, self.y - 4 - at_y
+        steps = max(2, round(max(abs(away_x), abs(away_y)) / 8))
+        shares = (i / steps for i in range(1, steps))
+        middles = ((at_x + share * away_x, at_y + share * away_y) for share in shares)
+        return [
+            (a - 1, b - 1, a + 1, b + 1) for a, b in middles if abs(a - at_x) + abs(b - at_y) > 8
+        ]
+
+
 def scatter(
     points: Sequence[Point],
     *,
@@ -47,22 +87,26 @@ def scatter(
     y_kind: Kind = "number",
     width: int = WIDTH,
 ) -> Figure:
-    """Named points on two axes, joined where no other point has more for less.
+    """Named points on two axes, joined if no other point has more for less.
 
-    Points on that front have a colour and are named first; others where a name covers no other.
+    Points on that front have a colour and are named first; others wherever there is room.
     """
     x = _x_scale(points, width)
     y_low, y_high = y_range or spread([v for p in points for v in (p.y, *(p.y_interval or ()))])
-    y = Scale(low=y_low, high=y_high, start=HEIGHT - BOTTOM, stop=TOP, kind=y_kind)
+    height = TALL if len(points) > _MANY else HEIGHT
+    y = Scale(low=y_low, high=y_high, start=height - BOTTOM, stop=TOP, kind=y_kind)
     best = front(points)
-    order = sorted(points, key=lambda point: point not in best)
-    names = _name_places([(point, x(point.x), y(point.y)) for point in order], x)
+    order = sorted(points, key=lambda point: (point not in best, -point.y, -point.x))
+    names = _name_places(order, best, x, y)
+    called = shorten_apart([point.name for point in order], _MOST_LETTERS)
     body = (
         _frame(x, y, x_label, y_label)
         + _front_line(best, x, y)
+        + "".join(_joined(point, x, y, names.get(point.name)) for point in order)
+        + "".join(_point(point, _colour(point, best), x, y) for point in reversed(order))
         + "".join(
-            _point(point, "a" if point in best else "n", x, y, names.get(point.name))
-            for point in reversed(order)
+            _name(point, shown, _colour(point, best), names.get(point.name))
+            for point, shown in zip(order, called, strict=True)
         )
     )
     lines = [f"{p.name}: {x_label} {p.x:.4g}, {y_label} {y.show(p.y)}" for p in points]
@@ -70,7 +114,7 @@ def scatter(
         title=title,
         finding=finding,
         width=width,
-        height=HEIGHT,
+        height=height,
         body=body,
         text="\n".join([title, *lines]),
         rows=(("name", x_label, y_label), *((p.name, rounded(p.x), rounded(p.y)) for p in points)),
@@ -112,42 +156,82 @@ def _front_line(best: Sequence[Point], x: Scale, y: Scale) -> str:
 
 
 def _name_places(
-    points: Sequence[tuple[Point, float, float]], x: Scale
-) -> dict[str, tuple[float, float, str]]:
-    """Where each name goes without covering a point or a name; those without room get none."""
-    taken = [(at_x - 5, at_y - 5, at_x + 5, at_y + 5) for _, at_x, at_y in points]
-    found: dict[str, tuple[float, float, str]] = {}
-    for point, at_x, at_y in points:
-        width = _LETTER * min(len(point.name), _MOST_LETTERS)
-        # Names lean inwards where they can: there is no margin for them.
-        sides = ["key end", "key"] if at_x > (x.start + x.stop) / 2 else ["key", "key end"]
-        for kind, drop in ((kind, drop) for drop in (-7, 15, -20, 28) for kind in sides):
-            left = at_x + 9 if kind == "key" else at_x - 9 - width
-            box = (left, at_y + drop - 11, left + width, at_y + drop + 3)
-            inside = x.start <= box[0] and box[2] <= x.stop + RIGHT - 4
-            if inside and not any(_overlap(box, other) for other in taken):
-                taken.append(box)
-                found[point.name] = (at_x + (9 if kind == "key" else -9), at_y + drop, kind)
+    points: Sequence[Point], best: Sequence[Point], x: Scale, y: Scale
+) -> dict[str, Place]:
+    """Where each name goes without covering a point or a name; those without room get none.
+
+    If it can, a name also keeps off the intervals; one that had to move aside is joined to its
+    point.
+    """
+    centres = [(x(point.x), y(point.y)) for point in points]
+    taken = [(at_x - 5, at_y - 5, at_x + 5, at_y + 5) for at_x, at_y in centres]
+    lines = [line for point in points for line in _interval_lines(point, x, y)]
+    found: dict[str, Place] = {}
+    for point, (at_x, at_y) in zip(points, centres, strict=True):
+        letter = _BOLD_LETTER if point in best else _LETTER
+        wide = letter * min(len(point.name), _MOST_LETTERS)
+        chosen, least = None, math.inf
+        for place in _places_around(at_x, at_y, x):
+            if place.distance >= least:
                 break
+            box = place.box(wide)
+            if not (x.start <= box[0] and box[2] <= x.stop + RIGHT - 4):
+                continue
+            if not y.stop - 14 <= box[1] <= box[3] <= y.start:
+                continue
+            if any(_overlap(box, other) for other in taken):
+                continue
+            crossed = sum(_overlap(box, line) for line in lines)
+            join = place.dots_from(at_x, at_y)
+            crossed += 3 * sum(any(_overlap(dot, other) for dot in join) for other in taken)
+            if (cost := place.distance + _CROSSED * crossed) < least:
+                chosen, least = place, cost
+        if chosen is not None:
+            lines += chosen.dots_from(at_x, at_y)
+            taken.append(chosen.box(wide))
+            found[point.name] = chosen
     return found
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> bool:
+def _places_around(at_x: float, at_y: float, x: Scale) -> list[Place]:
+    """Places for a name beside a point, the nearest first."""
+    # Names lean inwards where they can: there is no margin for them.
+    sides = (-1, 1) if at_x > (x.start + x.stop) / 2 else (1, -1)
+    places = [
+        Place(x=at_x + side * aside, y=at_y + drop, side=side, distance=aside + abs(drop - 4))
+        for drop in _DROPS
+        for aside in _ASIDES
+        for side in sides
+    ]
+    return sorted(places, key=lambda place: place.distance)
+
+
+def _interval_lines(point: Point, x: Scale, y: Scale) -> list[Box]:
+    at_x, at_y = x(point.x), y(point.y)
+    lines = []
+    if point.x_interval:
+        lines.append((x(point.x_interval[0]), at_y - 1, x(point.x_interval[1]), at_y + 1))
+    if point.y_interval:
+        lines.append((at_x - 1, y(point.y_interval[1]), at_x + 1, y(point.y_interval[0])))
+    return lines
+
+
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _frame(x: Scale, y: Scale, x_label: str, y_label: str) -> str:
     parts = [y_axis(x, y, y_label)]
     parts += [label(x.show(tick), x(tick), y.start + 16, "soft mid") for tick in x.ticks()]
-    parts.append(label(x_label, (x.start + x.stop) / 2, HEIGHT - 8, "mid"))
+    parts.append(label(x_label, (x.start + x.stop) / 2, y.start + BOTTOM - 8, "mid"))
     return "".join(parts)
 
 
-def _point(
-    point: Point, colour: str, x: Scale, y: Scale, place: tuple[float, float, str] | None
-) -> str:
+def _colour(point: Point, best: Sequence[Point]) -> str:
+    return "a" if point in best else "n"
+
+
+def _point(point: Point, colour: str, x: Scale, y: Scale) -> str:
     at_x, at_y = x(point.x), y(point.y)
     parts = [element("title", escape(point.name))]
     if point.x_interval:
@@ -156,7 +240,20 @@ def _point(
         parts.append(down(at_x, y(point.y_interval[0]), y(point.y_interval[1]), "thin"))
     kind = "ring" if colour == "a" else "hollow"
     parts.append(element("circle", cx=at_x, cy=at_y, r=5, class_=kind))
-    if place is not None:
-        look = place[2] if colour == "a" else place[2].replace("key", "soft")
-        parts.append(label(point.name, place[0], place[1], f"{look} halo", most=_MOST_LETTERS))
     return element("g", "".join(parts), class_=colour)
+
+
+def _joined(point: Point, x: Scale, y: Scale, place: Place | None) -> str:
+    """The line from a point to a name that had to move aside."""
+    if place is None or place.distance <= _NEAR:
+        return ""
+    end = f"{number(place.x - 3 * place.side)} {number(place.y - 4)}"
+    return element("path", d=f"M{number(x(point.x))} {number(y(point.y))}L{end}", class_="axis dot")
+
+
+def _name(point: Point, shown: str, colour: str, place: Place | None) -> str:
+    if place is None:
+        return ""
+    look = f"{'key' if colour == 'a' else 'soft'}{' end' if place.side < 0 else ''} halo"
+    text = label(point.name, place.x, place.y, look, shown=shown)
+    return element("g", text, class_=colour)

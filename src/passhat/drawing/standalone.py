@@ -40,8 +40,12 @@ _TITLE_HEIGHT, _LINE_HEIGHT = 19, 16
 def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -> str:
     """The SVG text of a figure with nothing but attributes."""
     room = width - 2 * _MARGIN
-    titles = textwrap.wrap(title, int(room / _TITLE_LETTER))
-    lines = textwrap.wrap(finding, int(room / _LETTER))
+    # A number and its per cent sign stay on one line.
+    shown_title, shown_finding = (
+        text.replace(" %", "\N{NO-BREAK SPACE}%") for text in (title, finding)
+    )
+    titles = textwrap.wrap(shown_title, int(room / _TITLE_LETTER))
+    lines = textwrap.wrap(shown_finding, int(room / _LETTER))
     top = _TITLE_HEIGHT * len(titles) + _LINE_HEIGHT * len(lines) + 2 * _MARGIN
     root = ET.Element(
         "svg",

@@ -12,6 +12,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from passhat.errors import ForgeError
 from passhat.fast_dataclass import dataclass
+from passhat.records.secret import bare_address
 
 SECONDS = 20.0
 """How long one request may take: a comment must not hold up a pipeline."""
@@ -42,7 +43,7 @@ class Api:
     headers: Mapping[str, str]
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The JSON that one request is answered with; None where the answer is empty.
+        """The JSON that one request is answered with; None if the answer is empty.
 
         A forge that cannot be reached, or refuses, raises ForgeError with its status.
         """
@@ -74,7 +75,7 @@ class Api:
 
     def _request(self, method: str, path: str, body: Mapping[str, Any] | None) -> Request:
         if urlsplit(self.url).scheme not in ("http", "https"):
-            shown = self.url.rpartition("@")[2]  # a login before it is not shown
+            shown = bare_address(self.url)
             raise ForgeError(f"the address of the API must begin with https://, got {shown!r}")
         data = None if body is None else json.dumps(body).encode()
         headers = {"User-Agent": "passhat", "Content-Type": "application/json", **self.headers}

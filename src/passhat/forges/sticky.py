@@ -100,7 +100,7 @@ def _post(comments: Comments, body: str, marker: str) -> Posted:
 
 
 def _update_oldest(comments: Comments, ours: list[Comment], body: str) -> Posted | None:
-    """Update the oldest comment that is ours; None where none is.
+    """Update the oldest comment that is ours; None if none is.
 
     Anyone may write our marker: a comment that we may not change belongs to someone else.
     """

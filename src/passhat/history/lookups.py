@@ -102,7 +102,7 @@ def list_suites(history: History) -> list[SuiteLine]:
 
 
 def newest_suite(history: History) -> str:
-    """The suite that ran last and has trials to show, if any has; "" where nothing ran."""
+    """The suite that ran last and has trials to show, if any has; "" if nothing ran."""
     latest = page_of_runs(history)
     return next((run.suite for run in latest if run.trials), latest[0].suite if latest else "")
 
@@ -202,7 +202,7 @@ def read_trials_from(
 
 
 def first_trial(history: History, run: Run) -> int:
-    """The number of a first trial: 0, or 1 where a log counts from there."""
+    """The number of a first trial: 0, or 1 if a log counts from there."""
     row = history.database.execute(
         "SELECT NOT EXISTS (SELECT 1 FROM trials WHERE run = ? AND trial = 0)", (run.id,)
     ).fetchone()
@@ -283,7 +283,7 @@ def has_partial_scores(history: History, run: Run) -> bool:
 
 
 def suite_spending(history: History, suite: str, *, since: str) -> float | None:
-    """What the trials of a suite's runs cost since a moment; None where no price is known."""
+    """What the trials of a suite's runs cost since a moment; None if no price is known."""
     row = history.database.execute(
         "SELECT sum(x.cost) FROM trials x JOIN runs r ON r.id = x.run "
         "WHERE r.suite = ? AND r.started >= ?",

@@ -8,7 +8,7 @@ from passhat.errors import HistoryError
 from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database
 from passhat.history.runs import Run
-from passhat.messages import listed, plural
+from passhat.messages import listed, plural, typo_hint
 
 Kind = Literal["latest", "tag", "key", "commit", "branch"]
 
@@ -137,9 +137,10 @@ def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str
 
 
 def _unknown(history: Index, reference: str) -> str:
-    known = ", ".join(run.key for run in history.runs(limit=5)) or "none"
-    rule = f"a key or a commit may be cut to its first {SHORTEST} characters or more"
+    newest = history.runs(limit=5)
+    rule = f"the first {SHORTEST} characters of a key or a commit are enough"
+    hint = typo_hint(reference, [LATEST, *(tag for run in newest for tag in run.tags)])
     return (
-        f"{history.name}: no run, tag, branch or commit {reference!r} ({rule}); "
-        f"newest runs: {known}"
+        f"{history.name}: no run, tag, branch or commit {reference!r}{hint}; {rule}; "
+        f"newest runs: {listed(run.key for run in newest) or 'none'}"
     )

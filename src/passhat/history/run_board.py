@@ -22,10 +22,7 @@ class RunBoard:
 
     def __init__(self, history: History, run: Run, lease: Lease) -> None:
         if not is_postgres(history.name):
-            raise HistoryError(
-                f"{history.name}: workers can share a run only through a server; "
-                "name one with `store='postgresql://...'`"
-            )
+            raise HistoryError(f"{history.name}: workers can share a run only through a server")
         self._history = history
         self._database = history.database
         self._run = run

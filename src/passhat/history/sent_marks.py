@@ -140,10 +140,10 @@ class KnownMarks:
 
 
 def read_marks(path: Path, process: ProcessIdentity) -> KnownMarks | None:
-    """What is known of the calls of a process that no longer has its run.
+    """Which calls a process has sent that no longer owns its run; None if that cannot be known.
 
-    None if it ran on another machine or before a reboot: marks are not flushed. A process whose
-    lease ran out and that still runs may send the rest of its calls later.
+    It cannot if the process ran on another machine or before a reboot, because marks are not
+    flushed to the disk. A process that lost its lease but still runs may send more calls later.
     """
     if not process.is_here() or process.place == process.host:
         return None  # outside of Linux nothing shows whether the machine has restarted

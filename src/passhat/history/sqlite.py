@@ -90,7 +90,9 @@ class SqliteDatabase:
                 cursor = connection.execute(sql)
                 rows = cursor.fetchmany(limit)
             except sqlite3.Error as error:
-                raise HistoryError(f"`sql`: {error}") from None
+                refused = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_AUTH
+                why = "must be a SELECT query; the store is only read" if refused else error
+                raise HistoryError(f"`sql`: {why}") from None
             return [column[0] for column in cursor.description or ()], rows
 
     def change_mark(self) -> int:

@@ -10,12 +10,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from passhat import arguments
 from passhat.defaults import STORE
-from passhat.errors import HistoryError, StoreError
+from passhat.errors import ArgumentError, HistoryError, StoreError
 from passhat.history.database import ALL, Database, Duplicate, is_postgres
 from passhat.history.leases import with_owner
 from passhat.history.reduction import count_in_database
-from passhat.history.references import look_up
+from passhat.history.references import LATEST, look_up
 from passhat.history.runs import (
     SEPARATOR,
     Checkout,
@@ -61,8 +62,9 @@ class History:
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
         """The store at a path or address; created and updated unless `read_only`.
 
-        Where an older store cannot be updated from here, the error says what to do.
+        If an older store cannot be updated from here, the error says what to do.
         """
+        path = arguments.path("store", path, "the path of a store, or a postgresql:// address")
         try:
             return cls(_open_database(path, read_only=read_only))
         except StaleStore:
@@ -198,7 +200,7 @@ class History:
         return self.name_ids([text])[text] if known is None else known
 
     def name_ids(self, texts: Iterable[str]) -> Mapping[str, int]:
-        """The numbers of texts in `names`, assigned where they are new (inside a transaction)."""
+        """The numbers of texts in `names`, assigned if they are new (inside a transaction)."""
         # Sorted, so that two transactions with the same new names wait and do not deadlock.
         for text in sorted({text for text in texts if text not in self._name_ids}):
             self.database.execute(
@@ -227,6 +229,9 @@ class History:
 
     def tag(self, run: Run, name: str) -> None:
         """Name a run, for example as a baseline; a name moves when it is given again."""
+        if name.strip() in ("", LATEST):
+            rule = f"must have a letter or more, and not be {LATEST}, which is the newest run"
+            raise ArgumentError("tag", rule, name)
         with self.writing():
             self.database.execute(
                 "INSERT INTO tags (name, run) VALUES (?, ?) "

@@ -29,7 +29,7 @@ def unpack(body: bytes) -> str:
 
 
 def _join_texts(texts: Sequence[str]) -> str | None:
-    """Several short texts as one, a JSON list; None where there are none.
+    """Several short texts as one, a JSON list; None if there are none.
 
     >>> _join_texts(("search", "add")), _join_texts(())
     ('["search","add"]', None)

@@ -93,7 +93,7 @@ def read_each(
 
 
 def shape_of(document: Document) -> Shape | None:
-    """What decides how the columns of a small table are read; None where that is not enough."""
+    """What decides how the columns of a small table are read; None if that is not enough."""
     if document.shape is None:
         document.shape = _shape(document) or ()
     return document.shape or None
@@ -117,7 +117,7 @@ def _shape(document: Document) -> Shape | None:
 
 
 def _object_shape(first: Mapping[str, msgspec.Raw]) -> Shape | None:
-    """The keys of one run, and of what it has a list of; None where that list may be runs."""
+    """The keys of one run, and of what it has a list of; None if that list may be runs."""
     openers = [_opener(raw) for raw in first.values()]
     if openers.count("[{") != 1:
         return "json", *first, *openers
@@ -181,7 +181,7 @@ def read_alike(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialT
 
 
 def _rows_of(document: Document, names: Sequence[str]) -> Rows | None:
-    """The rows of a document with their numbers; None where one needs an error or a note."""
+    """The rows of a document with their numbers; None if one needs an error or a note."""
     try:
         if document.kind == "text":
             return _csv_rows(document.data, len(names))
@@ -215,7 +215,7 @@ def _csv_rows(data: bytes, width: int) -> Rows | None:
 def _read_whole(
     document: Document, names: Sequence[str], rows: Sequence[Any], mapping: ColumnMap
 ) -> TrialTable | None:
-    """All rows as one table; None where an error or a note is about some of them only."""
+    """All rows as one table; None if an error or a note is about some of them only."""
     if len(set(names)) < len(names):
         return None
     if document.kind == "text":
@@ -277,7 +277,7 @@ def _means_more(task: str) -> bool:
 
 
 def _piece(whole: TrialTable, start: int, end: int, numbers: Sequence[int]) -> TrialTable | None:
-    """The rows of one file; None where only their order tells them apart, which has a note."""
+    """The rows of one file; None if only their order tells them apart, which has a note."""
     columns = {name: values[start:end] for name, values in whole.columns.items()}
     if whole.left_out and end - start > 1 and tables.only_ordered(columns):
         return None

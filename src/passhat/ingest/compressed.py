@@ -75,7 +75,7 @@ def join(
 def _kept(
     name: str, pieces: Iterable[bytes], compressed: int, limits: Limits, *, most: int
 ) -> list[bytes] | None:
-    """The pieces; None where they are above `most` bytes and many times what they came from."""
+    """The pieces; None if they are above `most` bytes and many times what they came from."""
     parts: list[bytes] = []
     size, too_many = 0, False
     for piece in pieces:

@@ -114,7 +114,7 @@ class Document:
         return decode(self.name, self.data, shape)
 
     def entries(self, shape: type[Value], *keys: str) -> Iterator[Value]:
-        """Each entry of the list under these keys, one at a time; none where there is no list.
+        """Each entry of the list under these keys, one at a time; none if there is no list.
 
         All entries together take several times the memory of the file.
         """

@@ -67,7 +67,7 @@ def open_input(
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
     """The path itself where it exists; else what it matches as a glob, sorted."""
     if not os.fspath(given):
-        raise ReadError("an empty name is no file; is the variable that should hold it set?")
+        raise ReadError("the name of a file is empty; is the variable that should hold it set?")
     path = Path(given)
     try:
         if path.exists():
@@ -77,9 +77,9 @@ def find_paths(given: str | os.PathLike[str]) -> list[Path]:
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise ReadError(f"{short_path(given)}: cannot be looked up ({why})") from error
     if not matches:
-        raise ReadError(
-            f"{short_path(given)}: no such file or folder, and nothing matches it as a pattern"
-        )
+        is_pattern = glob.has_magic(os.fspath(given))
+        why = "no file or folder matches this pattern" if is_pattern else "no such file or folder"
+        raise ReadError(f"{short_path(given)}: {why}")
     return [Path(match) for match in matches]
 
 

@@ -31,6 +31,7 @@ from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
+_KINDS_OF_TABLES = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
 
 
 def read_trials(
@@ -71,7 +72,7 @@ def read_with_transcripts(
 
 
 def recognise(document: Document, mapping: ColumnMap) -> Reader:
-    """The first reader that recognises a document; that of tables where the user names columns."""
+    """The first reader that recognises a document; that of tables if the user names columns."""
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
@@ -178,7 +179,10 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
 def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
-    raise ArgumentError("format", one_of_rule(name, list(READERS), len(READERS)), name)
+    rule = one_of_rule(name, list(READERS), len(READERS))
+    if name.lower() in _KINDS_OF_TABLES:
+        rule = f"must be a tool that writes results; to read a {name} file, leave it out"
+    raise ArgumentError("format", rule, name)
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
@@ -312,7 +316,7 @@ def _given_twice(parts: Sequence[CheckedPiece]) -> str:
 def _kept_texts(
     document: Document, reader: Reader, mapping: ColumnMap, trials: int
 ) -> list[str | None]:
-    """The transcript of each trial as JSON text, cut to the limit; None where there is none."""
+    """The transcript of each trial as JSON text, cut to the limit; None if there is none."""
     longest = document.limits.max_transcript
     found = reader.transcripts(document, mapping) if reader.transcripts else ()
     try:
@@ -325,7 +329,7 @@ def _kept_texts(
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
-    """The texts by system, task and trial, where there is one; keys in them are masked."""
+    """The texts by system, task and trial, if there is one; keys in them are masked."""
     if not said:
         return {}
     keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)

@@ -27,7 +27,7 @@ RUN_WORDS = "run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Which field of a format becomes which part of a trial, in a few words; empty where none does.
+    """Which field of a format becomes which part of a trial, in a few words; empty if none does.
 
     `format` is what users call it, `versions` names the releases of the tool that write it; the
     documentation's table of formats is made from these.
@@ -118,7 +118,7 @@ class Reader:
     """A format: the kinds of document it comes in, how to recognise it, and how to read it.
 
     All but the name and the kinds come from its module in `ingest.formats`. `transcripts` gives
-    the transcript of each row that `read` gives, in the same order; None where there is none.
+    the transcript of each row that `read` gives, in the same order; None if there is none.
     """
 
     name: str
@@ -191,7 +191,7 @@ def seconds_between(start: object, end: object) -> float | None:
 
 
 def time_of(seconds: float | None) -> str | None:
-    """The ISO 8601 time so many seconds after 1970 began; None where there is no such time.
+    """The ISO 8601 time so many seconds after 1970 began; None if there is no such time.
 
     >>> time_of(1767225600)
     '2026-01-01T00:00:00+00:00'
@@ -205,7 +205,7 @@ def time_of(seconds: float | None) -> str | None:
 
 
 def sum_of(values: Iterable[Number | None]) -> Number | None:
-    """The sum of what is known; None where nothing is.
+    """The sum of what is known; None if nothing is.
 
     >>> sum_of([3, None, 4]), sum_of([None])
     (7, None)

@@ -148,7 +148,7 @@ def _words_of_kind(kind: Kind) -> re.Pattern[str]:
 
 
 def _heading(document: Document) -> str | None:
-    """The names of columns or keys as one text; None where they are not known yet."""
+    """The names of columns or keys as one text; None if they are not known yet."""
     if document.kind in ("json", "lines", "array"):
         return "\n".join(document.first)
     if document.kind == "text":

@@ -13,6 +13,7 @@ from passhat.errors import MissingExtra, ReadError
 from passhat.fast_dataclass import dataclass
 from passhat.ingest.transcript_shards import FOLDER, shard_of
 from passhat.records import Source
+from passhat.records.secret import bare_address
 
 _DATABASES = ("postgresql", "postgres")
 
@@ -56,7 +57,7 @@ def file_system(url: str) -> tuple[Any, str]:
     try:
         files, base = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
-        raise ReadError(f"{url}: cannot be reached ({_first_line(error)})") from None
+        raise ReadError(f"{_public(url)}: cannot be reached ({_first_line(error)})") from None
     return files, str(base)
 
 
@@ -64,7 +65,7 @@ def local_copy(url: str) -> Path:
     """The file or folder at an address, copied to this machine until the program ends.
 
     Transcripts of a dataset stay where they are until `transcripts_beside` asks for them. What was
-    copied before is copied again only where the store says that a file has changed.
+    copied before is copied again only if the store says that a file has changed.
     """
     import shutil
     import tempfile
@@ -73,7 +74,7 @@ def local_copy(url: str) -> Path:
     with _failures_of(url):
         listed = _listing(files, base)
     if not listed:
-        raise ReadError(f"{url}: no such file or folder")
+        raise ReadError(f"{_public(url)}: no such file or folder")
     versions = [(name, *_version(info)) for name, info in listed.items()]
     if url in _copies and _copies[url].versions == versions:
         return _copies[url].path
@@ -84,7 +85,7 @@ def local_copy(url: str) -> Path:
     needed = sum(int(info.get("size") or 0) for info in listed.values())
     room = shutil.disk_usage(home).free
     if needed > room:
-        raise ReadError(f"{url}: holds {needed:,} bytes, but {home} has room for {room:,}")
+        raise ReadError(f"{_public(url)}: holds {needed:,} bytes, but {home} has room for {room:,}")
     with _failures_of(url):
         for name in listed:
             _fetch(files, name, _inside(home, name, root))
@@ -94,7 +95,7 @@ def local_copy(url: str) -> Path:
 
 
 def transcripts_beside(trials: Path) -> Path | None:
-    """The file with the transcripts of one file of a dataset; fetched where that is a copy."""
+    """The file with the transcripts of one file of a dataset; fetched if that is a copy."""
     shard = Path(shard_of(trials))
     if shard.is_file():
         return shard
@@ -132,8 +133,17 @@ def sources_by_address(sources: Iterable[Source]) -> tuple[Source, ...]:
 def shown(text: str) -> str:
     """A text in which copies are called by the address that they were copied from."""
     for url, copy in _copies.items():
-        text = text.replace(str(copy.path), url.rstrip("/"))
+        text = text.replace(str(copy.path), _public(url).rstrip("/"))
     return text
+
+
+def _public(url: str) -> str:
+    """An address as it may be shown; a signed one of the web has its key in the query.
+
+    >>> _public("https://store.example/logs.eval?sig=abc"), _public("s3://evals/run?.csv")
+    ('https://store.example/logs.eval', 's3://evals/run?.csv')
+    """
+    return bare_address(url) if url.startswith(("http://", "https://")) else url
 
 
 def transcript_files(place: str) -> Iterator[tuple[str, Any]]:
@@ -218,7 +228,8 @@ def _failures_of(url: str) -> Iterator[None]:
     except ReadError:
         raise
     except Exception as error:
-        raise ReadError(f"{url}: cannot be read ({_first_line(error)})") from error
+        why = _first_line(error).replace(url, _public(url))
+        raise ReadError(f"{_public(url)}: cannot be read ({why})") from error
 
 
 def _first_line(error: Exception) -> str:

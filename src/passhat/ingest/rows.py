@@ -61,7 +61,7 @@ class Sheet:
         return has_column(self.columns, column)
 
     def cells(self, column: str) -> Sequence[Any]:
-        """The cells of a column, or at a dotted path into nested objects; None where absent."""
+        """The cells of a column, or at a dotted path into nested objects; None if absent."""
         if column in self.columns:
             return _decoded(self.columns[column])
         first, *rest = column.split(".")
@@ -114,7 +114,7 @@ def ends_in_total(document: Document) -> bool:
 
 
 def column_names(document: Document) -> list[str]:
-    """The names of the columns, for detection and for messages; empty where there are none."""
+    """The names of the columns, for detection and for messages; empty if there are none."""
     if document.kind == "text":
         try:
             return _header(csv_lines(document))
@@ -239,7 +239,7 @@ def lists_runs(document: Document) -> str | None:
 
 
 def _first_entry(document: Document) -> RawRow:
-    """The first entry of the list of rows; empty where JSON is one object."""
+    """The first entry of the list of rows; empty if JSON is one object."""
     if document.kind != "json":
         return document.first
     found = _inner_list(document)
@@ -355,7 +355,7 @@ def _json_rows(document: Document) -> list[Row]:
 def _inner_list(document: Document) -> tuple[str, RawRow] | None:
     """The one list of rows inside an object, such as {"agent": ..., "runs": [{...}]}.
 
-    None where there is none, and where the object itself is the row: a run with its messages.
+    None if there is none, and if the object itself is the row: a run with its messages.
     """
     found = []
     for key, raw in document.first.items():

@@ -97,7 +97,7 @@ def scores_in(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def object_in(cell: Any) -> Mapping[str, Any]:
-    """The object in a cell, or in the JSON text of a cell; empty where there is none."""
+    """The object in a cell, or in the JSON text of a cell; empty if there is none."""
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
         try:
             cell = msgspec.json.decode(cell)

@@ -45,7 +45,7 @@ def sibling_decoded(
 
 
 def sibling_text(document: Document, *names: str, most: int) -> str:
-    """The first `most` characters as text, with word of the rest; nothing where there is no file.
+    """The first `most` characters as text, with word of the rest; nothing if there is no file.
 
     The rest stays unread: a terminal may have filled a disk.
     """
@@ -63,7 +63,7 @@ def sibling_text(document: Document, *names: str, most: int) -> str:
 
 
 def sibling_names(document: Document, *names: str, keep: Callable[[str], bool]) -> list[str]:
-    """The names in a folder below that of a result file, refused where there are too many.
+    """The names in a folder below that of a result file, refused if there are too many.
 
     They are in no order: sort them by what they mean.
     """
@@ -80,13 +80,13 @@ def sibling_names(document: Document, *names: str, keep: Callable[[str], bool]) 
 
 
 def sibling_file(document: Document, *names: str) -> Path | None:
-    """A file below the folder of a result file, where there is one."""
+    """A file below the folder of a result file, if there is one."""
     path = sibling_path(document, *names)
     return path if path is not None and path.is_file() else None
 
 
 def sibling_path(document: Document, *names: str) -> Path | None:
-    """A place below the folder of a result file; None where it would be anywhere else."""
+    """A place below the folder of a result file; None if it would be anywhere else."""
     if document.path is None or any("\0" in name for name in names):
         return None
     folder = document.path.parent.resolve()
@@ -128,7 +128,7 @@ class FileTurns:
             self._room -= turn_size(turn)
 
     def turns(self) -> tuple[Turn, ...]:
-        """The opening and all that fitted; nothing where no file says anything."""
+        """The opening and all that fitted; nothing if no file says anything."""
         if not self._turns and not self._closed:
             return ()
         rest = Turn(role="passhat", text=cut_mark(self._closed, "message"))

@@ -67,7 +67,7 @@ def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Sourc
 
 
 def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece] | None:
-    """All files as one table, on the first part; None where one of them needs a note."""
+    """All files as one table, on the first part; None if one of them needs a note."""
     first = pieces[0]
     names = dict.fromkeys(name for piece in pieces for name in piece.table.columns)
     columns = {name: list(_values(pieces, name)) for name in names}

@@ -83,7 +83,7 @@ def count_big(
 ) -> list[Tally] | None:
     """The counts of a single CSV, JSON Lines or Parquet table too big to load as rows.
 
-    Or of a saved report on such a table. None where the rows themselves can be read, or must be.
+    Or of a saved report on such a table. None if the rows themselves can be read, or must be.
     """
     mapping = mapping or ColumnMap()
     if format in (None, "passhat") and (saved := count_saved(source, mapping)) is not None:
@@ -155,7 +155,7 @@ def _separator(path: Path) -> str:
 
 
 def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
-    """Counts by an engine; None where the table must be read row by row."""
+    """Counts by an engine; None if the table must be read row by row."""
     engine = table.engine
     plan = plan_query(table.path, engine, mapping)
     if plan is None:

@@ -102,6 +102,9 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
 """A key that only a suite has at the left margin of its YAML."""
 
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_DOCUMENTS = (".pdf", ".docx", ".doc", ".odt", ".pptx", ".png", ".jpg", ".jpeg", ".svg")
+
 OWN = "passhat."
 """How the schema of what passhat writes begins."""
 
@@ -163,6 +166,8 @@ def _summary(document: Document, names: list[str]) -> str | None:
 
 def _nature(document: Document, names: list[str]) -> str | None:
     """What kind of file it is, where it cannot be a result file whatever its columns are called."""
+    if named := _nature_by_ending(document):
+        return named
     if document.kind == "binary":
         return "is a binary file that passhat cannot read"
     if document.kind == "zip":
@@ -175,21 +180,31 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return f"is XML, but no JUnit report: its root must be <testsuites> or <testsuite>{found}"
     if document.kind == "array" and not document.first:
         return "is a list without objects; each trial must be one, with its task and outcome"
+    if document.kind == "json" and not document.first:
+        return "is an empty JSON object: it holds no trial"
     if document.data.startswith(_LFS_POINTER):
         return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
-    if document.name.endswith(".py"):
-        return (
-            "is a Python program, not its results; give the file that it writes, or let `passhat "
-            "init --python module:function` make a suite that runs a function of it"
-        )
-    if document.name.endswith((".yml", ".yaml")):
-        if _SUITE.search(document.data):
-            return f"is a suite, not results; run it with `passhat run {quote(document.name)}`"
-        return (
-            "is YAML, which holds settings or means; give the table or log with a row for each run"
-        )
     if document.kind == "text" and not names:
         return "is not text in UTF-8; save it as UTF-8 again"
     if document.kind == "text" and len(names) == 1 and len(names[0].split()) > 2:
         return "is text, not a table: its first line has no columns"
     return None
+
+
+def _nature_by_ending(document: Document) -> str | None:
+    """What the ending of its name says about a file that no reader knows."""
+    name = document.name.lower()
+    if name.endswith(_SPREADSHEETS):
+        return "is a spreadsheet, which passhat cannot read; save the sheet as CSV and give that"
+    if name.endswith(_DOCUMENTS):
+        return "is a document or a picture; give the table or log with a row for each run"
+    if name.endswith(".py"):
+        return (
+            "is a Python program, not its results; give the file that it writes, or let `passhat "
+            "init --python module:function` make a suite that runs a function of it"
+        )
+    if not name.endswith((".yml", ".yaml")):
+        return None
+    if _SUITE.search(document.data):
+        return f"is a suite, not results; run it with `passhat run {quote(document.name)}`"
+    return "is YAML, which holds settings or means; give the table or log with a row for each run"

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from passhat import arguments
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
@@ -27,7 +28,7 @@ def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
     A JSON Lines file opens with a line that names its schema; missing values are left out.
     """
     check_subject("trials", trials, counts=False)
-    target = Path(path)
+    target = Path(arguments.path("path", path))
     if target.suffix not in FORMATS:
         raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))
     if target.suffix == ".parquet":

@@ -30,7 +30,7 @@ _PERCENT = re.compile(rf"({_NUMBER})\s?%")
 def with_points(cells: Sequence[Any]) -> list[str] | None:
     """The cells of a column with points for their decimal commas.
 
-    None where there is no comma, where a cell is no such number, or where every comma may be a
+    None if there is no comma, if a cell is no such number, or if every comma may be a
     thousands separator.
 
     >>> with_points(["0,9", "1", "0,25"])

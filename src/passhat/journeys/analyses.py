@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from passhat import arguments
 from passhat.defaults import CONFIDENCE, PROFILE_KS, SEED
 from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
+    Names,
     Results,
     ResultsLike,
     as_results,
@@ -19,21 +21,17 @@ from passhat.journeys.results import (
     trials_of,
 )
 from passhat.journeys.stored_runs import days_between
-from passhat.messages import listed, one_of_rule
-from passhat.records.task_names import first_number
+from passhat.messages import listed
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.days import Days
     from passhat.analysis.comparing.profile import Profile
     from passhat.analysis.comparing.rank import RankReport
-    from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.explaining.side_by_side import SideBySide
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.report import Report
-    from passhat.journeys.results import Place
     from passhat.records import Duplicates, ErrorPolicy, Trials
 
 LARGEST_ICC = 0.95
@@ -43,8 +41,8 @@ LARGEST_ICC = 0.95
 def report_results(
     results: ResultsLike,
     *,
-    only: Sequence[str] = (),
-    ks: Sequence[int] | None = None,
+    only: Names = (),
+    ks: int | Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     bars: Mapping[str, float] | float | None = None,
@@ -52,7 +50,8 @@ def report_results(
 ) -> Report:
     r"""How reliable is the agent in these results?
 
-    `results` are trials, paths of files that any supported tool wrote, or stored runs.
+    `results` are trials, paths of files that any supported tool wrote, or stored runs; `only` is
+    one of their agents, or several.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,0\n")
@@ -74,9 +73,9 @@ def report_results(
 def compare_results(
     results: ResultsLike,
     *,
-    only: Sequence[str] = (),
+    only: Names = (),
     margin: float | None = None,
-    ks: Sequence[int] | None = None,
+    ks: int | Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
@@ -91,7 +90,8 @@ def compare_results(
     from passhat.records import Trials
 
     read = results if isinstance(results, Trials) else as_results(results)
-    sides, held = _sides(read, only)
+    chosen = arguments.names("only", only)
+    sides, held = _sides(read, chosen)
     if len(sides) > 2:
         return rank_results(
             Trials.concat(sides, duplicates=None),
@@ -109,7 +109,7 @@ def compare_results(
         confidence=confidence,
         errors=errors,
         seed=seed,
-        days=_days(read, only, errors),
+        days=_days(read, chosen, errors),
     )
     if held > len(sides):
         answer = replace(answer, notes=(*answer.notes, _picked(held)))
@@ -119,9 +119,9 @@ def compare_results(
 def rank_results(
     results: ResultsLike,
     *,
-    only: Sequence[str] = (),
+    only: Names = (),
     by: str | None = None,
-    ks: Sequence[int] | None = None,
+    ks: int | Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
@@ -149,8 +149,8 @@ def profile_results(
     results: ResultsLike,
     *,
     against: ResultsLike | None = None,
-    only: str | None = None,
-    ks: Sequence[int] | None = None,
+    only: Names = None,
+    ks: int | Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
@@ -159,16 +159,17 @@ def profile_results(
     from passhat.analysis.comparing.profile import profile
 
     trials = trials_of(results)
-    if only is None and len(trials.systems) > 1:
-        raise _several("a profile is of one agent", trials.systems)
+    chosen = choose_systems(trials, only)
+    if len(chosen.systems) > 1:
+        raise _several("a profile is of one agent", chosen.systems)
     if against is None and len(trials.systems) == 1:
         raise InputError(
             f"there is only the agent {trials.systems[0]!r}: name others to compare it with, "
             "`against=REFERENCE`"
         )
     return profile(
-        choose_systems(trials, [only] if only else ()),
-        trials if against is None else trials_of(against),
+        chosen,
+        trials if against is None else trials_of(against, argument="against"),
         ks=ks or PROFILE_KS,
         confidence=confidence,
         errors=errors,
@@ -194,7 +195,7 @@ class PlanTerms(TypedDict, total=False):
 def plan_results(
     results: ResultsLike | None = None,
     *,
-    only: str | None = None,
+    only: Names = None,
     correlation: float | None = None,
     spending: Spending | None = None,
     k: int = 1,
@@ -206,14 +207,15 @@ def plan_results(
     """
     from passhat.analysis.planning.plan import plan
 
+    arguments.refuse_unknown("plan_results", terms, PlanTerms.__annotations__)
     return plan(_seen(results, only), correlation=correlation, spending=spending, k=k, **terms)
 
 
 def plan_gates(
-    require: Sequence[str],
+    require: str | Sequence[str],
     results: ResultsLike | None = None,
     *,
-    only: str | None = None,
+    only: Names = None,
     tasks: int | None = None,
     icc: float | None = None,
     indifference: float | None = None,
@@ -225,6 +227,11 @@ def plan_gates(
     from passhat.analysis.gates.gate_plan import plan_gate
     from passhat.analysis.planning.plan import plan
 
+    demands = arguments.names("require", require, arguments.DEMANDS)
+    if not demands:
+        raise ArgumentError("require", "must hold at least one demand", require)
+    if icc is not None:
+        arguments.share("icc", icc)
     # The spread between tasks is the given, the observed or the usual one.
     base = plan(_seen(results, only), tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}
@@ -235,20 +242,29 @@ def plan_gates(
             icc=min(base.assumptions.icc, LARGEST_ICC),
             seed=seed,
         )
-        for demand in require
+        for demand in demands
     ]
 
 
-def usual_metric(ks: Sequence[int] | None) -> str:
-    """The metric that agents are ranked by unless another is named."""
-    return f"pass^{ks[-1]}" if ks else "mean_score"
+def usual_metric(ks: int | Sequence[int] | None) -> str:
+    """The metric that agents are ranked by unless another is named.
+
+    >>> usual_metric((1, 3)), usual_metric(2), usual_metric(None)
+    ('pass^3', 'pass^2', 'mean_score')
+    """
+    if ks is None:
+        return "mean_score"
+    from passhat.stats.arguments import ascending
+
+    asked = ascending("ks", ks)
+    return f"pass^{asked[-1]}" if asked else "mean_score"
 
 
-def _seen(results: ResultsLike | None, only: str | None) -> Trials | None:
+def _seen(results: ResultsLike | None, only: Names) -> Trials | None:
     """The trials of the one agent that a plan is made from."""
     if results is None:
         return None
-    trials = trials_of(results, [only] if only else ())
+    trials = trials_of(results, only)
     if len(trials.systems) > 1:
         raise _several("a plan is made from one agent", trials.systems)
     return trials
@@ -280,10 +296,12 @@ def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials]
         _refuse_before_and_after(parts, results.duplicates)
     every = trials_of(results)
     trials = choose_systems(every, only)
-    names = tuple(dict.fromkeys(only)) or trials.systems
-    if len(names) < 2:
-        raise InputError(f"comparing needs two agents; there is only {names[0]!r}")
-    return [trials.where(system=name) for name in names], len(every.systems)
+    sides = tuple(dict.fromkeys(only)) or trials.systems
+    if len(sides) < 2:
+        raise InputError(
+            f"comparing needs two agents; there is only {sides[0]!r}: add the results of another"
+        )
+    return [trials.where(system=name) for name in sides], len(every.systems)
 
 
 def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) -> None:
@@ -333,62 +351,3 @@ def _labels(paths: Sequence[str]) -> list[str]:
     if len(set(paths)) == len(paths):
         return list(paths)
     return [f"{file}, {place}" for file, place in zip(files, ("first", "second"), strict=True)]
-
-
-ALPHA = 0.05
-"""How often a cause may be named although failing is pure luck."""
-
-MOST_RUNS = 12
-"""Numbers of runs that a message lists."""
-
-MOST_TASKS = 5
-"""Tasks that a message names."""
-
-
-def explain_results(
-    results: Results | Place | Sequence[Place],
-    *,
-    task: str | None = None,
-    only: Sequence[str] = (),
-    alpha: float = ALPHA,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-) -> Explanation:
-    """What do failing runs do that passing runs of the same task do not?
-
-    `results` have transcripts: they are files, or stored runs.
-    """
-    from passhat.analysis.explaining.explain import explain
-
-    trials, said = as_results(results).with_transcripts()
-    chosen = choose_systems(trials, only)
-    if task is not None:
-        if task not in chosen.tasks:
-            raise ArgumentError("task", one_of_rule(task, chosen.tasks, MOST_TASKS), task)
-        chosen = chosen.where(task=task)
-    return explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
-
-
-def diff_trials(
-    results: Results | Place | Sequence[Place],
-    task: str,
-    left: int | None = None,
-    right: int | None = None,
-    *,
-    only: str | None = None,
-) -> SideBySide:
-    """Two runs of a task side by side; by default a failing run and the nearest passing one.
-
-    `left` and `right` are the numbers that people see, counted from 1.
-    """
-    from passhat.analysis.explaining.side_by_side import side_by_side
-
-    trials, said = as_results(results).with_transcripts()
-    first = first_number(trials.trial.tolist())
-    known = [trial - first + 1 for trial in sorted(set(trials.where(task=task).trial.tolist()))]
-    for name, number in (("left", left), ("right", right)):
-        if number is not None and known and number not in known:
-            rule = f"must be the number of a run: {listed([str(one) for one in known], MOST_RUNS)}"
-            raise ArgumentError(name, rule, number)
-    numbers = (None if number is None else number - 1 + first for number in (left, right))
-    return side_by_side(trials, said, task, *numbers, system=only)

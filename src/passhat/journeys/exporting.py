@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from passhat.defaults import STORE
+from passhat.errors import ArgumentError
 from passhat.ingest.remote import file_system, is_url
 from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, shard_of, write_shard
+from passhat.journeys.results import open_store
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
@@ -19,6 +22,37 @@ if TYPE_CHECKING:
 
 ROWS_OF_A_FILE = 250_000
 """Trials in one file: some megabytes, so that memory stays small and engines share the work."""
+
+
+def export_run(
+    run: str,
+    place: Path | str,
+    *,
+    store: str | Path = STORE,
+    transcripts: bool = False,
+    on_note: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Write the trials of a stored run to a .jsonl, .csv or .parquet file, or as a dataset.
+
+    A dataset is a folder, or any address that fsspec knows: `export_dataset` says what is in it.
+    Only a dataset can hold `transcripts`. Returns the files with trials. `on_note` is called with
+    which run was taken if a name fits several.
+    """
+    from passhat.history.references import look_up
+    from passhat.ingest.write import write_trials
+
+    dataset = is_url(place) or not Path(place).suffix
+    if transcripts and not dataset:
+        raise ArgumentError("transcripts", "are exported to a folder, not to a file", str(place))
+    with open_store(store) as history:
+        found = look_up(history, run)
+        if found.note and on_note is not None:
+            on_note(found.note)
+        if dataset:
+            return export_dataset(history, found.run, place, transcripts=transcripts)
+        trials = history.trials(found.run)
+    write_trials(trials, place)
+    return [str(place)]
 
 
 def export_dataset(

@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from passhat import arguments
 from passhat.defaults import SEED
 from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
+    Names,
     Results,
     ResultsLike,
     as_results,
@@ -37,12 +39,12 @@ MARGIN = 0.05
 
 def gate_results(
     results: ResultsLike,
-    require: GateLike | Sequence[GateLike] = (),
+    require: GateLike | Sequence[GateLike] | None = (),
     *,
     against: str | Path | Trials | None = None,
     margin: float = MARGIN,
     suite: Suite | str | Path | None = None,
-    only: Sequence[str] = (),
+    only: Names = (),
     bars: Mapping[str, float] | float | None = None,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
@@ -80,6 +82,8 @@ class JudgedResults:
     ) -> None:
         from passhat.records import Trials
 
+        if against is not None and not isinstance(against, Trials):
+            against = arguments.path("against", against, "trials, a path or the name of a run")
         self.against = against
         self._given = results if isinstance(results, Trials) else None
         self._results = None if isinstance(results, Trials) else _of_store(as_results(results))
@@ -104,11 +108,11 @@ class JudgedResults:
 
     def verdicts(
         self,
-        require: GateLike | Sequence[GateLike],
+        require: GateLike | Sequence[GateLike] | None,
         *,
         margin: float,
         suite: Suite | str | Path | None,
-        only: Sequence[str],
+        only: Names,
         bars: Mapping[str, float] | float | None,
         errors: ErrorPolicy,
         seed: int,
@@ -230,26 +234,33 @@ def _loaded(suite: Suite | str | Path | None) -> Suite | None:
 
     if suite is None or isinstance(suite, Suite):
         return suite
-    return load_suite(Path(suite), models_asked=False)
+    file = arguments.path("suite", suite, "a Suite or the path of a suite file")
+    return load_suite(Path(file), models_asked=False)
 
 
 def _gates(
-    require: GateLike | Sequence[GateLike],
+    require: GateLike | Sequence[GateLike] | None,
     suite: Suite | None,
     against: str | Path | Trials | None,
     margin: float,
     terms: Mapping[str, Any],
 ) -> list[Gate]:
-    from passhat.analysis.gates.demands import Gate, parse_gate
+    from passhat.analysis.gates.demands import parse_gate
 
     given = {name: value for name, value in terms.items() if value is not None}
-    demands: list[Any] = [require] if isinstance(require, str | Mapping | Gate) else list(require)
+    demands = arguments.several(() if require is None else require, str, Mapping)
     if against is not None and not any(map(names_baseline, demands)):
         name = baseline_name(against)
+        margin = arguments.share("margin", margin)
         demands += [f"no_worse_than {name} by {margin:g}", f"no task worse than {name}"]
     gates = [parse_gate(_with_terms(demand, given)) for demand in demands]
     gates += [parse_gate(gate) for gate in (suite.gates if suite is not None else ())]
     if not gates:
+        if suite is not None:
+            raise InputError(
+                "nothing is demanded: the suite has no `gates:`; add some to it, or give "
+                "`require='pass^3 >= 0.8'` or `against=BASELINE`"
+            )
         raise InputError(
             "nothing is demanded: give `require='pass^3 >= 0.8'`, `against=BASELINE` or "
             "`suite=FILE`"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.defaults import STORE
+from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.history import History
 from passhat.journeys.results import (
@@ -15,10 +17,12 @@ from passhat.journeys.results import (
     renamed,
     renamed_transcripts,
 )
+from passhat.messages import plural, quoted, short_repr
 from passhat.records import Trials
 
 if TYPE_CHECKING:
     from passhat.history import Run
+    from passhat.records import Transcripts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,11 @@ class KeptResults:
     transcripts: int
     systems: tuple[str, ...]
     why_named: str = ""
+
+    def __repr__(self) -> str:
+        said = plural(self.transcripts, "transcript")
+        head = f"KeptResults {self.run.key} of suite {quoted(self.run.suite)}"
+        return short_repr(head, plural(self.trials, "trial"), said, see=".run, .systems")
 
 
 def keep_results(
@@ -44,20 +53,24 @@ def keep_results(
 ) -> KeptResults:
     """Store results as a run of `suite` (by default the file's name), with their transcripts.
 
+    Trials that were made in Python have no file: name their suite. `started` is a time such as
+    "2026-11-16T09:30:00+00:00"; by default it is now.
+
     An agent that the log does not name would get the name of the file, and nightly logs a new agent
     each night. So it gets the name of the agent in the suite's newest run, if that has just one,
     else the name of the suite.
     """
     from passhat.history import Checkout
 
-    read = as_results(results)
-    trials, said = read.with_transcripts(wanted=transcripts)
+    _check_time(started)
+    read, trials, said = _read(results, transcripts=transcripts)
+    kept_as = suite or _name_of_file(read)
     with History.open(store) as history:
-        name, why = _agent_name(history, suite, trials, read)
+        name, why = (None, "") if read is None else _agent_name(history, suite, trials, read)
         if name is not None:
             trials, said = renamed(trials, name), renamed_transcripts(said, name)
         run = history.start_run(
-            suite or ("standard input" if read.paths[0] == "-" else Path(read.paths[0]).stem),
+            kept_as,
             checkout=Checkout(commit=commit, branch=branch),
             sources=trials.sources,
             started=started,
@@ -68,6 +81,31 @@ def keep_results(
     return KeptResults(
         run=run, trials=len(trials), transcripts=len(said), systems=trials.systems, why_named=why
     )
+
+
+def _check_time(started: str | None) -> None:
+    """Refuse a time that would put the run in the wrong place of a trend."""
+    try:
+        if started is not None:
+            datetime.fromisoformat(started)
+    except (TypeError, ValueError):
+        rule = "must be a time such as 2026-11-16T09:30:00+00:00"
+        raise ArgumentError("started", rule, started) from None
+
+
+def _read(results: ResultsLike, *, transcripts: bool) -> tuple[Results | None, Trials, Transcripts]:
+    """Where the trials are from (None if they were handed in), the trials, and what was said."""
+    if isinstance(results, Trials):
+        return None, results, {}
+    read = as_results(results)
+    return read, *read.with_transcripts(wanted=transcripts)
+
+
+def _name_of_file(results: Results | None) -> str:
+    if results is None:
+        raise ArgumentError("suite", "must name the suite of trials that come from no file", None)
+    path = results.paths[0]
+    return "standard input" if path == "-" else Path(path).stem
 
 
 def _agent_name(
@@ -82,5 +120,5 @@ def _agent_name(
         tally.system for run in history.runs(suite=suite, limit=1) for tally in history.tallies(run)
     }
     if len(earlier) == 1:
-        return earlier.pop(), " (as in earlier runs of the suite; --name says otherwise)"
-    return suite, " (the log names none; --name says otherwise)"
+        return earlier.pop(), "as in earlier runs of the suite"
+    return suite, "the log names none"

@@ -193,5 +193,5 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise MissingExtra("--executor ray", "ray") from None
+        raise MissingExtra("`executor='ray'`", "ray") from None
     return ray

@@ -11,6 +11,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from passhat.arguments import whole
 from passhat.defaults import SEED
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -76,7 +77,7 @@ class ReliabilityCheck:
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
         self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
-        self._runs = runs
+        self._runs = whole("runs", runs)
         self._ticket: Ticket | None = None
         self.trials: list[Trial] = []
         self.transcripts: list[str | None] = []
@@ -196,6 +197,8 @@ def assert_reliable(
     >>> assert_reliable(lambda: True, "pass@1 >= 0.5").word
     'PASS'
     """
+    if not callable(function):
+        raise ArgumentError("function", "must be a function to call many times", function)
     name = getattr(function, "__qualname__", "function")
     wanted = _wanted(function)
     check = ReliabilityCheck(name, {"require": require, **terms}, runs=runs)

@@ -20,8 +20,8 @@ from passhat.journeys.stored_runs import (
     baseline_of,
     change_since,
     explain_run,
-    gates_of,
     run_groupings,
+    stored_gates,
 )
 from passhat.journeys.trend_runs import moment_of
 from passhat.records import Tally
@@ -130,7 +130,7 @@ def _mark(run: Run) -> Hashable:
 
 def judge_run(history: History, run: Run) -> Verdicts | None:
     """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
-    require = gates_of(run)
+    require = stored_gates(run)
     if not require or run.status != "finished":
         return None
     try:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from passhat import arguments
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import one_of_rule, plural
+from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -56,14 +57,17 @@ class Results:
     on_note: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
     wording: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
 
-    def subjects(self, only: Sequence[str] = ()) -> Trials | list[Tally]:
+    def subjects(self, only: Names = ()) -> Trials | list[Tally]:
         """The trials of the named systems (all, if none is named); of huge tables the counts."""
         tallies = self._counts()
         if tallies is None:
             return choose_systems(self.trials(), only)
-        _check_names(only, [tally.system for tally in tallies])
-        chosen = (tally for tally in tallies if not only or tally.system in only)
-        return [replace(tally, sources=self._worded(tally.sources)) for tally in chosen]
+        chosen = chosen_names(only, [tally.system for tally in tallies])
+        return [
+            replace(tally, sources=self._worded(tally.sources))
+            for tally in tallies
+            if tally.system in chosen
+        ]
 
     def _counts(self) -> list[Tally] | None:
         """The counts of one huge table or stored run; None if trials are to be read."""
@@ -170,7 +174,7 @@ class Results:
         with open_store(self.store) as history:
             if "/" in name or Path(name).suffix:
                 known = f"{history.name} has no run, tag or branch of that name"
-                return ReadError(f"{str(error).rstrip('.')}; and {known}")
+                return ReadError(f"{str(error).rstrip('.')}, and {known}")
             from passhat.history.references import look_up
 
             try:
@@ -272,7 +276,8 @@ class Results:
         if len(self.names) <= 1:
             return [*self.names, *[None] * len(self.paths)][:1] * len(self.paths)
         if len(self.names) != len(self.paths):
-            rule = f"must name one agent for each of {plural(len(self.paths), 'result')}"
+            several = f", or once for each of the {len(self.paths)} files and runs"
+            rule = f"must be given once{several if len(self.paths) > 1 else ' for one file or run'}"
             raise ArgumentError("names", rule, self.names)
         return self.names
 
@@ -289,18 +294,23 @@ Place = str | os.PathLike[str]
 ResultsLike: TypeAlias = "Results | Trials | Sequence[Tally] | Place | Sequence[Place]"
 """What journeys read: trials, counts, paths of results, names of runs, or Results in full."""
 
+Names: TypeAlias = str | Collection[str] | None
+"""One name, several, or none."""
 
-def as_results(given: ResultsLike) -> Results:
+
+def as_results(given: ResultsLike, argument: str = "results") -> Results:
     """Results from a path, several paths, or Results themselves."""
     if isinstance(given, Results):
         return given
-    paths = [given] if isinstance(given, str | os.PathLike) else list(given)
-    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
-        raise ArgumentError("results", "must be trials, paths or names of runs", given)
-    return Results(paths=tuple(str(path) for path in paths))
+    paths = [given] if isinstance(given, str | os.PathLike) else given
+    if isinstance(paths, Collection) and paths:
+        found = [os.fspath(path) for path in paths if isinstance(path, str | os.PathLike)]
+        if len(found) == len(paths) and all(isinstance(path, str) for path in found):
+            return Results(paths=tuple(found))
+    raise ArgumentError(argument, "must be trials, paths or names of runs", given)
 
 
-def subjects_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials | list[Tally]:
+def subjects_of(given: ResultsLike, only: Names = ()) -> Trials | list[Tally]:
     """The trials of the named systems, from results or from trials that are there already."""
     from passhat.records import Tally, Trials
 
@@ -308,27 +318,37 @@ def subjects_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials | list[T
         return choose_systems(given, only)
     if isinstance(given, Sequence) and given and isinstance(given[0], Tally):
         tallies = [one for one in given if isinstance(one, Tally)]
-        _check_names(only, [tally.system for tally in tallies])
-        return [tally for tally in tallies if not only or tally.system in only]
+        chosen = chosen_names(only, [tally.system for tally in tallies])
+        return [tally for tally in tallies if tally.system in chosen]
     return as_results(given).subjects(only)
 
 
-def trials_of(given: ResultsLike, only: Sequence[str] = ()) -> Trials:
+def trials_of(given: ResultsLike, only: Names = (), argument: str = "results") -> Trials:
     """The same as single trials, however big the table is."""
     from passhat.records import Trials
 
-    return choose_systems(given if isinstance(given, Trials) else as_results(given).trials(), only)
+    if not isinstance(given, Trials):
+        given = as_results(given, argument).trials()
+    return choose_systems(given, only)
 
 
-def choose_systems(trials: Trials, only: Sequence[str]) -> Trials:
+def choose_systems(trials: Trials, only: Names) -> Trials:
     """The trials of the named systems; all of them if none is named."""
     if not only:
         return trials
-    _check_names(only, trials.systems)
     import numpy as np
 
-    codes = [trials.system.code(name) for name in only]
+    codes = [trials.system.code(name) for name in chosen_names(only, trials.systems)]
     return trials.take(np.isin(trials.system.codes, codes))
+
+
+def chosen_names(only: Names, systems: Sequence[str]) -> tuple[str, ...]:
+    """The systems that `only` names, each once; all of them if it names none."""
+    chosen = arguments.names("only", only)
+    for name in chosen:
+        if name not in systems:
+            raise ArgumentError("only", one_of_rule(name, systems), name)
+    return tuple(dict.fromkeys(chosen or systems))
 
 
 def renamed(trials: Trials, name: str) -> Trials:
@@ -378,9 +398,3 @@ def is_there(word: str) -> bool:
 def is_pattern(word: str) -> bool:
     """Whether it is a glob."""
     return any(mark in word for mark in "*?[")
-
-
-def _check_names(only: Sequence[str], systems: Sequence[str]) -> None:
-    for name in only:
-        if name not in systems:
-            raise ArgumentError("only", one_of_rule(name, systems), name)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from passhat.defaults import CONFIDENCE, SEED
 from passhat.errors import InputError
 from passhat.journeys.gating import MARGIN, JudgedResults, baseline_name, names_baseline
-from passhat.journeys.results import ResultsLike, choose_systems
+from passhat.journeys.results import Names, ResultsLike, choose_systems
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
@@ -38,7 +38,7 @@ def review_change(
     against: str | Path | None = None,
     margin: float = MARGIN,
     suite: Suite | str | Path | None = None,
-    only: Sequence[str] = (),
+    only: Names = (),
     bars: Mapping[str, float] | float | None = None,
     ks: Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
@@ -50,7 +50,7 @@ def review_change(
 ) -> ChangeReview:
     r"""What to tell the people who review a change.
 
-    `against` is a baseline: results, or a run, tag or branch of the history. Where no demand speaks
+    `against` is a baseline: results, or a run, tag or branch of the history. If no demand speaks
     of a baseline, the change passes when it is shown to be at most `margin` worse than this one,
     and fails when it is shown to be worse at all, as a suite or in one task. An unchanged agent
     fails one review in a thousand at most. `confidence` is that of the report and its comparisons,

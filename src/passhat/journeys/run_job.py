@@ -52,11 +52,11 @@ SECONDS_BETWEEN_TRIES = 1.0
 
 RUNS_ONCE = (
     "each task runs once, which cannot show whether it passes every time: write `runs: 10` under "
-    "`defaults:` of the suite, or give --runs 10"
+    "`defaults:` of the suite, or give `runs=10`"
 )
 """The hint for a suite without `runs:`."""
 
-NOTHING_ADDED = "no run was added: the gates were settled, and --until-settled stops there"
+NOTHING_ADDED = "no run was added: every gate had its verdict, and then this run stops"
 JUDGED_BEFORE = (
     "The gates were judged before these runs were added. Each look at a fixed number of runs may "
     "be wrong at the stated rate, and the rates add up; a run until settled has one rate for all."
@@ -139,6 +139,7 @@ def conduct(
     """Run what is missing, and answer."""
     from passhat.runner.models.supply import refuse_unreachable
 
+    _refuse_unshared_store(job)
     source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
     if source.asks_always:
         refuse_unknown_models(job.suite)
@@ -168,7 +169,7 @@ def conduct(
         if job.executor == "local":
             result = _run(job, opened, cassettes, rule, on_event, handle_signals)
         else:
-            _refuse_cassettes(cassettes)
+            _refuse_cassettes(cassettes, job.executor)
             result, rule = _lead(job, opened, baselines, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
@@ -205,6 +206,17 @@ def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
         runs = f"passhat run --runs {job.request.runs}"
         late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, settled or not")
     return late
+
+
+def _refuse_unshared_store(job: RunJob) -> None:
+    """Refuse workers without a store on a server: it is all that they and the driver share."""
+    from passhat.history.database import is_postgres
+
+    if job.executor == "local" or (job.store is not None and is_postgres(job.store)):
+        return
+    rule = f"must be a postgresql:// address with `executor={job.executor!r}`: workers share the "
+    came = job.store if job.store is None else str(job.store)
+    raise ArgumentError("store", f"{rule}run through it", came)
 
 
 def _refuse_absent(suite: Suite) -> None:
@@ -303,10 +315,10 @@ def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
     return replace(result.table(), sources=(source,))
 
 
-def _refuse_cassettes(cassettes: CassetteSet | None) -> None:
+def _refuse_cassettes(cassettes: CassetteSet | None, executor: Executor) -> None:
     """Refuse to record or replay with workers: cassettes are files of one machine."""
     if cassettes is not None:
-        raise ArgumentError("executor", "must be local to record or replay cassettes", "workers")
+        raise ArgumentError("executor", "must be local to record or replay cassettes", executor)
 
 
 def _lead(
@@ -319,8 +331,7 @@ def _lead(
     """Hand the run out to workers and wait for its end, through outages of the store."""
     from passhat.runner.executors.driver import drive
 
-    if opened.history is None or opened.run is None or job.store is None:
-        raise ArgumentError("executor", "needs a `store` that workers can reach", job.executor)
+    assert opened.run is not None, "a run of workers is stored"
     with ExitStack() as stack:
         check: Callable[[], None] | None = None
         if job.executor == "ray":

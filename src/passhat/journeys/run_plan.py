@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from passhat import arguments
+from passhat.display import Displayed
+from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source
 from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare
 from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
+from passhat.messages import quoted, short_repr
+from passhat.records.secret import bare_address
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
@@ -27,7 +32,8 @@ TOKENS_OF_A_SHORT_ANSWER = 20
 """Rules of thumb, for a suite that has never been run."""
 
 
-class CostRange(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRange:
     """The range of the cost in dollars, and what it rests on; `high` is null if unknown."""
 
     low: float
@@ -35,23 +41,29 @@ class CostRange(TypedDict):
     how: str
 
 
-class RunPlan(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan(Displayed):
     """What would be run, with what, and what it may cost."""
 
     suite: str
     size: str
     mode: str
     tasks: int
-    systems: list[str]
+    systems: tuple[str, ...]
     trials: int
     sequential: bool
     concurrency: int
-    models: list[str]
-    servers: dict[str, str]
-    gates: list[str]
-    budget: dict[str, float]
+    models: tuple[str, ...]
+    servers: Mapping[str, str]
+    gates: tuple[str, ...]
+    budget: Mapping[str, float]
     cost: CostRange
-    notes: list[str]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        high = self.cost.high
+        cost = "cost unknown" if high is None else f"${self.cost.low:,.2f} to ${high:,.2f}"
+        return short_repr(f"RunPlan of {quoted(self.suite)}", self.size, cost, see=".mode, .cost")
 
 
 def plan_run(
@@ -63,6 +75,7 @@ def plan_run(
     """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
     from passhat.records.redaction import suite_redactor
 
+    arguments.refuse_unknown("plan_run", terms, RunTerms.__annotations__)
     path, loaded = load(suite)
     job = prepare(loaded, RunRequest.of(path, terms, None), store=store)
     suite = job.suite
@@ -75,59 +88,33 @@ def plan_run(
     if rule is not None and high is not None:
         # The most it may ask for, at the mean price of a trial; the least is one trial.
         low, high = low / suite.trials, high * rule.planned / suite.trials
-    return {
-        "suite": suite.name,
-        "size": suite.size if rule is None else at_most(suite, rule),
-        "mode": str(source),
-        "tasks": len(suite.tasks),
-        "systems": list(suite.systems),
-        "trials": suite.trials if rule is None else rule.planned,
-        "sequential": rule is not None,
-        "concurrency": suite.concurrency,
-        "models": sorted({system.model.name for system in suite.model_systems}),
-        "servers": {one.name: _server(one, redactor) for one in suite.used_servers},
-        "gates": [gate.require for gate in job.gates],
-        "budget": {
-            name: value
-            for name in ("max_cost", "max_tokens", "max_minutes", "max_calls")
-            if (value := getattr(suite.budget, name)) is not None
-        },
-        "cost": {"low": low, "high": high, "how": why},
-        "notes": job.hints,
-    }
-
-
-def plan_lines(plan: RunPlan) -> Iterator[str]:
-    """The plan as lines of text."""
-    yield f"{plan['suite']}: {plan['size']}"
-    for label, texts in _lines(plan):
-        for i, text in enumerate(texts):
-            yield f"  {'' if i else label:<9}{text}"
-
-
-def _lines(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
-    yield "mode", [plan["mode"]]
-    yield "systems", plan["systems"]
-    yield "models", plan["models"] or ["none"]
-    yield "servers", [f"{name}: {text}" for name, text in plan["servers"].items()] or ["none"]
-    yield "gates", plan["gates"] or ["none: every failed expectation fails the run"]
-    yield "budget", [f"{name} {value:g}" for name, value in plan["budget"].items()] or ["none"]
-    cost = plan["cost"]
-    if cost["high"] is None:
-        yield "cost", [f"unknown: {cost['how']}"]
-    elif not cost["high"]:
-        yield "cost", [f"nothing ({cost['how']})"]
-    else:
-        yield "cost", [f"${cost['low']:,.2f} to ${cost['high']:,.2f} ({cost['how']})"]
-    if plan["notes"]:
-        yield "note", plan["notes"]
+    limits = ("max_cost", "max_tokens", "max_minutes", "max_calls")
+    budget = {name: getattr(suite.budget, name) for name in limits}
+    return RunPlan(
+        suite=suite.name,
+        size=suite.size if rule is None else at_most(suite, rule),
+        mode=str(source),
+        tasks=len(suite.tasks),
+        systems=tuple(suite.systems),
+        trials=suite.trials if rule is None else rule.planned,
+        sequential=rule is not None,
+        concurrency=suite.concurrency,
+        models=tuple(sorted({system.model.name for system in suite.model_systems})),
+        servers={one.name: _server(one, redactor) for one in suite.used_servers},
+        gates=tuple(gate.require for gate in job.gates),
+        budget={name: value for name, value in budget.items() if value is not None},
+        cost=CostRange(low=low, high=high, how=why),
+        notes=tuple(job.hints),
+    )
 
 
 def _server(server: Server, redactor: Redactor) -> str:
     from passhat.records import StdioServer
 
-    where = " ".join(server.argv) if isinstance(server, StdioServer) else server.url
-    where = redactor.clean(where)
+    if isinstance(server, StdioServer):
+        where = redactor.clean(" ".join(server.argv))
+    else:
+        where = bare_address(server.url)
     return f"{where} ({'shared' if server.shared else 'one a trial'})"
 
 

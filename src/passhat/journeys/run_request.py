@@ -8,6 +8,7 @@ from dataclasses import asdict, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from passhat import arguments
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import one_of_rule
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 Executor = Literal["local", "workers", "ray"]
 """Where trials are carried out: in this process, by workers, or on a Ray cluster."""
+
+CASSETTES = (
+    *("record", "append", "missing", "all", "drifted"),
+    *("replay", "replay-or-live", "none"),
+)
+"""The ways to use cassettes; `none` calls the models although there are some."""
 
 
 class RunLimits(TypedDict, total=False):
@@ -97,11 +104,7 @@ class RunRequest:
     @classmethod
     def of(cls, suite: str, terms: RunTerms, interface: Mapping[str, Any] | None) -> RunRequest:
         """A request from the arguments of `run_suite`; a lone text counts as a list of one."""
-        given: dict[str, Any] = {**terms}
-        for name in ("only", "tasks", "tags", "require"):
-            value = given.get(name, ())
-            given[name] = (value,) if isinstance(value, str) else tuple(value)
-        return cls(suite=suite, interface=interface or {}, **given)
+        return cls(suite=suite, interface=interface or {}, **checked_terms(terms))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads again."""
@@ -120,8 +123,41 @@ class RunRequest:
         return cls(**own, interface={n: v for n, v in values.items() if n not in known})
 
     def changed(self, **given: Any) -> RunRequest:
-        """The same request with other values where they are given."""
+        """The same request with other values if they are given."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
+
+
+def checked_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a run, each by its rule; None leaves it to the suite."""
+    return {name: _RULES[name](name, value) for name, value in terms.items() if value is not None}
+
+
+def _demands(argument: str, value: object) -> tuple[str, ...]:
+    return arguments.names(argument, value, arguments.DEMANDS)
+
+
+def _seed(argument: str, value: object) -> int:
+    return arguments.whole(argument, value, least=0)
+
+
+def _one_of(*known: str) -> Callable[[str, object], object]:
+    return lambda argument, value: arguments.word(argument, value, known)
+
+
+_RULES: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("only", "tasks", "tags"), arguments.names),
+    "require": _demands,
+    "seed": _seed,
+    **dict.fromkeys(("runs", "concurrency", "max_tokens", "max_calls"), arguments.whole),
+    **dict.fromkeys(("max_cost", "max_minutes"), arguments.amount),
+    "coverage_threshold": arguments.share,
+    **dict.fromkeys(("until_settled", "allow_drift", "compress"), arguments.flag),
+    "cassette": _one_of(*CASSETTES),
+    "servers": _one_of("live", "recorded"),
+    "faults": _one_of("both", "only"),
+    "shard": lambda _, value: str(value),
+}
+"""The rule of each argument of a run."""
 
 
 def _plain(value: Any) -> Any:
@@ -195,7 +231,7 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
     if _matches(names, [pattern]):
         return
     known = list(dict.fromkeys(names))
-    rule = one_of_rule(pattern, known) if known else "has nothing to choose from"
+    rule = one_of_rule(pattern, known) if known else "chooses nothing: no task has a tag"
     raise ArgumentError(argument, rule, pattern)
 
 

@@ -8,11 +8,20 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
+from passhat import arguments
+from passhat.defaults import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.run_job import RunJob, conduct, prepare
-from passhat.journeys.run_request import Executor, RunLimits, RunRequest, RunTerms, apply_request
+from passhat.journeys.run_request import (
+    Executor,
+    RunLimits,
+    RunRequest,
+    RunTerms,
+    apply_request,
+    checked_terms,
+)
 from passhat.journeys.run_store import not_resumable, run_to_resume
 from passhat.suite import find_suite, load_suite
 
@@ -62,10 +71,13 @@ def run_suite(
     >>> run_suite(Suite(name="demo", pairings=(pairing,)))
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
+    arguments.refuse_unknown("run_suite", terms, RunTerms.__annotations__)
+    if resume and store is None:
+        raise InputError("a run is resumed from its store: name it with `store=PATH`")
     path, loaded = load(suite)
     job = prepare(loaded, RunRequest.of(path, terms, interface), store=store, resume=resume)
     return conduct(
-        replace(job, executor=executor, workers=workers),
+        replace(job, **_execution(executor, workers, on_event)),
         transcripts=transcripts,
         on_event=on_event,
         handle_signals=handle_signals,
@@ -75,7 +87,7 @@ def run_suite(
 def resume_run(
     run: str | None = None,
     *,
-    store: str | Path,
+    store: str | Path = STORE,
     executor: Executor = "local",
     workers: int = 2,
     retry_errors: bool = False,
@@ -95,13 +107,14 @@ def resume_run(
     this adds to a finished run too. `limits` are new values of `max_cost`, `max_tokens`,
     `max_calls`, `max_minutes` and `concurrency`.
     """
-    if unknown := limits.keys() - RunLimits.__annotations__:
-        raise TypeError(f"resume_run() got an unexpected keyword argument {min(unknown)!r}")
+    arguments.refuse_unknown("resume_run", limits, RunLimits.__annotations__)
+    given = checked_terms({"runs": runs, **limits})
+    execution = _execution(executor, workers, on_event)
     found = run_to_resume(store, run, runs=runs).run
     if not found.options.get("suite"):
         raise not_resumable(store, found.key)
     kept = RunRequest.from_json(found.options)
-    request = kept.changed(runs=runs, interface={**kept.interface, **(interface or {})}, **limits)
+    request = kept.changed(interface={**kept.interface, **(interface or {})}, **given)
     loaded = load_suite(request.suite, models_asked=False)
     suite = apply_request(loaded, request)
     if not changed and found.suite_hash != suite.digest:
@@ -118,10 +131,19 @@ def resume_run(
         resumed=found.key,
         retry_errors=retry_errors,
         extended=runs is not None and found.status == "finished",
-        executor=executor,
-        workers=workers,
+        **execution,
     )
     return conduct(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+
+
+def _execution(executor: Executor, workers: int, on_event: OnRunEvent | None) -> dict[str, Any]:
+    """Who runs the trials, after a check of everything that is asked for only later."""
+    if on_event is not None and not callable(on_event):
+        raise ArgumentError("on_event", "must be a function that takes an event", on_event)
+    return {
+        "executor": arguments.word("executor", executor, get_args(Executor)),
+        "workers": arguments.whole("workers", workers),
+    }
 
 
 def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
@@ -143,7 +165,9 @@ def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
 
     if isinstance(suite, Suite):
         return "", suite
-    path = os.path.relpath(suite or find_suite(Path()))
+    if suite is None:
+        suite = find_suite(Path())
+    path = os.path.relpath(arguments.path("suite", suite, "a Suite or the path of a suite file"))
     return path, load_suite(path, models_asked=False)
 
 
@@ -154,7 +178,7 @@ TIMEOUT = 120.0
 
 
 def repeat_command(
-    command: Sequence[str],
+    command: str | Sequence[str],
     *,
     runs: int = RUNS,
     least: float | None = None,
@@ -167,24 +191,46 @@ def repeat_command(
 ) -> RunAnswer:
     """How often does a command succeed, and how sure is that?
 
+    `command` is a text such as "pytest -q", split into words as a shell does, or a list of words.
     `least` is the share of runs that must succeed; with `until_settled` the runs end as soon as it
     is proved or disproved. `outcome` says what decides: the exit code ("exit"), or a JSON line on
     its output with `score` or `passed` ("json").
 
-    >>> repeat_command(["true"], runs=3)
+    >>> repeat_command("true", runs=3)
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
     if until_settled and least is None:
         raise ArgumentError("least", "must say which share to settle with until_settled", least)
-    if shutil.which(command[0]) is None:
-        raise InputError(f"{command[0]}: no such program on the PATH, or it is not executable")
+    words = _words(command)
+    if shutil.which(words[0]) is None:
+        raise InputError(f"{words[0]}: no such program on the PATH, or it is not executable")
+    suite = _suite(
+        words,
+        arguments.whole("runs", runs),
+        arguments.word("outcome", outcome, ("auto", "exit", "json")),
+        arguments.amount("timeout", timeout),
+        arguments.whole("concurrency", concurrency),
+    )
     return run_suite(
-        _suite(tuple(command), runs, outcome, timeout, concurrency),
-        require=() if least is None else (f"pass@1 >= {least}",),
+        suite,
+        require=() if least is None else f"pass@1 >= {arguments.share('least', least)}",
         until_settled=until_settled,
         store=store,
         on_event=on_event,
     )
+
+
+def _words(command: str | Sequence[str]) -> tuple[str, ...]:
+    """The program and its arguments."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError as error:  # a quote that is not closed
+        rule = f"must be words that a shell understands ({str(error).lower()})"
+        raise ArgumentError("command", rule, command) from None
+    found = arguments.names("command", words, "must be a command such as 'pytest -q', or its words")
+    if not found:
+        raise ArgumentError("command", "must name a program", command)
+    return found
 
 
 def _suite(

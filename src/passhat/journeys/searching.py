@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, TypedDict, get_args
 
+from passhat import arguments
 from passhat.defaults import STORE
 from passhat.errors import ArgumentError, ReadError
 from passhat.fast_dataclass import dataclass
@@ -19,24 +21,35 @@ from passhat.records.transcript_search import (
     TranscriptMatches,
 )
 from passhat.records.trial import Outcome
-from passhat.stats.arguments import whole_number
 
 MOST_MATCHES = 20
 """Matches after which a search ends, unless more are asked for."""
 
 _RUN = re.compile(r"run=([^/\\]+)")
 
+OutcomeWord = Literal["passed", "failed", "errored"]
+
 _Found = tuple[str, int | None, KeptTranscript]
 
 
+class SearchTerms(TypedDict, total=False):
+    """Which trials to look at, and how many to find; what is None narrows nothing."""
+
+    run: str | None
+    only: str | None
+    task: str | None
+    outcome: OutcomeWord | Outcome | None
+    limit: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchedTrials:
+class _SearchedTrials:
     """Which trials to look at; what is None narrows nothing."""
 
-    run: str | None = None
-    system: str | None = None
-    task: str | None = None
-    outcome: Outcome | None = None
+    run: str | None
+    system: str | None
+    task: str | None
+    outcome: Outcome | None
 
     def has(self, kept: KeptTranscript) -> bool:
         """Whether a transcript is of a trial to look at."""
@@ -50,17 +63,22 @@ def search_transcripts(
     *,
     store: Path | str = STORE,
     dataset: Path | str | None = None,
-    trials: SearchedTrials | None = None,
+    run: str | None = None,
+    only: str | None = None,
+    task: str | None = None,
+    outcome: OutcomeWord | Outcome | None = None,
     limit: int = MOST_MATCHES,
 ) -> TranscriptMatches:
-    """The first trials in which a text was said, in any case.
+    """The first trials in which a text was said, in upper or lower case.
 
-    Of a store the newest run comes first. `dataset` is the folder or address that `history export
-    --transcripts` wrote to, and takes the place of the store. One transcript after another is
-    read: memory does not grow with their number.
+    `run`, `only` (an agent), `task` and `outcome` narrow the search. Of a store the newest run
+    comes first. `dataset` is the folder or address that `export_run` wrote transcripts to, and
+    takes the place of the store. One transcript after another is read: memory does not grow with
+    their number.
     """
-    search, wanted = TextSearch(text), trials or SearchedTrials()
-    limit = whole_number("limit", limit)
+    wanted = _SearchedTrials(run=run, system=only, task=task, outcome=_outcome(outcome))
+    limit = arguments.whole("limit", limit)
+    search = TextSearch(text)
     source = _of_store(store, wanted) if dataset is None else _of_dataset(str(dataset), wanted)
     matches: list[TranscriptMatch] = []
     read = 0
@@ -79,7 +97,13 @@ def search_transcripts(
     return TranscriptMatches(wanted=text, matches=tuple(matches), read=read)
 
 
-def _of_store(store: Path | str, wanted: SearchedTrials) -> Iterator[_Found]:
+def _outcome(given: OutcomeWord | Outcome | None) -> Outcome | None:
+    if given is None or isinstance(given, Outcome):
+        return given
+    return Outcome[arguments.word("outcome", given, get_args(OutcomeWord)).upper()]
+
+
+def _of_store(store: Path | str, wanted: _SearchedTrials) -> Iterator[_Found]:
     """Each transcript with its run, and the number that its first trial has."""
     from passhat.history.lookups import each_run, first_trial
     from passhat.history.transcripts import each_transcript
@@ -93,7 +117,7 @@ def _of_store(store: Path | str, wanted: SearchedTrials) -> Iterator[_Found]:
                     yield run.key, first, kept
 
 
-def _of_dataset(place: str, wanted: SearchedTrials) -> Iterator[_Found]:
+def _of_dataset(place: str, wanted: _SearchedTrials) -> Iterator[_Found]:
     if not is_url(place) and not Path(place).is_dir():
         raise ArgumentError("dataset", "must be a folder or an address", place)
     found = False

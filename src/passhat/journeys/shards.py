@@ -37,7 +37,7 @@ def read_shard(text: str | None) -> Shard | None:
 
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise ArgumentError("--shard", "must be a part such as 3/10", text)
+        raise ArgumentError("shard", "must be a part such as 3/10", text)
     return Shard(int(found[1]), int(found[2]))
 
 
@@ -45,7 +45,7 @@ def refuse_sequential_shard(request: RunRequest) -> None:
     """A gate that decides as evidence comes in cannot be split: no part sees all of it."""
     if read_shard(request.shard) is not None and request.until_settled:
         raise ArgumentError(
-            "--shard", "cannot go with --until-settled: each shard would stop on its own evidence",
+            "shard", "cannot go with `until_settled`: each shard would stop on its own evidence",
             request.shard,
         )  # fmt: skip
 
@@ -94,7 +94,7 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
 def _shard_run(runs: Sequence[Run], store: str) -> Run:
     if found := next((run for run in runs if run.options.get("shard")), None):
         return found
-    raise HistoryError(f"{store}: no run with --shard here")
+    raise HistoryError(f"{store}: holds no shard of a run")
 
 
 def _the_same(parts: Sequence[tuple[Run, Any, Any]]) -> Run:

@@ -161,7 +161,7 @@ class StoredGate:
         return {"require": self.require, "tags": list(self.tags), "system": self.system}
 
 
-def gates_of(run: Run) -> tuple[StoredGate, ...]:
+def stored_gates(run: Run) -> tuple[StoredGate, ...]:
     """The gates that a run was started with."""
     demands, terms = (run.options.get(name) for name in ("gates", "gate_terms"))
     found = [_stored_gate(one) for one in terms] if isinstance(terms, list) else []

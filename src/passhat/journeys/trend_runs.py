@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat import arguments
 from passhat.defaults import CONFIDENCE, STORE
 from passhat.errors import HistoryError
-from passhat.journeys.results import open_store
+from passhat.journeys.results import Names, chosen_names, is_store, open_store
 from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
@@ -33,14 +34,14 @@ def trend_of_runs(
     store: str | Path = STORE,
     branch: str | None = None,
     last: int = LAST,
-    only: Collection[str] = (),
+    only: Names = (),
     k: int | None = None,
     confidence: float = CONFIDENCE,
 ) -> tuple[SystemTrend, ...]:
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
-    with open_store(store) as history:
+    with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat trend")
         moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return trends(moments, k=k, confidence=confidence)
@@ -52,28 +53,61 @@ def flaky_tasks(
     store: str | Path = STORE,
     branch: str | None = None,
     last: int = FLAKY_LAST,
-    only: Collection[str] = (),
+    only: Names = (),
     confidence: float = CONFIDENCE,
 ) -> FlakyTasks:
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.flaky import find_flaky
 
-    with open_store(store) as history:
+    with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat flaky")
         moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
     return find_flaky(moments, confidence=confidence)
 
 
+def _open(store: str | Path, suite: str | None) -> History:
+    """The store; if there is none, a file in the place of the suite is the first thing to mend."""
+    try:
+        return open_store(store)
+    except HistoryError:
+        _refuse_file(suite)
+        raise
+
+
+def _refuse_file(suite: str | None) -> None:
+    """Refuse a file that was named in the place of a suite, and say where it belongs."""
+    if suite is None or not Path(suite).is_file():
+        return
+    if is_store(suite):
+        way = f"is a history store: give it as `store={suite!r}`"
+    elif Path(suite).suffix in (".yml", ".yaml"):
+        way = "is a file: give the name of the suite, as `name:` in the file says"
+    else:
+        name = shlex.quote(suite)
+        way = (
+            "is a file, but this looks at stored runs; store it with "
+            f"`passhat history add {name}`, or look at it alone with `passhat report {name}`"
+        )
+    raise HistoryError(f"{suite}: {way}")
+
+
 def read_moments(
-    history: History, *, suite: str, branch: str | None, last: int, only: Collection[str] = ()
+    history: History, *, suite: str, branch: str | None, last: int, only: Names = ()
 ) -> list[Moment]:
     """The newest `last` runs of one suite that have trials, oldest first."""
+    last = arguments.whole("last", last)
     runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
-    moments = [_moment(history, run, only) for run in reversed(runs)]
-    if not any(moment.tallies for moment in moments):
-        asked = ", ".join(filter(None, [suite, branch, *only]))
+    if not runs:
+        _refuse_file(suite)
+        asked = suite + (f" on branch {branch}" if branch else "")
         raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
-    return moments
+    counted = [(run, history.tallies(run)) for run in reversed(runs)]
+    systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
+    wanted = chosen_names(only, list(systems))
+    return [
+        moment_of(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
+        for run, counts in counted
+    ]
 
 
 def only_suite(history: History, command: str) -> str:
@@ -99,11 +133,6 @@ def _offered(history: History) -> str:
 
 def _suites(history: History) -> list[str]:
     return sorted({run.suite for run in history.runs()})
-
-
-def _moment(history: History, run: Run, only: Collection[str]) -> Moment:
-    tallies = [t for t in history.tallies(run) if not only or t.system in only]
-    return moment_of(run, tallies, run_groupings(history, run))
 
 
 def moment_of(

@@ -13,7 +13,7 @@ TOOL_ROLES = frozenset({"tool", "function"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredCall:
-    """One call and its answer; `answer` is None where none came.
+    """One call and its answer; `answer` is None if none came.
 
     `said_in` is the place among the messages of the turn that made the call, and `answered_in`
     that of the turn that answers it.

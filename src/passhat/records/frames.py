@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from passhat.arguments import instance, several
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.messages import typo_hint
 from passhat.records.column_names import ALIASES, ColumnMap, find_columns, usual_name
@@ -123,10 +124,9 @@ def columns_of_records(
 ) -> tuple[dict[str, Any], Source | None]:
     """The columns of trials in objects or dicts, and how they were found in dicts."""
     refuse_frame("records", "must be Trial objects or dicts", records)
-    rows: list[Any] = list(records)
+    rows = several(records)
     for row in rows:
-        if not isinstance(row, Trial | Mapping):
-            raise ArgumentError("records", "must be Trial objects or dicts", row)
+        instance("records", row, Trial | Mapping, "must be Trial objects or dicts")
     if not rows:
         return {"task": [], "outcome": []}, None
     if all(isinstance(row, Trial) for row in rows):

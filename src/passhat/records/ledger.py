@@ -43,7 +43,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """What calls cost, or may cost at most; `cost` is None where no price or bound is known.
+    """What calls cost, or may cost at most; `cost` is None if no price or bound is known.
 
     >>> Amount(cost=0.5, tokens=10) + Amount(tokens=5)
     Amount(cost=None, tokens=15)

@@ -68,7 +68,7 @@ class ColumnCondition:
     def holds(self, cell: object) -> bool:
         """Whether the cell satisfies it.
 
-        ValueError for a cell that is no number, where it is compared with one.
+        ValueError for a cell that is no number, if it is compared with one.
 
         >>> parse_pass_if("score >= 0.8")[0].holds("0.85")
         True
@@ -134,7 +134,7 @@ def is_missing(cell: object) -> bool:
 
 
 def error_text(cell: object) -> str | None:
-    """What an error column says, or None where it says that there was no error."""
+    """What an error column says, or None if it says that there was no error."""
     if cell is None or cell != cell or cell is False:
         return None
     text = str(cell).strip()

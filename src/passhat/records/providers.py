@@ -246,7 +246,7 @@ def model_names() -> list[str]:
 
 
 def known_models(provider: str) -> list[str]:
-    """The model names that the price table has for one provider; none where it is not installed.
+    """The model names that the price table has for one provider; none if it is not installed.
 
     >>> "gpt-5" in known_models("openai")
     True

@@ -1,4 +1,4 @@
-"""A value that is referred to in a suite and never shown."""
+"""What is never shown: values that a suite refers to, and the keys in addresses."""
 
 from __future__ import annotations
 
@@ -41,3 +41,17 @@ class Secret:
         if self.value is None:
             raise SuiteError(self.missing or f"{self.reference} has no value")
         return self.value
+
+
+def bare_address(address: str) -> str:
+    """An address as it may be shown: without user, password, query and fragment, where keys are.
+
+    A password may hold any character, so everything before the last @ counts as the login.
+
+    >>> bare_address("https://ann:pa@ss@gateway.example/v1?key=abc")
+    'https://gateway.example/v1'
+    """
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        scheme, rest = "", address
+    return scheme + mark + rest.rpartition("@")[2].partition("?")[0].partition("#")[0]

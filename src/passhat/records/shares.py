@@ -17,13 +17,15 @@ def weigh_by_shares(trials: Trials, shares: Mapping[str, float]) -> Trials:
     """The trials with the weights that make each group of tasks count as its share says.
 
     A group is a tag, a level or a family; every task must be in exactly one of those named. The
-    tasks of a group divide its share by their own weights, equally where they have none.
+    tasks of a group divide its share by their own weights, equally if they have none.
 
     >>> table = Trials.from_columns(task=["a", "b", "c"], passed=[1, 0, 1],
     ...                             tags=[["easy"], ["easy"], ["hard"]])
     >>> weigh_by_shares(table, {"easy": 0.9, "hard": 0.1}).weight.tolist()
     [0.45, 0.45, 0.1]
     """
+    if not isinstance(shares, Mapping):
+        raise ArgumentError("shares", "must be shares by group, such as {'easy': 0.9}", shares)
     weights = task_weights(_groups(trials), shares, _own_weights(trials))
     by_code = np.array([weights[name] for name in trials.tasks], dtype=np.float64)
     return replace(trials, weight=by_code[trials.task.codes])
@@ -63,13 +65,14 @@ def parse_shares(texts: Iterable[str]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
-        if not name or name in shares:
-            rule = "must be GROUP=SHARE, each group once" if not name else "must name a group once"
-            raise ArgumentError("shares", rule, text)
+        if name in shares:
+            raise ArgumentError("shares", "must name each group only once", text)
         try:
             shares[name] = float(number)
         except ValueError:
-            raise ArgumentError("shares", "must be GROUP=SHARE, a number", text) from None
+            name = ""
+        if not name:
+            raise ArgumentError("shares", "must be GROUP=SHARE, such as refunds=0.7", text)
     return shares
 
 

@@ -37,7 +37,7 @@ def stopped_by_gates(notes: Iterable[str]) -> bool:
 
 
 def how_read(source: Source) -> str:
-    """One line on how a source was read; empty where trials did not come from a file.
+    """One line on how a source was read; empty if trials did not come from a file.
 
     >>> facts = ("format", "JUnit XML"), ("task", "test case"), ("left out", "2 skipped tests")
     >>> how_read(Source(name="a.xml", format="junit", sha256="", read_as=facts))

@@ -315,7 +315,7 @@ def row_outcomes(
     cells: Cells,
     scores: Sequence[Any],
 ) -> list[Outcome | None]:
-    """How each row ended; None where nothing says so.
+    """How each row ended; None if nothing says so.
 
     The user's comparisons decide, else the column of verdicts, else a score of 1. A row whose error
     column names an error is errored, unless its verdict says that it passed.

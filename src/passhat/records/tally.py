@@ -33,7 +33,7 @@ class Tally:
     """The trials of one system, counted per task.
 
     `score_total` and `score_squares` run over completed (passed or failed) trials. `family` names
-    the source that each task comes from, and `weight` how much it counts, where that is given.
+    the source that each task comes from, and `weight` how much it counts, if that is given.
     """
 
     system: str
@@ -56,10 +56,12 @@ class Tally:
 
     @property
     def completed(self) -> Counts:
+        """Runs of each task that passed or failed."""
         return self.passed + self.failed
 
     @property
     def trials(self) -> int:
+        """How many trials were counted, errored ones among them."""
         return int(self.completed.sum() + self.errored.sum())
 
     def runs(self, errors: ErrorPolicy = "fail") -> Counts:
@@ -218,7 +220,7 @@ def _task_families(task: Labels, family: Labels) -> tuple[str | None, ...]:
 
 
 def _task_weights(task: Labels, weight: Floats) -> Floats:
-    """The mean weight that the trials of a task name; 1 where they name none."""
+    """The mean weight that the trials of a task name; 1 if they name none."""
     known = ~np.isnan(weight)
     size = len(task.names)
     count = np.bincount(task.codes[known], minlength=size)

@@ -61,7 +61,7 @@ def families_by_name(tasks: Iterable[str], pattern: re.Pattern[str]) -> list[str
 
 
 def families_by_prefix(tasks: Sequence[str]) -> list[str | None]:
-    """What the names of tasks seem to say about their families; None where they say nothing.
+    """What the names of tasks seem to say about their families; None if they say nothing.
 
     >>> families_by_prefix(["refund-1", "refund-2", "repo/a", "alone"])
     ['refund', 'refund', 'repo', None]

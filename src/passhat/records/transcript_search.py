@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 
+from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
+from passhat.messages import plural, quoted, short_repr
 from passhat.records.clean_texts import clean_text
 from passhat.records.transcript import Transcript, TranscriptKey
 from passhat.records.trial import Outcome
@@ -22,7 +24,7 @@ they are alike."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTranscript:
-    """The transcript of one trial as it is kept; `outcome` is None where it is not known."""
+    """The transcript of one trial as it is kept; `outcome` is None if it is not known."""
 
     key: TranscriptKey
     outcome: Outcome | None
@@ -41,7 +43,7 @@ class Excerpt:
 class TranscriptMatch:
     """A trial whose transcript has a text, and the words around it.
 
-    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None where the
+    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None if the
     dataset does not say where its log begins.
     """
 
@@ -55,7 +57,7 @@ class TranscriptMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptMatches:
+class TranscriptMatches(Displayed):
     """The first trials whose transcripts have a text, out of `read` transcripts.
 
     `more` says that the search ended at its limit, before everything was read.
@@ -65,6 +67,11 @@ class TranscriptMatches:
     matches: tuple[TranscriptMatch, ...]
     read: int
     more: bool = False
+
+    def __repr__(self) -> str:
+        found = plural(len(self.matches), "trial")
+        head = f"TranscriptMatches of {quoted(self.wanted)}"
+        return short_repr(head, found, f"{self.read:,} transcripts read", see=".matches")
 
 
 class TextSearch:

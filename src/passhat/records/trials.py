@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.arguments import several
 from passhat.display import Displayed, FrameLibrary
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -102,7 +103,7 @@ class Trials(Displayed):
 
         Without `trial`, the rows of a system and task are numbered as they come; a `trial` that
         occurs twice is an error unless `duplicates` says "keep" or "last" (None: not looked for).
-        Without `outcome` and `passed`, a score of 1 passes. Where one of these is missing, `error`
+        Without `outcome` and `passed`, a score of 1 passes. If one of these is missing, `error`
         must say what broke the trial.
         """
         frames.refuse_frame("columns", "must be lists by name", columns)
@@ -162,7 +163,7 @@ class Trials(Displayed):
 
         A trial that occurs in several of them is as in `from_columns`.
         """
-        for table in list[Any](tables):
+        for table in several(tables):
             if not isinstance(table, Trials):
                 frames.refuse_frame("tables", "must be Trials", table)
                 raise ArgumentError("tables", "must be a list of Trials", table)
@@ -203,10 +204,12 @@ class Trials(Displayed):
 
     @property
     def systems(self) -> tuple[str, ...]:
+        """The names of the systems, each once."""
         return self.system.names
 
     @property
     def tasks(self) -> tuple[str, ...]:
+        """The names of the tasks, each once."""
         return self.task.names
 
     @property
@@ -221,11 +224,15 @@ class Trials(Displayed):
     def take(self, rows: NDArray[Any]) -> Trials:
         """The chosen rows (a mask or indices), with the same sources."""
         columns = {name: getattr(self, name) for name in (*_LABELS, *_NUMBERS)}
-        taken: dict[str, Any] = {
-            name: column.take(rows) if isinstance(column, Labels) else column[rows]
-            for name, column in columns.items()
-            if column is not None
-        }
+        try:
+            taken: dict[str, Any] = {
+                name: column.take(rows) if isinstance(column, Labels) else column[rows]
+                for name, column in columns.items()
+                if column is not None
+            }
+        except IndexError:
+            rule = f"must be a mask of {plural(len(self), 'row')}, or their indices"
+            raise ArgumentError("rows", rule, rows) from None
         features = {name: column[rows] for name, column in self.features.items()}
         return replace(self, **taken, features=features)
 
@@ -282,7 +289,7 @@ class Trials(Displayed):
         return TrialKeys(self.system, self.task, self.trial)
 
     def _settled(self, duplicates: Duplicates | None) -> Trials:
-        """The trials with each system, task and number once; as they are where that is None.
+        """The trials with each system, task and number once; as they are if that is None.
 
         >>> twice = {"task": ["a", "a"], "trial": [1, 1], "passed": [False, True]}
         >>> Trials.from_columns(twice, duplicates="last").outcome.tolist()

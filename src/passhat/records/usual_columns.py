@@ -52,8 +52,19 @@ def read_columns(
     if "trial" in columns:
         systems = columns.get("system", [""] * len(columns["task"]))
         columns["trial"] = trial_numbers(columns["trial"], systems, columns["task"])
+    if not mapping.pass_if and "passed" not in found and "score" in found:
+        notes += (score_passes_note(found["score"]),)
     facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in found.items())
     return _filled(columns), facts, tuple(notes)
+
+
+def score_passes_note(column: str) -> str:
+    """What to know about a table that has scores and no column that says pass or fail."""
+    name = short(column)
+    return (
+        f'no column says pass or fail: only a "{name}" of 1 passes. Say what passes with '
+        f"`pass_if`, such as '{name}>=0.8'"
+    )
 
 
 def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:

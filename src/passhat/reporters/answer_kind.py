@@ -41,7 +41,8 @@ class DisplayOptions:
     if nothing was stored; with `narrowed`, it holds more systems than the answer. `verbose` shows
     everything; None leaves the choice to the format: a terminal gets one screen. On the page of a
     report, `explanation` says why its runs fail and `change` how it differs from a baseline.
-    `more_runs` adds runs to the stored run that is reported.
+    `more_runs` adds runs to the stored run that is reported. `wording` rewrites notes on arguments
+    (`family`) for the caller (--family).
     """
 
     ink: Ink | None = None
@@ -58,6 +59,7 @@ class DisplayOptions:
     first_trial: int = 0
     explanation: Explanation | None = None
     change: ChangeTile | None = None
+    wording: Callable[[str], str] = str
 
     @property
     def brief(self) -> bool:
@@ -69,7 +71,7 @@ class DisplayOptions:
 class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
-    Where a part is None, the formats that need it are not available. `page` returns the values of
+    If a part is None, the formats that need it are not available. `page` returns the values of
     `template`, for an answer that has its own page. With `several`, all parts take a sequence of
     answers, as commands have them. `chip` is the verdict in a few words, and `facts` are a few
     numbers for a first look, each with its meaning.

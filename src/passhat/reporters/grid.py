@@ -6,9 +6,10 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from passhat.arguments import refuse_unknown
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import listed
+from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.display import FrameLibrary
@@ -63,11 +64,12 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "trend": ("SystemTrend", "blocks data rows figures"),
     "change": ("ChangeReview", "blocks rows cases"),
     "run": ("RunAnswer", "blocks data rows figures cases"),
+    "run plan": ("RunPlan", "blocks data rows"),
     "demo": ("Demonstration", "blocks data rows figures"),
     "run list": ("RunList", "blocks data rows"),
     "transcript matches": ("TranscriptMatches", "blocks data rows"),
     "trials": ("Trials", "blocks rows"),
-    "validation": ("SuiteCheck", "blocks rows cases"),
+    "validation": ("SuiteCheck", "blocks data rows cases"),
 }
 """The class of each answer (or what it is a sequence of) and the parts it has.
 
@@ -105,9 +107,10 @@ def render(
     from passhat.reporters.answer_kind import DisplayOptions
 
     kind = kind_of(answer)
-    if format not in formats_for(kind):
-        known = listed(list(formats_for(kind)))
-        raise ArgumentError("format", f"of a {kind} must be one of {known}", format)
+    if format not in (known := formats_for(kind)):
+        rule = f"of a {kind} {one_of_rule(str(format), known, len(known))}"
+        raise ArgumentError("format", rule, format)
+    refuse_unknown("render", options, DisplayOptions.__annotations__)
     module, _, name = FORMATS[format].function.partition(":")
     function = getattr(importlib.import_module(f"passhat.reporters.formats.{module}"), name)
     found: str | bytes = function(*kind_and_answer(answer), DisplayOptions(**options))

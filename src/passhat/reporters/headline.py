@@ -174,7 +174,7 @@ def ahead(found: Leaders | Unavailable) -> str:
 
 
 def not_for_others(tasks: int) -> str:
-    """That what these tasks show is not shown for others, and why where there are few.
+    """That what these tasks show is not shown for others, and why if there are few.
 
     >>> not_for_others(3)
     '3 tasks are too few to show it for other tasks like these'
@@ -332,7 +332,8 @@ def _judgement(name: str, streak: Metric) -> str:
 def _once(system: SystemReport, one: Metric) -> str:
     """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
     if one.value == 0:
-        return "it never succeeded"
+        credit = system.mean_score.value
+        return f"it never succeeded{f' (mean score {percent(credit)})' if credit else ''}"
     if system.design.equal_runs:
         return f"it succeeds {_rate(one)} of the time"
     return f"a task succeeds {_rate(one)} of the time on average"

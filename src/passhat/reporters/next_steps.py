@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from dataclasses import replace
 
 from passhat.analysis.gates.run_answer import MoreRuns
 from passhat.analysis.reports.headline_k import all_errored, headline_k
@@ -21,12 +23,15 @@ from passhat.stats.estimate import Estimate
 
 
 def next_steps(
-    system: SystemReport, results: str | None = "RESULTS", more_runs: MoreRuns | None = None
+    system: SystemReport,
+    results: str | None = "RESULTS",
+    more_runs: MoreRuns | None = None,
+    wording: Callable[[str], str] = str,
 ) -> list[NextStep]:
     """What to do next: never empty, and every command works on these results.
 
     `results` is what a command reads, quoted for a shell; None if nothing was stored. `more_runs`
-    adds runs to them if they are a stored run.
+    adds runs to them if they are a stored run. `wording` is that of `DisplayOptions`.
     """
     if all_errored(system):
         return [NextStep("Find out why every trial errored before you run it again.")]
@@ -35,7 +40,9 @@ def next_steps(
         return _failures(system, results) or [first]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [
-        _settle(one, system, more_runs) for one in system.unsettled if one.what not in other_bars
+        _settle(replace(one, advice=wording(one.advice)), system, more_runs)
+        for one in system.unsettled
+        if one.what not in other_bars
     ]
     steps += _failures(system, results)
     return steps or _to_keep(system, results)
@@ -62,7 +69,7 @@ def only(*names: str) -> str:
 
 
 def at_confidence(level: float) -> str:
-    """The option that keeps the confidence of an answer, where it is not the usual one.
+    """The option that keeps the confidence of an answer, if it is not the usual one.
 
     >>> at_confidence(0.95), at_confidence(0.9)
     ('', ' --confidence 0.9')

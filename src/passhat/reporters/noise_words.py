@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from passhat.analysis.reports.parts import LITTLE_LUCK, MUCH_LUCK, VarianceSplit
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
 from passhat.reporters.numbers import decimals, interval_of, percent, percent_range
 from passhat.stats.estimate import Estimate, Interval, Unavailable
@@ -88,7 +88,7 @@ _ALL_ALIKE = "every task ended all its runs the same way"
 def luck(variance: VarianceSplit | Unavailable) -> str:
     """What the variance split means, with how far that is known."""
     if isinstance(variance, Unavailable):
-        return f"{variance.reason[:1].upper()}{variance.reason[1:]}."
+        return f"{capitalised(variance.reason)}."
     bounds = interval_of(variance.luck)
     if bounds is None:
         return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
@@ -101,7 +101,7 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
 
 
 def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
-    """The same, with the correlation that statisticians look for, where it has an interval."""
+    """The same, with the correlation that statisticians look for, if it has an interval."""
     icc = variance.icc if isinstance(variance, VarianceSplit) else None
     if not isinstance(icc, Estimate) or icc.interval is None:
         return luck(variance)

@@ -20,10 +20,11 @@ class Ink:
 
     @property
     def pen(self) -> Pen:
+        """The characters that pictures are drawn with: Unicode or ASCII."""
         return UNICODE if self.unicode else ASCII
 
     def style(self, text: str, *names: str) -> str:
-        r"""`text` in a style; plain where there is no colour.
+        r"""`text` in a style; plain if there is no colour.
 
         >>> Ink(color=True).style("ok", "bold", "green")
         '\x1b[1;32mok\x1b[0m'

@@ -147,7 +147,7 @@ def _run_case(answer: RunAnswer, trial: Trial) -> ReportedCase:
 
 
 def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
-    """What one run shows. It is a failure only where every single run must pass."""
+    """What one run shows. It is a failure only if every single run must pass."""
     if trial.outcome is Outcome.PASSED:
         return None
     said = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"
@@ -159,7 +159,7 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
 
 
 def run_reasons(answer: RunAnswer, trial: Trial) -> tuple[str, ...]:
-    """Why one run did not pass; nothing where that was not looked for."""
+    """Why one run did not pass; nothing if that was not looked for."""
     return answer.reasons.get((trial.system, trial.task, trial.trial), ())
 
 

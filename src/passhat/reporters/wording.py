@@ -15,10 +15,10 @@ from passhat.analysis.reports.headline_k import is_partial as is_partial
 from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.messages import listed, plural
+from passhat.messages import capitalised, listed, plural
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
 from passhat.reporters.safe_text import short
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 
 
 def metric_name(metric: Metric) -> str:
@@ -47,8 +47,23 @@ def gives_partial_credit(system: SystemReport) -> bool:
     return not np.allclose(system.tasks.mean_score, system.tasks.rate)
 
 
+def missing_notes(system: SystemReport) -> list[str]:
+    """Why a table of metrics has a dash in place of an interval: each reason once."""
+    reasons = [
+        number.reason.partition(f' of "{TASKS_LIKE_THESE}" ')
+        for metric in shown_metrics(system)
+        for number in (metric.this_suite, metric.tasks_like_these)
+        if isinstance(number, Unavailable)
+    ]
+    notes = [
+        f"No interval for {TASKS_LIKE_THESE}: it {rule}." if scope else f"{capitalised(whole)}."
+        for whole, scope, rule in reasons
+    ]
+    return list(dict.fromkeys(notes))
+
+
 def partial_note(system: SystemReport) -> str | None:
-    """What the stars in a table of metrics mean; None where there are none."""
+    """What the stars in a table of metrics mean; None if there are none."""
     parts = []
     for k in system.ks:
         number = system.pass_hat(k).this_suite
@@ -70,13 +85,13 @@ def design(system: SystemReport) -> str:
 
 
 def common_design(systems: Sequence[SystemReport]) -> str | None:
-    """What every system ran, where it is the same for all."""
+    """What every system ran, if it is the same for all."""
     designs = {design(system) for system in systems}
     return designs.pop() if len(designs) == 1 else None
 
 
 def errors(system: SystemReport, *, name: str = "pass^") -> str | None:
-    """Errors apart from failures, with both numbers; None where nothing errored.
+    """Errors apart from failures, with both numbers; None if nothing errored.
 
     `name` is what the screen calls pass^k.
     """
@@ -149,13 +164,13 @@ def bars(bar: BarCount) -> str:
 
 
 def headline_bars(system: SystemReport) -> str | None:
-    """The bars at the k of the opening sentence; None where no bar was set."""
+    """The bars at the k of the opening sentence; None if no bar was set."""
     k = headline_k(system)
     return next((bars(bar) for bar in system.bars if bar.k == k), None)
 
 
 def seeds(spread: SeedSpread | Unavailable) -> str | None:
-    """How far re-runs differ by seed; None where trials carry none, or one."""
+    """How far re-runs differ by seed; None if trials carry none, or one."""
     if isinstance(spread, Unavailable) or len(spread.means) < 2:
         return None
     reach = _reach(spread.means.values())
@@ -171,7 +186,7 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
 
 
 def rounds(found: Rounds | Unavailable) -> str | None:
-    """How far whole rounds of the suite differ, as leaderboards quote it; None where unknown."""
+    """How far whole rounds of the suite differ, as leaderboards quote it; None if unknown."""
     if isinstance(found, Unavailable) or found.population_sd == 0:
         return None
     return (
@@ -190,7 +205,7 @@ def beyond(system: SystemReport) -> str | None:
 
 
 def across_tasks(system: SystemReport) -> str | None:
-    """Why a feature may go with passing though passed trials took less; None where none does."""
+    """Why a feature may go with passing though passed trials took less; None if none does."""
     turned = [one.name.replace("_", " ") for one in system.features.values() if _is_turned(one)]
     if not turned:
         return None
@@ -202,7 +217,7 @@ def across_tasks(system: SystemReport) -> str | None:
 
 
 def cost(system: SystemReport) -> str | None:
-    """What a success costs, and a streak of them; None where nothing was paid."""
+    """What a success costs, and a streak of them; None if nothing was paid."""
     feature = system.features.get("cost")
     if feature is None or not isinstance(feature.per_success, Estimate):
         return None

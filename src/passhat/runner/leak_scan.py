@@ -89,7 +89,7 @@ def _scan_file(path: Path, redactor: Redactor) -> Iterator[FoundSecret]:
 
 
 def _texts(path: Path, start: bytes) -> Iterator[tuple[str, str]]:
-    """The texts of a file, each with its place in the file; "" where lines can be counted."""
+    """The texts of a file, each with its place in the file; "" if lines can be counted."""
     if start == SQLITE:
         yield from _store_texts(path)
     elif start.startswith(ZIP):

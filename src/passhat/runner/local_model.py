@@ -71,7 +71,7 @@ def find_weights(name: str, *, directory: Path) -> Path:
 
 
 def why_not_here(name: str, directory: Path | None = None) -> str | None:
-    """Why a local model cannot run here, and what to do; None where it can."""
+    """Why a local model cannot run here, and what to do; None if it can."""
     if importlib.util.find_spec("xllamacpp") is None:
         return f"{name} needs an extra: pip install 'passhat[local]'"
     try:

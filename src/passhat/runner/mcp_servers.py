@@ -15,6 +15,7 @@ import msgspec
 
 from passhat.errors import MissingExtra, PasshatError, ServerError
 from passhat.records import HttpServer, Server, StdioServer
+from passhat.records.secret import bare_address
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import Attachment, ToolSpec
 from passhat.runner.processes import unbroken
@@ -87,7 +88,7 @@ class RunningServer:
         return await self._ask(f"the call of {name}", call)
 
     async def read_resource(self, uri: str) -> ToolResult:
-        """Read one of its resources; a result with `is_error` where it has none of that name."""
+        """Read one of its resources; a result with `is_error` if it has none of that name."""
 
         async def read(client: Client) -> ToolResult:
             found = (await client.read_resource(uri)).contents
@@ -99,7 +100,7 @@ class RunningServer:
         return await self._ask(f"the request for {uri}", read)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> ToolResult:
-        """The messages of one of its prompts, as JSON; `is_error` where it has none of the name."""
+        """The messages of one of its prompts, as JSON; `is_error` if it has none of the name."""
 
         async def get(client: Client) -> ToolResult:
             prompt = await client.get_prompt(name, dict(arguments))
@@ -109,7 +110,7 @@ class RunningServer:
         return await self._ask(f"the request for the prompt {name}", get)
 
     async def list_resources(self) -> ToolResult:
-        """A line for each of its resources and templates; nothing where it has none."""
+        """A line for each of its resources and templates; nothing if it has none."""
 
         async def list_all(client: Client) -> ToolResult:
             found = await _pages(client.list_resources, "resources")
@@ -173,6 +174,8 @@ class RunningServer:
             if isinstance(cause := _first_cause(self._error), PasshatError):
                 return ServerError(str(cause))
             why = f"{type(cause).__name__}: {cause}"
+        if isinstance(self.server, HttpServer):
+            why = why.replace(self.server.url, bare_address(self.server.url))
         return ServerError(f'server "{self.server.name}" {what}' + (f": {why}" if why else ""))
 
     async def _own(self) -> None:

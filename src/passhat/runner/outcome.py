@@ -28,7 +28,8 @@ from passhat.records import (
 )
 from passhat.records.task import TARGETS, target_root
 from passhat.runner.agents.conversation import Conversation, transcript
-from passhat.runner.agents.reported import ANSWERS, TELLING, is_amount
+from passhat.runner.agents.messages import is_amount
+from passhat.runner.agents.reported import ANSWERS, TELLING
 from passhat.runner.faults import reaction
 from passhat.runner.graders.matches import VALUE_MATCHERS
 from passhat.runner.memory import json_bytes
@@ -61,8 +62,8 @@ class Result:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
         total = seen.reported.get("tokens")
-        if is_amount(total):
-            usage = None  # only the total is known
+        if is_amount(total) or (usage is not None and not is_amount(usage.total)):
+            usage = None  # only the total is known, or the counts add up to more than any total
         outcome = Outcome.ERRORED
         if self.grade is not None:
             outcome = Outcome.PASSED if self.grade.passed else Outcome.FAILED
@@ -215,7 +216,7 @@ async def _grade(
 def _check_answered(system: System, expected: Sequence[Expectation], seen: Observation) -> None:
     """Raise an error for a report whose answer is under a key that passhat does not know.
 
-    Where the suite says what to read, or no expectation looks at the answer, any keys are right.
+    If the suite says what to read, or no expectation looks at the answer, any keys are right.
     """
     function = isinstance(system, PythonSystem)
     if not function and not (isinstance(system, HttpSystem) and not system.reads):

@@ -91,7 +91,7 @@ def _can_find(module: str, folder: Path | None) -> bool:
 
 
 def lacks_function(system: PythonSystem) -> str | None:
-    """Why the function of a system cannot be called; None where it can."""
+    """Why the function of a system cannot be called; None if it can."""
     from passhat.runner.agents.parameters import wanted_by
     from passhat.runner.agents.python import load_agent
 
@@ -103,7 +103,7 @@ def lacks_function(system: PythonSystem) -> str | None:
 
 
 def lacks_program(what: System | Server, directory: Path) -> str | None:
-    """Why a system or a server cannot be started: its program is not here. None where it is."""
+    """Why a system or a server cannot be started: its program is not here. None if it is."""
     if not isinstance(what, CommandSystem | StdioServer):
         return None
     if "{" in what.argv[0] or "{" in str(what.cwd or ""):

@@ -120,6 +120,8 @@ def run_trials(
     >>> len(run_trials(Suite(name="demo", pairings=(pairing,))).trials)
     3
     """
+    if not isinstance(suite, Suite):
+        raise ArgumentError("suite", "must be a Suite; passhat.run_suite takes a file too", suite)
     at_once = suite.concurrency if concurrency is None else concurrency
     if at_once < 1:
         raise ArgumentError("concurrency", "must be at least 1", at_once)

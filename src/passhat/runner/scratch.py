@@ -48,7 +48,7 @@ def sweep(folder: Path) -> None:
 
 
 def _lock(path: Path) -> int | None:
-    """The lock of a directory; None where another process holds it."""
+    """The lock of a directory; None if another process holds it."""
     handle = os.open(path / OWNED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

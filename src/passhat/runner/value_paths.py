@@ -22,7 +22,7 @@ MISSING: Final = _Missing()
 
 @lru_cache(maxsize=256)
 def path_parts(path: str) -> tuple[str | int, ...] | None:
-    """The names and indices in a path; None where the text is not a path.
+    """The names and indices in a path; None if the text is not a path.
 
     >>> path_parts("choices[0].message"), path_parts("a..b")
     (('choices', 0, 'message'), None)

@@ -28,8 +28,10 @@ def whole_number(name: str, value: object, *, least: int = 1) -> int:
     """`value` as an int, if it is a whole number that is at least `least`."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         number: int | float = int(value)  # as a float, large neighbours would be one
+    elif isinstance(value, (float, np.floating)) and np.isfinite(value):
+        number = float(value)
     else:
-        number = finite_number(name, value)
+        raise ArgumentError(name, f"must be a whole number >= {least}", value)
     if not least <= number < _TOO_LARGE or number != int(number):
         upper = "" if number < _TOO_LARGE else " and < 2**63"
         raise ArgumentError(name, f"must be a whole number >= {least}{upper}", value)

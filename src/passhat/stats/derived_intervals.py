@@ -147,7 +147,7 @@ def ratio_of(numerator: Number, denominator: Number) -> Number:
 
 
 def _over(number: Number) -> tuple[int | None, int] | None:
-    """How many tasks it covers, of those with enough runs; None where it has no interval."""
+    """How many tasks it covers, of those with enough runs; None if it has no interval."""
     if isinstance(number, Unavailable) or number.interval is None:
         return None
     return number.tasks, number.excluded_tasks

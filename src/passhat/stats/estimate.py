@@ -33,6 +33,7 @@ class Interval:
 
     @property
     def width(self) -> float:
+        """How far the ends are apart."""
         return self.high - self.low
 
     def __contains__(self, value: float) -> bool:
@@ -43,7 +44,7 @@ class Interval:
 class Estimate:
     """A number with its interval, the method behind both, and the tasks and runs they come from.
 
-    `interval` is None where only the number is known: `notes` says why. Where tasks come in too few
+    `interval` is None if only the number is known: `notes` says why. If tasks come in too few
     families to speak for others, `interval` is for tasks of these families and `family_interval`
     for families like these.
     """

@@ -110,7 +110,7 @@ def population_of(
 
 
 def weight_notes(group: TaskGroups) -> tuple[str, ...]:
-    """How many equal tasks the weighted ones amount to, where they are not equal."""
+    """How many equal tasks the weighted ones amount to, if they are not equal."""
     if np.ptp(group.weight) == 0:
         return ()
     tasks = plural(group.family.size, "weighted task")
@@ -166,7 +166,7 @@ def family_shares(
 def _leaving_one_out(
     n: ArrayLike, total: ArrayLike, squares: ArrayLike | None, family: Families
 ) -> Iterator[tuple[float, float, float]]:
-    """The shares without each family in turn; none where there are too few families."""
+    """The shares without each family in turn; none if there are too few families."""
     runs, sums = np.atleast_1d(n), np.atleast_1d(total)
     powers = sums if squares is None else np.atleast_1d(squares)
     group = grouping(family, None, runs.size)

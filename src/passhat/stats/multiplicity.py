@@ -93,7 +93,7 @@ def tukey_level(alpha: float, systems: int) -> float:
 
 
 def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
-    """Like `holm`, where it is known which p-values each test can take.
+    """Like `holm`, if it is known which p-values each test can take.
 
     A test that cannot reach a p-value costs nothing at it: Westfall and Wolfinger (1997), stepped
     down. Valid under any dependence.
@@ -115,7 +115,7 @@ def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
 
 
 def discrete_benjamini_hochberg(p: ArrayLike, laws: NullLaws) -> Floats:
-    """Like `benjamini_hochberg`, where it is known which p-values each test can take.
+    """Like `benjamini_hochberg`, if it is known which p-values each test can take.
 
     Heyse (2011) uses the sum of the tests' laws in place of their number. Doehler, Durand and
     Roquain (2018) prove the bound for laws divided by 1 - F, which at small p is nearly the same

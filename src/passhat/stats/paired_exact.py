@@ -136,7 +136,7 @@ def divided_passes_test(n_a: Counts, c_a: Counts, n_b: Counts, c_b: Counts) -> E
 
 
 def _common_steps(table: Floats) -> Counts | None:
-    """The table in whole multiples of a common unit, or None where there is no coarse unit."""
+    """The table in whole multiples of a common unit, or None if there is no coarse unit."""
     sizes = np.unique(np.round(np.abs(table[np.abs(table) > _TIE]), 12))
     if sizes.size > _MOST_SIZES:
         return None

@@ -73,7 +73,7 @@ class TaskGroups:
 
 
 def grouping(family: Families | None, weight: ArrayLike | None, tasks: int) -> TaskGroups | None:
-    """Checked labels and weights, one per task; None where neither makes a difference.
+    """Checked labels and weights, one per task; None if neither makes a difference.
 
     A task whose label is None, nan or empty is a family by itself.
     """

@@ -70,7 +70,7 @@ def crossing_within(
     if early.any() or late.any():
         low, high = np.where(early, limits[0], low), np.where(late, limits[1], high)
         above, below = of(low), of(high)
-        # Where it is below 0 from the first limit on, there is nothing to search.
+        # If it is below 0 from the first limit on, there is nothing to search.
         high = np.where(above < 0, low, high)
     return _crossing(of, (low, high), (above, below))
 
@@ -93,7 +93,7 @@ def bisected(
 def _quickly(
     of: Callable[[Floats], Floats], grid: Floats, values: Floats, first: float
 ) -> Floats | None:
-    """The roots next to points of the grid, or None where one of them is outside it."""
+    """The roots next to points of the grid, or None if one of them is outside it."""
     guess = _near_grid(grid, values)
     nowhere = values[0] < 0
     if nowhere.any():
@@ -122,7 +122,7 @@ def _near_grid(grid: Floats, values: Floats) -> Floats:
 
 
 def _polished(of: Callable[[Floats], Floats], guess: Floats) -> Floats | None:
-    """The roots next to the guesses, or None where one is much further away than expected."""
+    """The roots next to the guesses, or None if one is much further away than expected."""
     half = np.full(guess.shape, _WIDE)
     for _ in range(_MOST_ROUNDS):
         points = np.stack((guess - half, guess, guess + half))

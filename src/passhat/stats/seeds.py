@@ -109,7 +109,7 @@ def _crossed(seed: ArrayLike, task: ArrayLike, score: ArrayLike) -> _Crossed:
 
 
 def _henderson(rows: _Crossed) -> tuple[float, float, float] | None:
-    """Components of task, seed and run; None where the design cannot tell them apart."""
+    """Components of task, seed and run; None if the design cannot tell them apart."""
     runs = rows.score.size
     per_task, per_seed = np.bincount(rows.task), np.bincount(rows.seed)
     cell, cells = np.unique(rows.task * rows.seeds + rows.seed, return_counts=True)

@@ -74,7 +74,7 @@ class ShrunkLaw:
         self._rows = np.arange(0, places.size, places.shape[-1]).reshape(self._size.shape)
 
     def quantile(self, tail: Floats | float) -> Floats:
-        """The `tail` quantile of the law; 0 where the law has at least that chance at 0."""
+        """The `tail` quantile of the law; 0 if the law has at least that chance at 0."""
         tail = np.broadcast_to(tail, self._groups.shape)[..., None]
         # The chance rises along the places: first among some of them, then between two of those.
         some = np.arange(0, self._last + 1, _STRIDE)
@@ -111,7 +111,7 @@ def _sums_from_end(terms: Floats, *, reach: float) -> tuple[Floats | None, Float
     """
     if reach > _ONE_SCALE:
         return None, np.logaddexp.accumulate(terms[..., ::-1], axis=-1)
-    # Where there is no chance at all every term is -inf, and so must the sums be.
+    # If there is no chance at all every term is -inf, and so must the sums be.
     largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
     shift = largest - _TOP_OF_SCALE
     terms -= shift
@@ -314,7 +314,7 @@ def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
 def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
     """How many groups of k runs are evidence against an unseen failure, and an unseen pass.
 
-    Runs count for the first where pass^k is above 0, and for the second where it is below 1. A
+    Runs count for the first if pass^k is above 0, and for the second if it is below 1. A
     pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups are
     larger there: p^(k-1) is taken halfway between its mean and its largest.
     """

@@ -28,7 +28,7 @@ class NoiseSources:
     `from_runs` is the share that more runs of the same tasks would reduce, with its interval; the
     rest needs new tasks (or families of them: `unit`). The width goes with the root of the
     variance. `break_even` is the price of a new task, in runs, up to which new tasks reduce the
-    width more per dollar than runs do; None where runs would reduce nothing.
+    width more per dollar than runs do; None if runs would reduce nothing.
     """
 
     from_runs: float

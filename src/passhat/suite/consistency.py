@@ -177,7 +177,7 @@ def _answer_paths(tree: Tree) -> Iterator[Problem]:
         for what, paths in given:
             for one in texts(paths):
                 if not PATH.fullmatch(one):
-                    message = f"{one!r} is no path: write it like choices[0].message.content"
+                    message = f"{one!r} is not a path: write it like choices[0].message.content"
                     where = (*path, "response", what) if is_map(response) else (*path, "response")
                     yield tree.problem(where, message)
 

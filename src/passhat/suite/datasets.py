@@ -145,7 +145,8 @@ def _table_rows(path: Path, text: str, delimiter: str) -> Iterator[Row]:
 
 
 def _json_rows(path: Path, text: str) -> Iterator[Row]:
-    for number, line in enumerate(text.splitlines(), 1):
+    # Not splitlines: JSON texts may hold the line separators of Unicode as they are.
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -154,4 +155,15 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
             raise SuiteError(f"{path.name}:{number}: not JSON: {error}") from None
         if not isinstance(row, dict):
             raise SuiteError(f"{path.name}:{number}: a row is an object, got {shown(row)}")
+        if "\\u" in line and not _is_text(row):
+            raise SuiteError(f"{path.name}:{number}: has half of a character, which is no text")
         yield row
+
+
+def _is_text(row: Row) -> bool:
+    """Whether it can be stored: JSON may escape half of a character that is two in UTF-16."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -34,7 +34,7 @@ def _pattern(value: str) -> str:
     try:
         re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"is no pattern: {error}") from None
+        raise ValueError(f"is not a regular expression: {error}") from None
     return value
 
 
@@ -47,14 +47,14 @@ def _json_schema(value: Any) -> Any:
     try:
         Draft202012Validator.check_schema(value)
     except SchemaError as error:
-        raise ValueError(f"is no JSON Schema: {error.message}") from None
+        raise ValueError(f"is not a JSON Schema: {error.message}") from None
     return value
 
 
 def _target(value: str) -> str:
     root = target_root(value)
     if root not in TARGETS:
-        raise ValueError(f"is no target. {did_you_mean(root, TARGETS)}")
+        raise ValueError(f"is not a target. {did_you_mean(root, TARGETS)}")
     return value
 
 

@@ -22,7 +22,8 @@ def vary(suite: Suite, faults: str | None) -> Suite:
         return without_faults(suite) if has_faults(suite) else suite
     if not has_faults(suite):
         raise SuiteError(
-            f"{suite.path or suite.name}: `faults` finds none; give a server or a model `faults:`"
+            f"{suite.path or suite.name}: `faults` is given, but the suite has none; add `faults:` "
+            "to a server or a model"
         )
     return suite if faults == "only" else _both(suite)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from passhat import arguments
 from passhat.errors import SuiteError
 from passhat.records import Suite
 from passhat.records.redaction import environment_redactor
@@ -41,6 +42,7 @@ def check_suite(
     path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """The suite in a file, or all its problems in the order of the file."""
+    path = arguments.path("path", path, "the path of a suite file")
     text, digest = _read(Path(path))
     env = os.environ if env is None else env
     return check_text(text, path=Path(path), env=env, digest=digest, models_asked=models_asked)
@@ -114,6 +116,10 @@ def _read(path: Path) -> tuple[str, str]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise SuiteError(f"{path}: there is no such file; `passhat init` writes a suite") from None
+    except IsADirectoryError:
+        raise SuiteError(f"{path}: is a folder; give the suite file in it") from None
     except OSError as error:
         raise SuiteError(f"{path}: the suite cannot be read: {error.strerror}") from None
     try:

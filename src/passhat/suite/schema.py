@@ -229,7 +229,7 @@ class SuitePart(Part):
 
     def broken_rule(self) -> str | None:
         if bool(self.systems) != bool(self.tasks):
-            return "needs both systems and tasks, or neither"
+            return "needs both systems: and tasks:, or agents: alone"
         if not self.agents and not self.tasks:
             return "has nothing to run: add agents, or systems and tasks"
         return None

@@ -62,9 +62,9 @@ BEYOND = 2**63
 """A store and numpy hold whole numbers below this."""
 
 LIMITS = {
-    "le": (operator.le, "less than or equal to"),
+    "le": (operator.le, "at most"),
     "lt": (operator.lt, "less than"),
-    "ge": (operator.ge, "greater than or equal to"),
+    "ge": (operator.ge, "at least"),
     "gt": (operator.gt, "greater than"),
 }
 
@@ -73,7 +73,9 @@ def validate(tree: Tree) -> tuple[SuitePart | None, list[Problem]]:
     """The suite's parts, or everything that is wrong with the tree."""
     if not isinstance(tree.value, dict):
         came = "nothing" if tree.value is None else shown(tree.value)
-        return None, [tree.problem((), f"a suite is a mapping of keys to values, got {came}")]
+        results = ". To read results, use `passhat report`" if isinstance(tree.value, str) else ""
+        message = f"a suite is a mapping of keys to values, got {came}{results}"
+        return None, [tree.problem((), message)]
     reader = _Reader(tree)
     suite = reader.read(SuitePart, tree.value, ())
     return (None if reader.problems else suite), reader.problems
@@ -152,7 +154,8 @@ class _Reader:
 
     def _refuse(self, path: Path, message: str, value: Any) -> None:
         if isinstance(value, (dict, list)):
-            self._add(path, message)
+            came = "a list" if isinstance(value, list) else "a mapping"
+            self._add(path, f"{message}, got {came}")
         else:
             quote = ": put it in quotes" if message == "should be a text" else ""
             self._add(path, f"{message}, got {shown(value)}{quote}")
@@ -182,7 +185,7 @@ def _checked(kind: Any, notes: Sequence[Any], value: Any) -> Any:
     if type(value) is not taken or value != value:  # true is no integer, and NaN no number
         raise ValueError(f"should be {name}")
     if isinstance(value, int) and not -BEYOND < value < BEYOND:
-        raise ValueError("should be below 2**63")
+        raise ValueError(f"should be {'below ' if value > 0 else 'above -'}2**63")
     for note in notes:
         if isinstance(note, Meta):
             _check_limits(note, value)

@@ -30,6 +30,8 @@ SYNTAX_HINTS = {
         ". Is this line indented like the ones it belongs to? A text with a colon needs quotes"
     ),
     "'\\t' that cannot start": ". Indent with spaces: YAML takes no tabs",
+    "unexpected end of stream": ". Is a quote left open?",
+    "'<stream end>'": ". Is a bracket or a brace left open?",
 }
 """What the parser says, and the likely mistake."""
 

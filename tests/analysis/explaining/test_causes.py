@@ -104,3 +104,13 @@ def test_two_causes_that_do_not_hang_together_are_both_told(make_run):
     told = " ".join(cause.words for cause in causes(compared_runs(runs)))
     assert "look" in told
     assert "act twice" in told
+
+
+def test_a_tool_that_returns_nothing_is_named_though_the_calls_are_the_same(make_run):
+    found = ("find_order", {"id": "A1"}, '{"status": "shipped"}')
+    runs = [make_run("P", found, trial=i) for i in range(8)]
+    runs += [make_run("F", ("find_order", {"id": "A1"}, " {}\n"), trial=i) for i in range(8, 16)]
+    (cause,) = causes(compared_runs(runs))
+    assert cause.sentence == (
+        "8 of 8 failing runs got an empty result from find_order; 0 of 8 passing ones did (1 task)."
+    )

@@ -79,3 +79,11 @@ def test_long_runs_end_with_calls_that_stand_alone(size):
     pairs = align(left, right)
     assert sum(pair.left is not None for pair in pairs) == size
     assert sum(pair.right is not None for pair in pairs) == size + 1
+
+
+def test_the_same_call_with_an_empty_result_in_one_run_is_another_result(make_run):
+    full, empty = ("find", {"id": 1}, '["x"]'), ("find", {"id": 1}, "[]")
+    (pair,) = align(make_run("P", full).calls, make_run("F", empty).calls)
+    assert pair.relation == "other result"
+    (pair,) = align(make_run("P", empty).calls, make_run("F", empty).calls)
+    assert pair.relation == "same"

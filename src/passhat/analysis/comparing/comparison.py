@@ -81,10 +81,12 @@ class Comparison(Displayed):
 
     @property
     def mean_score(self) -> Difference:
+        """The difference between the mean scores."""
         return self.differences["mean_score"]
 
     @property
     def flipped(self) -> tuple[TaskDifference, ...]:
+        """The tasks where most runs passed for one system and not for the other."""
         return tuple(task for task in self.tasks if task.flip)
 
 
@@ -92,7 +94,7 @@ def compare(
     first: Trials | Tally,
     second: Trials | Tally | None = None,
     *,
-    ks: Sequence[int] | None = None,
+    ks: int | Sequence[int] | None = None,
     margin: float | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
@@ -174,7 +176,7 @@ def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[s
 def _shared_trials(
     given: tuple[Trials | Tally, Trials | Tally], shared: Sequence[str]
 ) -> tuple[Trials, Trials] | None:
-    """The trials of both on the shared tasks; None where only counts were read."""
+    """The trials of both on the shared tasks; None if only counts were read."""
     first, second = given
     if not isinstance(first, Trials) or not isinstance(second, Trials):
         return None
@@ -208,7 +210,7 @@ class _Pair:
         suite = self._on_suite([k for k in ks if k > 1])
         found = [means, *(self._pass_hat(k, suite.get(k)) for k in ks if k > 1)]
         if 1 in ks:
-            # where every score is 0 or 1 the mean score is pass^1, and so is its difference
+            # if every score is 0 or 1 the mean score is pass^1, and so is its difference
             plain = left.all_or_nothing and right.all_or_nothing
             one = replace(means, name="pass^1") if plain else self._of_passes()
             found.insert(1, one)

@@ -11,8 +11,7 @@ from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import TaskDifference
 from passhat.analysis.comparing.rank import RankReport
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
-from passhat.drawing.figure import shorten
-from passhat.messages import plural
+from passhat.messages import plural, shorten_apart
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.stats.trend import ChangePoint, Changes
 
 MOST_ROWS = 60
-"""Tasks drawn in one picture; those that differ most, where there are more."""
+"""Tasks drawn in one picture; those that differ most, if there are more."""
 
 _LONGEST_TITLE = 110
 _COLOURS = {"better": "a", "worse": "b"}
@@ -47,12 +46,13 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
     )[:most]
     tasks.sort(key=lambda task: (task.difference, natural_key(task.name)))
     mean = _mean_row(comparison)
+    first, second = shorten_apart([comparison.first, comparison.second], 20)
     cut = "" if len(tasks) == len(comparison.tasks) else f" (the {len(tasks)} that differ most)"
     return interval_rows(
         ([mean] if mean else []) + [_task_row(task) for task in tasks],
         title=_title(comparison) + cut,
         finding=_finding(comparison),
-        x_label=f"pass rate: ● {shorten(comparison.first, 20)} ○ {shorten(comparison.second, 20)}",
+        x_label=f"pass rate: ● {first} ○ {second}",
         x_range=(0, 1),
         x_kind="percent",
         zero=mean.other if mean else None,
@@ -176,9 +176,10 @@ def _title(comparison: Comparison) -> str:
 def _finding(comparison: Comparison) -> str:
     shown = sum(task.answer in _COLOURS for task in comparison.tasks)
     mean = _mean_row(comparison)
-    whole = f"; the mean moves by {mean.note} points" if mean else ""
+    whole = f"; the mean pass rate moves by {mean.note} points" if mean else ""
+    real = f"{shown} of these differences are" if shown > 1 else "1 of these differences is"
     return (
-        f"{shown} of these differences {'is' if shown == 1 else 'are'} more than noise{whole}. "
+        f"{real if shown else 'None of these differences is'} more than noise{whole}. "
         f"Filled: {comparison.first}; hollow: {comparison.second}."
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
+from passhat.arguments import instance, several
 from passhat.defaults import CONFIDENCE, PROFILE_KS
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -39,7 +40,7 @@ class Norm:
     """One number of the agent, and the same number of every reference agent.
 
     `percentile` is the share of the field (0 to 1) that the agent is above; its interval holds
-    both the agent's own uncertainty and the size of the field. `high_is_good` is None where neither
+    both the agent's own uncertainty and the size of the field. `high_is_good` is None if neither
     end is better.
     """
 
@@ -78,7 +79,7 @@ def profile(
     trials: Trials | Tally,
     reference: Trials | Sequence[Tally],
     *,
-    ks: Sequence[int] = PROFILE_KS,
+    ks: int | Sequence[int] = PROFILE_KS,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = 0,
@@ -116,7 +117,10 @@ def _tallies(reference: Trials | Sequence[Tally]) -> list[Tally]:
     refuse_frame("reference", "must be Trials or a list of Tally", reference)
     if isinstance(reference, Trials):
         return [reference.tally(name) for name in reference.systems]
-    return list(reference)
+    tallies = several(reference, str)
+    for tally in tallies:
+        instance("reference", tally, Tally, "must be Trials or a list of Tally")
+    return tallies
 
 
 def _measures(ks: Sequence[int]) -> list[tuple[str, Measure, bool | None]]:

@@ -9,6 +9,7 @@ from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.analysis.reports.ranked_subjects import rank_subjects
 from passhat.analysis.reports.subject import Subject
+from passhat.arguments import instance
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -20,6 +21,7 @@ from passhat.stats.arguments import whole_number
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
 from passhat.stats.ranking import PairOfSystems
 
+_METRICS = "must be mean_score, pass^k or pass@k such as pass^3"
 _MOST_NAMED = 5
 _LONGEST_COUNT = 10
 
@@ -106,6 +108,7 @@ def rank(
     """
     options = ReportOptions.checked(ks=None, confidence=confidence, errors=errors, seed=seed)
     metric = by if metric is None else metric
+    instance("by", metric, str, _METRICS)
     k = _attempts(metric)
     every = [Subject.of(one, errors=options.errors) for one in _systems(trials)]
     able = _able(every, k)
@@ -200,7 +203,7 @@ def _attempts(metric: str) -> int:
     sign, number = metric[4:5], metric[5:]
     is_count = number.isascii() and number.isdigit() and len(number) < _LONGEST_COUNT
     if not metric.startswith("pass") or sign not in ("^", "@") or not is_count:
-        raise ArgumentError("by", "must be mean_score, pass^k or pass@k such as pass^3", metric)
+        raise ArgumentError("by", _METRICS, metric)
     return whole_number("k", int(number))
 
 

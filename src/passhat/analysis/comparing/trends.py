@@ -16,7 +16,7 @@ from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.arguments import Counts
+from passhat.stats.arguments import Counts, whole_number
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries
@@ -162,6 +162,8 @@ def trends(
     `false_alarm` is the chance of any change point in `horizon` moments at which nothing changed,
     for each metric.
     """
+    if k is not None:
+        k = whole_number("k", k)
     names = dict.fromkeys(tally.system for moment in moments for tally in moment.tallies)
     if not names:
         raise ArgumentError("moments", "must hold at least one run with trials", len(moments))

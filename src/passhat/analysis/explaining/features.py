@@ -45,6 +45,7 @@ _WORDS = {
     ),
     "error": ("got an error from {tool}", "got no error from {tool}"),
     "error text": ('got "{0}" from {tool}', 'never got "{0}" from {tool}'),
+    "empty result": ("got an empty result from {tool}", "got no empty result from {tool}"),
     "times": ("called {tool} {0} times or more", "called {tool} fewer than {0} times"),
     "many calls": (
         "made more calls than the median run of the task",
@@ -145,7 +146,7 @@ def _of_one_run(run: ExplainedRun) -> Iterator[RunFeature]:
         yield RunFeature("first call", run.tools[0])
         yield RunFeature("last call", run.tools[-1])
     yield from _repeated(run.calls)
-    yield from _errors(run.calls)
+    yield from _results(run.calls)
     yield from _arguments(run)
 
 
@@ -158,9 +159,11 @@ def _repeated(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
         made.add(call.key)
 
 
-def _errors(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
+def _results(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
     last_success = {call.tool: call.place for call in calls if call.worked}
     for call in calls:
+        if call.empty:
+            yield RunFeature("empty result", call.tool)
         if call.error is None:
             continue
         yield from (RunFeature("error"), RunFeature("error", call.tool))

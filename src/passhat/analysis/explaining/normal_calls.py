@@ -25,6 +25,7 @@ _LONGEST_ERROR = 120
 _ERROR = re.compile(
     r'\s*(error|exception|traceback|failed|\w*error:|http [45]\d\d|\{\s*"error)', re.IGNORECASE
 )
+_EMPTY = frozenset({"", "{}", "[]", '""', "null", "None"})
 _MASKS = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`"), "<s>"),
@@ -41,8 +42,8 @@ class NormalCall:
     """One call in a form that can be compared between runs.
 
     `key` is equal for two calls that ask for the same; `error` is the masked text of a call that
-    failed, None for one that worked. `place` counts the calls of the run from 0, and `said_in`
-    its messages.
+    failed, None for one that worked. `empty` says that the tool answered without an error and
+    returned nothing. `place` counts the calls of the run from 0, and `said_in` its messages.
     """
 
     tool: str
@@ -51,6 +52,7 @@ class NormalCall:
     error: str | None
     place: int
     said_in: int
+    empty: bool = False
 
     @property
     def worked(self) -> bool:
@@ -100,6 +102,7 @@ def _normal(call: AnsweredCall, place: int) -> NormalCall:
         error=_error(call),
         place=place,
         said_in=call.said_in,
+        empty=_is_empty(call),
     )
 
 
@@ -110,6 +113,11 @@ def _error(call: AnsweredCall) -> str | None:
     if call.answer.is_error:
         return masked_text(text) or "error"
     return masked_text(text) if _ERROR.match(text) else None
+
+
+def _is_empty(call: AnsweredCall) -> bool:
+    answer = call.answer
+    return answer is not None and not answer.is_error and answer.text.strip() in _EMPTY
 
 
 # Runs of one task make the same calls again and again.

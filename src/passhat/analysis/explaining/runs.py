@@ -22,7 +22,7 @@ COSTS = ("tokens", "cost", "seconds", "tool_calls")
 class ExplainedRun:
     """One run: who tried what, how it ended, and the calls it made.
 
-    `transcript` is None where the log keeps none: such a run counts, but cannot be compared.
+    `transcript` is None if the log keeps none: such a run counts, but cannot be compared.
     """
 
     system: str
@@ -96,7 +96,7 @@ class ComparedRuns:
 
 
 def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedRun, ...]:
-    """Every trial as a run, with the calls of its transcript where there is one."""
+    """Every trial as a run, with the calls of its transcript if there is one."""
     costs = _costs(trials)
     columns = trials.system.texts(), trials.task.texts(), trials.trial.tolist()
     errors = trials.error.texts() if trials.error is not None else [None] * len(trials)

@@ -114,7 +114,7 @@ def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[Alig
 
 
 def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
-    """The place of the first pair that is not the same; None where all are."""
+    """The place of the first pair that is not the same; None if all are."""
     return next((i for i, pair in enumerate(pairs) if pair.relation != "same"), None)
 
 
@@ -217,7 +217,8 @@ def _score(one: NormalCall, other: NormalCall) -> int:
 def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
     relation: Relation = "other arguments"
     if left.key == right.key:
-        relation = "same" if left.error == right.error else "other result"
+        alike = (left.error, left.empty) == (right.error, right.empty)
+        relation = "same" if alike else "other result"
     return AlignedCalls(
         left=left, right=right, relation=relation, arguments=differing_arguments(left, right)
     )

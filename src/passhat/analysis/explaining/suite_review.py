@@ -58,7 +58,7 @@ class NearDuplicates:
 class GraderPair:
     """Two graders of the same runs: how often they agree, beyond chance (Cohen 1960).
 
-    `kappa` is None where one of them always says the same. `example` is a run on which they differ.
+    `kappa` is None if one of them always says the same. `example` is a run on which they differ.
     """
 
     first: str

@@ -35,12 +35,12 @@ class ChangeReview:
 
     @property
     def judged(self) -> tuple[Verdict, ...]:
-        """The verdicts of all gates; none where nothing was demanded."""
+        """The verdicts of all gates; none if nothing was demanded."""
         return () if self.verdicts is None else self.verdicts.each
 
     @property
     def word(self) -> Word | None:
-        """The overall verdict; None where nothing was demanded."""
+        """The overall verdict; None if nothing was demanded."""
         return None if self.verdicts is None else self.verdicts.word
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.reports.targets import Target, parse_target
+from passhat.arguments import instance
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
@@ -51,7 +52,7 @@ class NumberDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EveryTaskDemand:
-    """The pass^k of every single task reaches a bar: `bar`, or the task's own where it is None."""
+    """The pass^k of every single task reaches a bar: `bar`, or the task's own if it is None."""
 
     k: int
     bar: float | None
@@ -68,7 +69,7 @@ class NoWorseDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetterDemand(NoWorseDemand):
-    """A metric is better than a baseline's, by more than -`margin` where that is stated."""
+    """A metric is better than a baseline's, by more than -`margin` if that is stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class NoTaskWorseDemand:
 class BestOfDemand:
     """One of several systems is known to be the best, or within `margin` of the best.
 
-    Where the gate names a system, it must be that one.
+    If the gate names a system, it must be that one.
     """
 
     margin: float = BEST_BY
@@ -152,8 +153,9 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
         return text
     if isinstance(text, str):
         return _long_form({"require": text})
-    if not isinstance(text.get("require"), str):
-        raise ArgumentError("gate", f"must be a sentence such as {_EXAMPLE}, or have one", text)
+    rule = f"must be a sentence such as {_EXAMPLE}, or have one"
+    instance("gate", text, Mapping, rule)
+    instance("gate", text.get("require"), str, rule)
     return _long_form(dict(text))
 
 
@@ -182,7 +184,7 @@ def unknown_term(owner: str, name: object, terms: Sequence[str]) -> ArgumentErro
 
 
 def why_not_sequential(gate: Gate) -> str | None:
-    """Why a gate cannot be decided run by run; None where it can."""
+    """Why a gate cannot be decided run by run; None if it can."""
     if gate.scope != "this suite":
         return 'must be "bound" for tasks like these: more runs of these tasks are not more tasks'
     demand = gate.demand

@@ -37,6 +37,7 @@ from passhat.analysis.reports.disturbances import (
 from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.target_families import passed
+from passhat.arguments import names, several
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
@@ -78,7 +79,7 @@ def judge(
 ) -> Verdicts:
     """The verdict of every gate (one, or several) on every system of these trials.
 
-    A gate whose evidence is sequential takes the runs of each task in order and stops where it is
+    A gate whose evidence is sequential takes the runs of each task in order and stops when it is
     settled. `baseline` is what no_worse_than speaks of (one table, or several by name); where it
     holds several systems, each system is compared with its namesake. `planned` says how many runs
     there should be: a verdict on fewer holds whatever the missing ones do, or is UNDECIDED. Tasks
@@ -92,21 +93,30 @@ def judge(
     """
     refuse_file("trials", trials, instead="passhat.gate_results")
     check_subject("trials", trials, counts=False)
-    named = {"": baseline} if isinstance(baseline, Trials) else dict(baseline or {})
+    named = _named_baselines(baseline)
     around = _Circumstances(
         bars=bars,
         baselines=named | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
-        quarantined=tuple(quarantined),
+        quarantined=names("quarantined", quarantined),
         errors=error_policy(errors),
         seed=seed,
         days=days or {},
     )
-    several = [gates] if isinstance(gates, str | Gate | Mapping) else gates
-    parsed = [parse_gate(gate) for gate in several]
+    parsed = [parse_gate(gate) for gate in several(gates, str, Mapping)]
     if not parsed:
         raise ArgumentError("gates", "must hold at least one demand", 0)
     return Verdicts(tuple(v for gate in parsed for v in _judged(gate, trials, around)))
+
+
+def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
+    """Baselines by name; one that comes alone has none."""
+    if not isinstance(baseline, Mapping):
+        baseline = {} if baseline is None else {"": baseline}
+    for one in baseline.values():
+        refuse_file("baseline", one, instead="passhat.read_trials")
+        check_subject("baseline", one, counts=False)
+    return dict(baseline)
 
 
 def _judged(gate: Gate, trials: Trials, around: _Circumstances) -> Iterator[Verdict]:
@@ -229,7 +239,7 @@ def _baseline(
     if len(found.systems) == 1:
         return found
     if system not in found.systems:
-        way = "`passhat convert FILE --only SYSTEM -o one.jsonl` takes one out"
+        way = "`trials.where(system=SYSTEM)` takes one out"
         rule = f"must hold {system}, or one system only ({way})"
         raise ArgumentError(f"baseline {name}".strip(), rule, found.systems)
     return found.where(system=system)
@@ -246,7 +256,7 @@ def _with_quarantine(verdict: Verdict, around: _Circumstances) -> Verdict:
 def _judge_sequentially(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     """A sequential gate on a log of one system, its runs taken task by task in their order.
 
-    Tasks are drawn at random with the seed; each draw takes the next runs of its task. Where a task
+    Tasks are drawn at random with the seed; each draw takes the next runs of its task. If a task
     has no more, the gate stays open: stopping there depends on no later result, so the error rates
     hold.
     """

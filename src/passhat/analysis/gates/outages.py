@@ -53,7 +53,7 @@ class OutageWatch:
         return any(state.is_hopeless for state in self._states)
 
     def take(self, task: int, trials: Sequence[Trial | None]) -> None:
-        """The next draw: the first run of each system on this task, None where it made none."""
+        """The next draw: the first run of each system on this task, None if it made none."""
         self._seen.append(list(trials))
         for place, trial in enumerate(trials):
             if trial is None:  # it has left the contest

@@ -175,7 +175,7 @@ class Stream:
                 watch.taken += 1
 
     def _draw(self, draw: int, gate: DrawGate) -> tuple[list[Trial], bool] | None:
-        """The runs of a draw that a gate takes and whether they count; None where it must wait."""
+        """The runs of a draw that a gate takes and whether they count; None if it must wait."""
         runs = self.runs.get(draw, [])
         counts = True
         if gate.is_guarded:

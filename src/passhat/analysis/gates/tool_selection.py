@@ -32,7 +32,7 @@ class SelectionFloor:
 
     @property
     def passed(self) -> bool:
-        """One run over the tokens breaks the floor even where every run chose well."""
+        """One run over the tokens breaks the floor even if every run chose well."""
         return self.runs > 0 and not self._over_tokens and not self._too_few
 
     @property
@@ -69,7 +69,7 @@ class SelectionFloor:
 
     @property
     def why_failed(self) -> str:
-        """What breaks the floor: too few calls, too many tokens, or both; empty where it holds."""
+        """What breaks the floor: too few calls, too many tokens, or both; empty if it holds."""
         demand, reasons = self.demand, []
         if not self.runs:
             reasons.append("there is no run")

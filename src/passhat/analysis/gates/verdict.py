@@ -53,10 +53,10 @@ class DecisionLine:
 class Verdict:
     """One gate's word on one system, and everything needed to check it.
 
-    `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None where there is no
+    `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None if there is no
     such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
     rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
-    rate, None where it is settled or no number would do. `errors` says how errored runs counted.
+    rate, None if it is settled or no number would do. `errors` says how errored runs counted.
     """
 
     gate: Gate
@@ -86,6 +86,7 @@ class Verdict:
 
     @property
     def demand(self) -> str:
+        """What the gate demands, such as "pass^3 >= 0.8"."""
         return self.gate.require
 
     @property

@@ -84,7 +84,7 @@ class Assured:
 class AssuredComparison:
     """What tells two agents apart with the power asked for, by comparisons that were drawn.
 
-    `detectable` is the smallest difference that the design shows, None where it shows none;
+    `detectable` is the smallest difference that the design shows, None if it shows none;
     `tasks` (in so many `families`), or `runs` of each of those there are, show `difference`.
     """
 

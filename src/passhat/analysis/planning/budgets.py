@@ -8,6 +8,7 @@ from math import floor
 
 import numpy as np
 
+from passhat.arguments import instance
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -53,7 +54,8 @@ class BudgetPlan:
 
 
 def priced(spending: Spending, tally: Tally | None) -> Spending:
-    """What a run takes, from the trials where the user did not say."""
+    """What a run takes, from the trials if the user did not say."""
+    instance("spending", spending, Spending, "must be Spending(...)")
     if tally is None:
         return spending
     features = tally.features

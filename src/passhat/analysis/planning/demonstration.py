@@ -9,6 +9,7 @@ from passhat.analysis.reports.report import Report
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.fast_dataclass import dataclass
+from passhat.messages import short_repr
 
 TASKS, RUNS, K = 24, 20, 5
 SEED = 10
@@ -25,6 +26,9 @@ class Demonstration(Displayed):
     report: Report
     comparison: Comparison
     k: int
+
+    def __repr__(self) -> str:
+        return short_repr("Demonstration of two made-up agents", see=".report, .comparison")
 
 
 def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstration:

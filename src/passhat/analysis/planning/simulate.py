@@ -66,7 +66,9 @@ def simulate(
     >>> len(trials), trials.systems
     (40, ('a', 'b'))
     """
-    rules = world or World()
+    rules = World() if world is None else world
+    if not isinstance(rules, World):
+        raise ArgumentError("world", "must be World(...)", world)
     size = whole_number("tasks", tasks), whole_number("runs", runs)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     difficulty = rng.standard_normal(size[0])

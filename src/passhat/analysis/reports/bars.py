@@ -9,6 +9,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount
 from passhat.errors import ArgumentError
+from passhat.messages import typo_hint
 from passhat.stats.arguments import probability
 from passhat.stats.bars import bars_cleared
 
@@ -21,8 +22,12 @@ def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
         return None
     if not isinstance(bars, Mapping):
         return probability("bars", bars)
-    if unknown := set(bars) - set(tasks):
-        raise ArgumentError("bars", "must name tasks that were run", min(unknown))
+    known = list(tasks)
+    if unknown := set(bars) - set(known):
+        wrong = min(unknown)
+        raise ArgumentError(
+            "bars", f"must name tasks that were run{typo_hint(wrong, known)}", wrong
+        )
     return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
 
 

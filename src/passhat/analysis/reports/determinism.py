@@ -13,6 +13,7 @@ from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import Outcome, Trials
+from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level, whole_number
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.proportions import share_estimate
@@ -43,6 +44,8 @@ def determinism_check(
     >>> determinism_check(lambda: next(numbers)).difference
     'call 2 differs at [1]: 3 instead of 2'
     """
+    if not callable(make):
+        raise ArgumentError("make", "must be a function without arguments", make)
     times = whole_number("calls", calls, least=2)
     if not 0 <= tolerance < np.inf:
         raise ArgumentError("tolerance", "must be a number from 0 on", tolerance)
@@ -64,6 +67,7 @@ def seed_agreement(trials: Trials, *, confidence: float = CONFIDENCE) -> Estimat
     0.5
     """
     level = confidence_level(confidence)
+    check_subject("trials", trials, counts=False)
     if trials.seed is None:
         return Unavailable("the trials carry no seed")
     kept = trials.seeded & (trials.outcome != Outcome.ERRORED)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.messages import listed, plural
+from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Unavailable
@@ -111,7 +111,7 @@ def has_partial_credit(trials: Trials) -> bool:
 def drop_rounds(trials: Trials, rounds: Collection[int], *, whose: str = "") -> Trials:
     """The trials without these rounds of every task (counted from 1); their sources say so.
 
-    `whose` rounds they are is part of the error where none or all of them would be left out.
+    `whose` rounds they are is part of the error if none or all of them would be left out.
 
     >>> table = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
     >>> drop_rounds(table, [2]).tasks, len(drop_rounds(table, [2]))
@@ -120,7 +120,10 @@ def drop_rounds(trials: Trials, rounds: Collection[int], *, whose: str = "") -> 
     numbers = _round_numbers(trials)
     gone = np.isin(numbers, list(rounds))
     if not gone.any() or gone.all():
-        rule = f"must name some of the {numbers.max(initial=0)} rounds{whose}, not all"
+        most = plural(int(numbers.max(initial=0)), "round")
+        rule = f"must leave some of the {most}{whose}"
+        if not gone.any():
+            rule = f"must be among the {most}{whose}"
         raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     some = f"{int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     note = f"{_DROPPED}{_numbered(sorted(rounds))}, {some}"
@@ -149,7 +152,7 @@ def dropped_note(trials: Trials) -> str | None:
 
 
 def disturbance_sentence(found: Sequence[Disturbance]) -> str | None:
-    """The gravest one in a sentence, and how many more there are; None where there is none.
+    """The gravest one in a sentence, and how many more there are; None if there is none.
 
     >>> disturbance_sentence(()) is None
     True
@@ -173,7 +176,7 @@ def disturbance_advice(found: Disturbance) -> str:
     if found.kind == "burst":
         return f"Re-run the {_failures(found)}: that looks like an outage."
     them = "it" if len(found.rounds) == 1 else "them"
-    way_out = f"--drop-rounds {','.join(map(str, found.rounds))} leaves {them} out"
+    way_out = f"`drop_rounds={tuple(found.rounds)}` leaves {them} out"
     is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
     if not is_low:
         return f"Find out what {_numbered(found.rounds)} had that the others did not; {way_out}."
@@ -303,7 +306,7 @@ def _burst(trials: Trials, order: NDArray[np.intp], found: Burst) -> Disturbance
 
 
 def _window(trials: Trials, rows: NDArray[np.bool_]) -> tuple[str | None, str | None]:
-    """When the first and the last of these runs started; None where that is not known."""
+    """When the first and the last of these runs started; None if that is not known."""
     if trials.started is None or (trials.started.codes[rows] < 0).any():
         return None, None
     codes = np.unique(trials.started.codes[rows])
@@ -315,7 +318,7 @@ def _window(trials: Trials, rows: NDArray[np.bool_]) -> tuple[str | None, str | 
 
 
 def _start_times(names: Collection[str]) -> Floats | None:
-    """Seconds since 1970 of ISO 8601 times; None where one is no such time."""
+    """Seconds since 1970 of ISO 8601 times; None if one is no such time."""
     try:
         times = [datetime.fromisoformat(name) for name in names]
     except ValueError:
@@ -333,12 +336,12 @@ def _seen(found: Disturbance) -> str:
     usual = 100 * (1 - (found.others or 0.0))
     which = _numbered(found.rounds)
     is_out = "is" if len(found.rounds) == 1 else "are"
-    head = f"{which[0].upper()}{which[1:]} {is_out} out of line"
+    head = f"{capitalised(which)} {is_out} out of line"
     return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
 
 
 def _numbered(numbers: Collection[int]) -> str:
-    return f"{'round' if len(numbers) == 1 else 'rounds'} {listed(numbers)}"
+    return f"{'round' if len(numbers) == 1 else 'rounds'} {numbers_in_words(numbers)}"
 
 
 def _failures(found: Disturbance) -> str:

@@ -96,14 +96,14 @@ class Evidence:
         )
 
     def families_of(self, names: Sequence[str]) -> tuple[str | None, ...] | None:
-        """The families of these tasks, in this order; None where no task has one."""
+        """The families of these tasks, in this order; None if no task has one."""
         if self.family is None:
             return None
         known = dict(zip(self.tasks, self.family, strict=True))
         return tuple(known.get(name) for name in names)
 
     def weights_of(self, names: Sequence[str]) -> Floats | None:
-        """The weights of these tasks, in this order; None where no task has one."""
+        """The weights of these tasks, in this order; None if no task has one."""
         if self.weight is None:
             return None
         known = dict(zip(self.tasks, self.weight.tolist(), strict=True))
@@ -175,7 +175,7 @@ def too_few_runs(runs: Counts, k: int) -> str:
 def value_table(
     tasks: Sequence[Sequence[str]], values: Sequence[Floats]
 ) -> tuple[Sequence[str], Floats]:
-    """The tasks of any system, and a row for each: a column per system, nan where it has no value.
+    """The tasks of any system, and a row for each: a column per system, nan if it has no value.
 
     >>> value_table([["a", "b"], ["b"]], [np.array([0.5, 1.0]), np.array([0.2])])[1].tolist()
     [[0.5, nan], [1.0, 0.2]]

@@ -97,12 +97,12 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
     ).replace("%", " %")
     now, then = (_population(evidence, family, confidence) for family in (None, labels))
     if now is None or then is None or now.interval is None:
-        return f"{start}; --family would count them as families"
+        return f"{start}; `family` would count them as families"
     many = then.families is None or then.families >= FEWEST_FAMILIES
     wider = then.interval if many else then.family_interval
     change = f"{_points(wider)} instead of {_points(now.interval)}" if wider else "wider"
     whose = "tasks like these" if many else "other families like these"
-    return f"{start}: as families (--family) the mean score for {whose} is {change}"
+    return f"{start}: as families (`family`) the mean score for {whose} is {change}"
 
 
 def _cut(name: str) -> str:

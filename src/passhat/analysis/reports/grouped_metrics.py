@@ -51,7 +51,7 @@ def include_groups(metrics: Sequence[Metric], groupings: Sequence[RunGroups]) ->
 
 
 def group_variance(name: str, grouping: RunGroups) -> float | None:
-    """The variance that the spread between groups gives a metric; None where it is not known."""
+    """The variance that the spread between groups gives a metric; None if it is not known."""
     if name == "mean_score":
         return mean_variance(grouping.scores)
     passes = grouping.passes

@@ -41,7 +41,7 @@ from passhat.stats.width_sources import NoiseSources, noise_sources
 def measure(
     trials: Trials | Sequence[Tally] | Any,
     *,
-    ks: Sequence[int] | None = None,
+    ks: int | Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     bars: Bars = None,

@@ -26,13 +26,13 @@ class Metric:
 
     @property
     def value(self) -> float | None:
-        """The number itself, or None where it cannot be known."""
+        """The number itself, or None if it cannot be known."""
         number = self.this_suite or self.tasks_like_these
         return number.value if isinstance(number, Estimate) else None
 
     @property
     def reason(self) -> str | None:
-        """Why there is no number, where there is none."""
+        """Why there is no number, if there is none."""
         both = (self.this_suite, self.tasks_like_these)
         reasons = [number.reason for number in both if isinstance(number, Unavailable)]
         return reasons[0] if len(reasons) == len(both) else None
@@ -107,7 +107,7 @@ class CurvePoint:
 class RunOrder:
     """Descriptions that depend on the order of runs, 0 to 100, averaged over tasks.
 
-    Where runs are exchangeable they describe a sequence; they do not estimate a property of the
+    If runs are exchangeable they describe a sequence; they do not estimate a property of the
     agent. `decay[k - 1]` is over the tasks with at least k runs.
     """
 
@@ -136,7 +136,7 @@ class Decay:
 class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
-    `bar` is the one bar of all tasks, None where each has its own in `bars`. `model_share` is
+    `bar` is the one bar of all tasks, None if each has its own in `bars`. `model_share` is
     the share by the beta-binomial model, labelled as such.
     """
 
@@ -154,7 +154,7 @@ class ErrorSplit:
     """Errored trials apart from failures, and every metric under the other policy.
 
     `otherwise` holds the metrics as they would be under the policy that was not chosen; it is
-    empty where nothing errored.
+    empty if nothing errored.
     """
 
     policy: ErrorPolicy
@@ -169,7 +169,7 @@ class ResourceUse:
     """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
 
     `association` is the correlation with passing inside tasks, so that hard tasks being long
-    ones does not count. Quantiles need the rows: they are Unavailable where only counts were read.
+    ones does not count. Quantiles need the rows: they are Unavailable if only counts were read.
     """
 
     name: str

@@ -35,7 +35,7 @@ class ReportOptions:
     def checked(
         cls,
         *,
-        ks: Sequence[int] | None,
+        ks: int | Sequence[int] | None,
         confidence: float,
         errors: str,
         seed: int,

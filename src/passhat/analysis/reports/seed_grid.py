@@ -57,7 +57,7 @@ class SeedSpread:
 
 
 def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
-    """The runs of one system that carry a seed and count; None where there are none."""
+    """The runs of one system that carry a seed and count; None if there are none."""
     if trials.seed is None:
         return None
     kept = trials.seeded
@@ -74,7 +74,7 @@ def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
 
 
 def lay_out_seeds(trials: Trials) -> SeedGrid | None:
-    """The runs of one system under their seeds; None where seeds do not group them.
+    """The runs of one system under their seeds; None if seeds do not group them.
 
     >>> found = lay_out_seeds(
     ...     Trials.from_columns(
@@ -89,7 +89,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
         return None
     task = trials.task.codes
     seeds, column = np.unique(trials.seed, return_inverse=True)
-    # Where every run has another seed (the usual default), seeds group nothing.
+    # If every run has another seed (the usual default), seeds group nothing.
     if not 2 <= len(seeds) <= np.bincount(task).max():
         return None
     place, widths = _places(task, column, trials.trial, len(seeds))

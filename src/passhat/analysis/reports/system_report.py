@@ -86,6 +86,7 @@ class SystemReport:
 
     @property
     def mean_score(self) -> Metric:
+        """The mean score of a run."""
         return self.metrics["mean_score"]
 
     def pass_hat(self, k: int) -> Metric:

@@ -231,7 +231,7 @@ FAMILIES: tuple[TargetFamily, ...] = (
         read=_read_passed,
     ),
     _share("icc", "the share of the spread that lies between tasks", _spread("icc", "icc")),
-    _share("luck", "the share of the spread that another run redraws", _spread("luck", "luck")),
+    _share("luck", "the share of the spread that is chance, not the task", _spread("luck", "luck")),
     _other(
         "variance.between_tasks", "the variance of scores between tasks",
         _spread("variance.between_tasks", "between_tasks"),

@@ -94,7 +94,7 @@ class Target:
         return found.get(self.name, Unavailable(f"these trials have no {self.name}"))
 
     def read(self, trial: Trial) -> float | None:
-        """The value of one run, or None where the run errored."""
+        """The value of one run, or None if the run errored."""
         assert self.family.read is not None, "the caller knows that runs are counted"
         return self.family.read(self.places, trial)
 
@@ -104,7 +104,7 @@ def targets(
 ) -> dict[str, Value]:
     """The numbers of a system by name, in one scope; with `tasks`, those of each task too.
 
-    Where a report holds several systems, each name begins with that of its system.
+    If a report holds several systems, each name begins with that of its system.
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> from passhat.analysis.reports.measure import measure
@@ -112,6 +112,8 @@ def targets(
     >>> round(found["pass^4"].value, 2), found["decay[1]"]
     (0.8, 80.0)
     """
+    if not isinstance(report, Report | SystemReport):
+        raise ArgumentError("report", "must be a report; passhat.measure(trials) makes one", report)
     systems = [report] if isinstance(report, SystemReport) else report.systems
     return {
         f"{system.name}: {name}" if len(systems) > 1 else name: value
@@ -164,7 +166,7 @@ def _pattern(form: str, *, in_words: bool = False) -> re.Pattern[str]:
 
 
 def _hint(wanted: str) -> str:
-    listing = "`passhat report --targets` lists them"
+    listing = "`passhat.targets(report)` lists them"
     near = closest(wanted.lower(), _examples(wanted), cutoff=0.5)
     return f'did you mean "{near}"? ({listing})' if near else listing
 

@@ -34,7 +34,7 @@ LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 class TaskRow:
     """One task: how often it passed, and its label.
 
-    `sequence` writes the runs in order as P, F and E; it is None where only counts were read.
+    `sequence` writes the runs in order as P, F and E; it is None if only counts were read.
     """
 
     name: str
@@ -182,7 +182,7 @@ class MatrixCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMatrix(Displayed):
-    """One row per task, one cell per system; None where a system did not run a task."""
+    """One row per task, one cell per system; None if a system did not run a task."""
 
     systems: tuple[str, ...]
     tasks: tuple[str, ...]

@@ -10,7 +10,7 @@ from passhat.analysis.reports.disturbances import Disturbance, disturbance_advic
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
 from passhat.analysis.reports.tasks import LABELS, TaskTable
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.fitted_plan import Seen, Spread, plan_from, seen_spread
 from passhat.stats.power import SuitePlan
@@ -41,7 +41,7 @@ def list_unsettled(
 ) -> tuple[Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely.
 
-    Where runs were not independent, more of them are not promised to settle anything.
+    If runs were not independent, more of them are not promised to settle anything.
     """
     if np.array_equal(table.errored, evidence.runs):
         return ()  # nothing was measured, and more of the same would not help
@@ -115,15 +115,18 @@ def _label_advice(count: int, more: int | None, failed: bool) -> str:
     tasks = plural(count, "task has", "tasks have")
     start = f"{tasks} too few runs to be called solid, flaky or broken"
     if more is None:
-        those = "1 task lies" if count == 1 else f"Most of {count:,} undecided tasks lie"
-        return f"{those} so close to a border between labels that more runs would not settle it."
+        those = {1: "1 task lies", 2: "Both undecided tasks lie"}.get(
+            count, f"Most of the {count:,} undecided tasks lie"
+        )
+        it = "it" if count == 1 else "them"
+        return f"{those} so close to a border between labels that more runs would not settle {it}."
     if more > WORTH_RUNNING:
         return f"{start}; {_hopeless(count, more, 'a border between labels', failed)}."
     return f"{start}: {more:,} more {_enough(count)}."
 
 
 def _middle(needs: Sequence[int | None]) -> int | None:
-    """What settles half of them; None where no number settles so many."""
+    """What settles half of them; None if no number settles so many."""
     known = sorted(need for need in needs if need is not None)
     half = (len(needs) - 1) // 2
     return known[half] if half < len(known) else None
@@ -132,15 +135,17 @@ def _middle(needs: Sequence[int | None]) -> int | None:
 def _enough(count: int) -> str:
     if count == 1:
         return "would settle it at the current pass rate"
-    return "each would settle half of them at the current pass rates"
+    some = "one" if count == 2 else "half"
+    return f"each would settle {some} of them at the current pass rates"
 
 
 def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
-    each = "it lies" if count == 1 else "most lie"
+    each = {1: "it lies", 2: "both lie"}.get(count, "most lie")
     times = f"{more:,} more runs" + ("" if count == 1 else " each")
     reason = f"{each} so close to {border} that it would take {times}"
     if more > SENSIBLE_RUNS:
-        reason = f"{each} so close to {border} that no sensible number of runs would settle it"
+        reason = f"{each} so close to {border} that no sensible number of runs would settle "
+        reason += "it" if count == 1 else "them"
     return f"{reason}: look at the failures instead" if failed else reason
 
 
@@ -215,7 +220,7 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
     now = f"(now ±{100 * plan.tasks_like_these:.1f})"
     if isinstance(needed, Unavailable):
         more = None
-        floor = f"{needed.reason[:1].upper()}{needed.reason[1:]}"
+        floor = capitalised(needed.reason)
         advice = f"{floor}; about {tasks} typically get to ±5 {now}."
     elif needed - plan.runs > SENSIBLE_RUNS:
         more = needed - plan.runs

@@ -253,7 +253,7 @@ def _columns(
 
 
 def _usage(samples: Iterable[_Sample]) -> dict[str, list[Any]]:
-    """Tokens and cost over all the models that a sample used; None where none was."""
+    """Tokens and cost over all the models that a sample used; None if none was."""
     used = [list(sample.model_usage.values()) for sample in samples]
     costs = [[use.total_cost for use in uses if use.total_cost is not None] for uses in used]
     return {

@@ -56,7 +56,7 @@ from passhat.records.table_meanings import (
     row_outcomes,
 )
 from passhat.records.transcript import Transcript
-from passhat.records.usual_columns import typed_cells
+from passhat.records.usual_columns import score_passes_note, typed_cells
 
 READING = Reading(
     format="table",
@@ -183,7 +183,7 @@ def _outcomes(
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
-    """The transcripts in the cells of a column; nothing where there is no such column."""
+    """The transcripts in the cells of a column; nothing if there is no such column."""
     names = row_names(document)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
         yield from _beside_a_dataset(document.path, sheet_of(document))
@@ -251,17 +251,14 @@ def notes_on(
     """
     notes = []
     unused = [] if own else _unused(columns, found, mapping)
-    # Named only where one of them may distinguish what is pooled.
+    # Named only if one of them may distinguish what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
         options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
-        column = found["score"]
-        notes.append(
-            f'no column says pass or fail: a "{short(column)}" of 1 passes (or use `pass_if`)'
-        )
+        notes.append(score_passes_note(found["score"]))
     return tuple(notes)
 
 

@@ -77,7 +77,7 @@ def mappings(value: object) -> list[Mapping[str, Any]]:
 
 
 def answered_id(message: Mapping[str, Any]) -> str:
-    """The id of the call that a tool's message or part answers; "" where it names none.
+    """The id of the call that a tool's message or part answers; "" if it names none.
 
     >>> answered_id({"type": "tool_result", "tool_use_id": "toolu_01"})
     'toolu_01'
@@ -219,7 +219,7 @@ def _are_messages(said: Sequence[object]) -> bool:
 
 
 def _parsed(text: str) -> object:
-    """What a text says as JSON, where it is an object or a list; else the text itself."""
+    """What a text says as JSON, if it is an object or a list; else the text itself."""
     if not text.lstrip().startswith(("[", "{")):
         return text
     try:

@@ -52,7 +52,7 @@ class PairObject(TypedDict):
 
 
 class SideObject(TypedDict):
-    """One of the two runs; `error` is empty where none broke it off."""
+    """One of the two runs; `error` is empty if none broke it off."""
 
     system: str
     task: str
@@ -131,7 +131,8 @@ def _table(found: SideBySide) -> Table:
 def _side_words(call: NormalCall | None) -> str:
     if call is None:
         return ""
-    return short(call.tool) + (" (error)" if call.error is not None else "")
+    marks = [word for word, is_so in (("error", not call.worked), ("empty", call.empty)) if is_so]
+    return short(call.tool) + "".join(f" ({word})" for word in marks)
 
 
 def _details(found: SideBySide) -> list[tuple[int, str]]:
@@ -144,7 +145,10 @@ def _detail(pair: AlignedCalls) -> str:
     if pair.left is None or pair.right is None:
         return call_words(pair.left or pair.right)
     if pair.relation == "other result":
-        one, other = (call.error or "worked" for call in (pair.left, pair.right))
+        one, other = (
+            call.error or ("empty result" if call.empty else "worked")
+            for call in (pair.left, pair.right)
+        )
         return f"{call_words(pair.left)}: {one} | {other}"
     texts = [
         f"{name or 'its argument'}: {_value(pair.left, name)} | {_value(pair.right, name)}"

@@ -187,6 +187,8 @@ def parting_words(pair: AlignedCalls) -> str:
     """What differs in a pair of calls."""
     if pair.left is not None and pair.right is not None:
         if pair.relation == "other result":
+            if pair.left.worked and pair.right.worked:
+                return f"{pair.left.tool} returned nothing in one and a result in the other"
             return f"{pair.left.tool} worked in one and failed in the other"
         names = listed([name or "its argument" for name in pair.arguments], 4)
         return f"{pair.left.tool} with another {names}"

@@ -118,7 +118,7 @@ def _call(example: Example) -> str:
 
 
 def _pair_view(found: SideBySide | None, where: str) -> PairView | None:
-    """None where the two are too long for a page that shows several."""
+    """None if the two are too long for a page that shows several."""
     if found is None:
         return None
     said = (found.left.transcript, found.right.transcript)

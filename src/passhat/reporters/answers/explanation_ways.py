@@ -43,9 +43,12 @@ def way_blocks(explanation: Explanation) -> list[Block]:
         blocks.append(_behaviours(ways))
     if ways.matrix.tools:
         blocks.append(_matrix(ways.matrix))
-    blocks += [Paragraph("Cost", text) for text in _cost_words(ways)]
+    costs = [Paragraph("Cost", text) for text in _cost_words(ways)]
     if blocks:
         blocks.insert(0, Section("Which paths the runs took"))
+    elif costs:
+        blocks.append(Section("What the runs took"))
+    blocks += costs
     review = list(_review(explanation)) if explanation.counts.tasks > 1 else []
     if review:
         blocks.append(Section("What to look at in the suite"))

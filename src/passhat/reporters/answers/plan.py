@@ -9,7 +9,7 @@ from passhat.analysis.planning.assumptions import Assumptions
 from passhat.analysis.planning.assured import Assured, AssuredComparison
 from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Plan
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table
 from passhat.reporters.data import plain
@@ -42,7 +42,7 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
         blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
     blocks.append(_designs(plan))
     blocks.append(Paragraph("Assumed", _assumed(plan)))
-    blocks += [Paragraph("But", f"{note[:1].upper()}{note[1:]}.") for note in plan.notes]
+    blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
     blocks.append(Paragraph("Floor", _floor(plan)))
     if plan.chosen.best_runs is not None:
         blocks.append(Paragraph("Split", _split(plan)))
@@ -124,7 +124,7 @@ def _kept(plan: Plan, promise: Assured) -> str:
 
 
 def _why_the_table_differs(plan: Plan, promise: Assured) -> str:
-    """Why the table calls another number of runs typically enough; empty where it does not."""
+    """Why the table calls another number of runs typically enough; empty if it does not."""
     typical, base = plan.chosen.runs_this_suite or 1, plan.assumptions
     if promise.metric != "mean" or promise.runs == typical:
         return ""
@@ -204,7 +204,7 @@ def _floor(plan: Plan) -> str:
     chosen = plan.chosen
     base, found = plan.assumptions, chosen.runs_tasks_like_these
     if base.measured and isinstance(found, Unavailable):
-        reason = f"{found.reason[:1].upper()}{found.reason[1:]}"
+        reason = capitalised(found.reason)
         return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
     return (
         f"No number of runs on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
@@ -226,7 +226,7 @@ def _budget(budget: BudgetPlan) -> str:
 
 
 def _price(budget: BudgetPlan) -> tuple[str, str]:
-    """The limit, and what a run takes of it: dollars, minutes, or seconds where they are few."""
+    """The limit, and what a run takes of it: dollars, minutes, or seconds if they are few."""
     if budget.unit != "minutes":
         return f"${amount(budget.limit)}", f"${amount(budget.per_run)}"
     limit = f"{amount(budget.limit)} minutes"
@@ -241,7 +241,7 @@ def _split(plan: Plan) -> str:
     if isinstance(best, Unavailable):
         return f"{best.reason}."
     return (
-        f"Where a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
+        f"If a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
         "give the most for the money."
     )
 
@@ -250,7 +250,7 @@ def _comparing(plan: Plan) -> str:
     found, drawn, chosen = plan.detectable, plan.comparison, plan.chosen
     power = percent(plan.power)
     if isinstance(found, Unavailable):
-        return f"{found.reason[:1].upper()}{found.reason[1:]}."
+        return f"{capitalised(found.reason)}."
     size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
     seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
     least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"

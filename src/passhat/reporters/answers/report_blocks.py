@@ -57,7 +57,7 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
         blocks = system_blocks(report.systems[0], options)
     else:
         blocks = several_blocks(report, options)
-    blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
+    blocks += paragraphs("Note", *(f"{options.wording(note)}." for note in report.notes))
     return blocks if options.brief else [*blocks, Paragraph("Made from", origin(report))]
 
 
@@ -78,7 +78,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
             if group
         ]
     blocks += paragraphs("Left out", *wording.exclusions(system.excluded))
-    blocks += paragraphs("Note", *(f"{note}." for note in system.notes))
+    blocks += paragraphs("Note", *(f"{options.wording(note)}." for note in system.notes))
     return [*blocks, Steps("Next", _next(system, options))]
 
 
@@ -118,7 +118,7 @@ def _how_many(shown: Sequence[SystemReport], systems: Sequence[SystemReport]) ->
 
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
-    """Flaky tasks, then broken ones; where none has such a label, those that failed at all."""
+    """Flaky tasks, then broken ones; if none has such a label, those that failed at all."""
     found = table.labelled("flaky", most) + table.labelled("broken", most)
     return found[:most] or table.failing(most)
 
@@ -208,7 +208,7 @@ def _explanations(system: SystemReport) -> list[Block]:
 
 
 def _width(system: SystemReport) -> str | None:
-    """What makes the intervals wide; nothing where it is not known (the JSON gives the reason)."""
+    """What makes the intervals wide; nothing if it is not known (the JSON gives the reason)."""
     return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
 
 
@@ -285,7 +285,7 @@ def correlation(link: Number) -> str:
 
 
 def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
-    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
+    steps = next_steps(system, options.results, options.more_runs, options.wording)[:MOST_STEPS]
     if options.brief and options.results is not None and not all_errored(system):
         command = f"passhat report {options.results} -v"
         steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]
@@ -306,7 +306,7 @@ def _steps_for_several(
     steps = [advise("See one in full", f"passhat report {results} {only(systems[0].name)} -v")]
     if _can_be_ranked(systems):
         those = f" {only(*(system.name for system in systems))}" if options.narrowed else ""
-        command = f"passhat rank {results}{those}{_by(report)}"
+        command = f"passhat rank {results}{those}{_rank_options(report)}"
         steps.append(advise("See which are ahead and which are tied", command))
     return tuple(steps)
 
@@ -317,8 +317,11 @@ def _can_be_ranked(systems: Sequence[SystemReport]) -> bool:
     return len(ran) > 1 and len(set.intersection(*ran)) > 1
 
 
-def _by(report: Report) -> str:
-    """What the opening sentence ranks by, where `rank` leaves out the same and says the same."""
+def _rank_options(report: Report) -> str:
+    """The options with which `rank` agrees with the opening sentence; none if no options do.
+
+    It cannot agree if it would also rank a system that the sentence leaves out.
+    """
     found = report.leaders
     if isinstance(found, Unavailable) or found.scope != TASKS_LIKE_THESE:
         return ""

@@ -17,7 +17,7 @@ from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import LABELS, TaskRow
 from passhat.reporters import headline
-from passhat.reporters.answers.report_objects import (
+from passhat.reporters.answers.report_schema import (
     SCHEMA,
     BarObject,
     DecayObject,

@@ -56,7 +56,7 @@ def page_of(
 ) -> Mapping[str, Any]:
     """The values of the template; transcripts are shown run by run, rendered when asked for.
 
-    Where they may be too many for a page, `fit_transcripts` chooses among them.
+    If they may be too many for a page, `fit_transcripts` chooses among them.
     """
     said = options.transcripts
     if not isinstance(said, PageTranscripts):
@@ -76,7 +76,9 @@ def page_of(
         "together": tasks_together(report, shown) if many else None,
         "report": report,
         "steps": {
-            s.name: next_steps(s, results_of(report, s, options.results), options.more_runs)
+            s.name: next_steps(
+                s, results_of(report, s, options.results), options.more_runs, options.wording
+            )
             for s in report.systems
         },
         "many": many,

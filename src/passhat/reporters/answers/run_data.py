@@ -9,7 +9,7 @@ from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.gates.tool_selection import SelectionFloor
 from passhat.analysis.gates.verdict import Word
 from passhat.reporters.answers.report_data import report_object
-from passhat.reporters.answers.report_objects import ReportObject
+from passhat.reporters.answers.report_schema import ReportObject
 from passhat.reporters.answers.verdicts import VerdictObject, verdict_object
 from passhat.reporters.data import IntervalObject, plain, shaped
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Literal, TypedDict
 
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, short_commit
+from passhat.records.run_list import Row, RunList
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, NextStep, Steps, Table
 from passhat.reporters.numbers import percent
@@ -25,45 +25,11 @@ MOST_SYSTEMS = 5
 SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
 
 
-class Row(TypedDict):
-    """One run that was kept, and what its trials came to.
-
-    `status` is running, finished, interrupted, budget, failed, or stopped where the process died;
-    `owner` is the process that has a running run. `passed` counts trials; `pass_rate` is pass^1,
-    the mean over the tasks of each system, and `pass_rates` that of each system by name.
-    """
-
-    run: str
-    suite: str
-    status: str
-    owner: str | None
-    started: str
-    commit: str | None
-    branch: str | None
-    dirty: bool | None
-    tags: list[str]
-    systems: int
-    tasks: int
-    trials: int
-    passed: int
-    errored: int
-    pass_rate: float | None
-    pass_rates: dict[str, float]
-
-
 class RunsObject(TypedDict):
     """The runs of a history store, the newest first."""
 
     schema: Literal["passhat.runs/1"]
     runs: list[Row]
-
-
-@dataclass(frozen=True, slots=True)
-class RunList:
-    """Runs that were kept, the newest first; `resume` continues the newest unfinished one."""
-
-    runs: tuple[Row, ...]
-    resume: str | None = None
 
 
 def run_list_blocks(found: RunList, options: DisplayOptions) -> list[Block]:

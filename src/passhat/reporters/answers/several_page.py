@@ -114,7 +114,7 @@ class AtEachK:
 
 
 def at_each_k(report: Report) -> AtEachK | None:
-    """The answer on several systems at every k; None where there is one k, or none to compare."""
+    """The answer on several systems at every k; None if there is one k, or none to compare."""
     k = common_k(report.systems)
     found = [one for at in _offered(report, k) if (one := _several_at(report, at)) is not None]
     ks = [one.k for one in found]
@@ -163,7 +163,7 @@ def tag_table(report: Report) -> TagTable | None:
 
 
 def effort_table(report: Report) -> Table | None:
-    """What a trial of each system takes on average; None where no log says."""
+    """What a trial of each system takes on average; None if no log says."""
     ranked = most_reliable_first(report.systems)
     names = list(dict.fromkeys(name for system in ranked for name in system.features))[:_MOST_TAGS]
     if not names:

@@ -50,7 +50,7 @@ def _blocks(found: TranscriptMatches, options: DisplayOptions) -> list[Block]:
 def _headline(found: TranscriptMatches) -> str:
     read = plural(found.read, "transcript")
     if not found.matches:
-        return f"Nobody said {safe_text(found.wanted)!r} in {read}."
+        return f"{safe_text(found.wanted)!r} does not occur in {read}."
     trials = plural(len(found.matches), "trial")
     if found.more:
         return f"The first {trials} with {safe_text(found.wanted)!r}; --limit shows more."

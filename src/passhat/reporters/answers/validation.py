@@ -3,52 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict
 
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
+from passhat.records.suite_check import SuiteCheck
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import Block, Headline, Line
 from passhat.reporters.data import plain
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteFault:
-    """One thing that is wrong with a suite file, and where."""
+class FaultObject(TypedDict):
+    """What is wrong, and where."""
 
-    line: int
-    column: int
+    line: int | None
+    column: int | None
     path: str
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteCheck:
-    """One suite file: what it holds where it is valid, or everything that is wrong with it."""
+class Validated(TypedDict):
+    """One suite file, and everything that is wrong with it."""
 
-    file: str
-    size: str | None
-    faults: tuple[SuiteFault, ...] = ()
-
-    def line(self, fault: SuiteFault) -> str:
-        """A fault as one line that editors can jump to."""
-        where = f"{fault.path}: " if fault.path else ""
-        return f"{self.file}:{fault.line}:{fault.column}: {where}{fault.message}"
+    suite: str
+    valid: bool
+    problems: list[FaultObject]
 
 
 def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> list[Block]:
     """How many suites are valid, then a line a fault that editors can jump to."""
-    valid = sum(one.size is not None for one in checks)
+    valid = sum(one.valid for one in checks)
     lines = [Line(one.line(fault)) for one in checks for fault in one.faults]
     return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
 
 
 def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
     """A case a fault; a valid suite is one that passed."""
-    if check.size is not None:
+    if check.valid:
         return [
             ReportedCase(
-                name="valid", classname="passhat.validate", said=check.size, file=check.file
+                name="valid", classname="passhat.validate", said=check.size or "", file=check.file
             )
         ]
     return [
@@ -63,9 +57,21 @@ def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
     ]
 
 
+def _object(check: SuiteCheck) -> Validated:
+    return {
+        "suite": check.file,
+        "valid": check.valid,
+        "problems": [
+            {"line": one.line, "column": one.column, "path": one.path, "message": one.message}
+            for one in check.faults
+        ],
+    }
+
+
 KIND = AnswerKind(
     name="validation",
     blocks=validation_blocks,
+    data=lambda checks: [_object(check) for check in checks],
     rows=lambda checks: [
         {"file": one.file, **plain(fault)} for one in checks for fault in one.faults
     ],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from passhat.analysis.gates.demands import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.analysis.gates.sentences import opening
 from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Verdicts, Word
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import (
     WORD_TONES,
@@ -61,10 +61,10 @@ def _beside_word(verdict: Verdict) -> str:
 def _details(verdict: Verdict) -> list[str]:
     details = [f"{_errors(verdict)}; {verdict.errors}."]
     if verdict.runs_saved:
-        way = "saved" if verdict.runs_saved > 0 else "more than"
+        way = "saved against" if verdict.runs_saved > 0 else "more than"
         count = plural(abs(verdict.runs_saved), "run")
-        details.append(f"{count} {way} against the fixed design with the same error rates.")
-    details += [f"{note}." for note in verdict.notes if note not in verdict.sentence]
+        details.append(f"{count} {way} the fixed design with the same error rates.")
+    details += [f"{capitalised(note)}." for note in verdict.notes if note not in verdict.sentence]
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
         details.append("A warning only: it does not change the exit code.")
     return details
@@ -72,10 +72,10 @@ def _details(verdict: Verdict) -> list[str]:
 
 def _errors(verdict: Verdict) -> str:
     if verdict.alpha is None and verdict.beta is None:
-        return "no error rate"
+        return "No error rate"
     wrong_pass = "not stated" if verdict.alpha is None else f"at most {100 * verdict.alpha:.4g} %"
     wrong_fail = "not stated" if verdict.beta is None else f"at most {100 * verdict.beta:.4g} %"
-    return f"wrong PASS {wrong_pass}, wrong FAIL {wrong_fail}"
+    return f"Wrong PASS {wrong_pass}, wrong FAIL {wrong_fail}"
 
 
 def _explanation(verdict: Verdict) -> list[Block]:

@@ -104,6 +104,7 @@ def templates() -> Environment:
         "mark_class": lambda letter: _MARK_CLASSES[letter],
         "meaning": _meaning,
         "metric_name": wording.metric_name,
+        "missing_notes": wording.missing_notes,
         "most_reliable_first": most_reliable_first,
         "common_k": common_k,
         "name": breakable_name,

@@ -10,6 +10,14 @@ from passhat.reporters import blocks as part
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text
 
+# GitHub and GitLab look for references in the rendered text, so a backslash does not prevent them:
+# people (who would be notified), issues, merge requests, epics (which would link back), addresses.
+# A space without width does. A line that begins with / is a command to GitLab.
+_REFERENCE = re.compile(
+    r"(?<![A-Za-z0-9])@(?=[\w\\])|[#!](?=\d)|&amp;(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE
+)
+_NO_SPACE = "&#8203;"
+
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as Markdown."""
@@ -23,15 +31,18 @@ def blocks_markdown(blocks: Sequence[part.Block]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Safe text in which Markdown and HTML mean nothing.
+    r"""Safe text in which Markdown, HTML and the references of forges mean nothing.
 
     >>> escape_markdown("a|b <b>*x*</b>")
     'a\\|b &lt;b&gt;\\*x\\*&lt;/b&gt;'
+    >>> escape_markdown("refund #3 for @ann, pass@5")
+    'refund \\#&#8203;3 for @&#8203;ann, pass@5'
     """
     shown = safe_text(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for mark in "\\`*_[]|~#!":
         shown = shown.replace(mark, "\\" + mark)
-    return shown
+    shown = _REFERENCE.sub(rf"\g<0>{_NO_SPACE}", shown)
+    return f"&#47;{shown[1:]}" if shown.startswith("/") else shown
 
 
 def code_span(text: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
+from passhat.records.secret import bare_address
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import observe_report, observe_value
 from passhat.runner.models.endpoint import sendable_headers
@@ -41,9 +42,8 @@ class HttpAgent:
             async with asyncio.timeout(request.timeout):
                 content, kind = await self._post(self._body(request))
         except httpx2.HTTPError as error:
-            raise RunError(
-                f"{self._system.name} at {self._system.url}: {type(error).__name__} {error}"
-            ) from error
+            where = f"{self._system.name} at {bare_address(self._system.url)}"
+            raise RunError(f"{where}: {type(error).__name__} {error}") from error
         return self._observe(self._value(content, kind))
 
     def _body(self, request: AttemptRequest) -> bytes:

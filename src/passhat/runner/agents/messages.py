@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -23,8 +23,8 @@ ROLES = {
 TEXT_BLOCKS = frozenset({"text", "input_text", "output_text", "refusal"})
 MOST_MESSAGES = 1000
 MOST_TEXT = 20_000
-MOST_TOKENS = 1e18
-"""No count is as large; infinity and NaN are none either."""
+TOO_MUCH = 1e18
+"""Amounts of an attempt are smaller: a store holds whole numbers of 64 bits."""
 
 TOKENS_IN = ("tokens_in", "input_tokens", "prompt_tokens", "prompt_token_count", "request_tokens")
 TOKENS_OUT = (
@@ -74,7 +74,7 @@ def plain_calls(value: object) -> tuple[ToolCall, ...]:
 
 
 def calls_in(messages: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
-    """The tool calls in a transcript, with their results where it has them."""
+    """The tool calls in a transcript, with their results if it has them."""
     results = {m["call_id"]: m for m in messages if m["role"] == "tool" and m.get("call_id")}
     return tuple(
         _with_result(call, results.get(call.get("id")))
@@ -90,7 +90,7 @@ def last_words(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def token_usage(value: object) -> TokenUsage | None:
-    """Token counts under any of their usual names; None where there are none.
+    """Token counts under any of their usual names; None if there are none.
 
     >>> token_usage({"prompt_tokens": 30, "completion_tokens": 4})
     TokenUsage(tokens_in=30, tokens_out=4, cached_in=0, cache_written=0)
@@ -114,8 +114,19 @@ def usage_in(value: object) -> TokenUsage | None:
     return total_usage(m.get("usage_metadata") or m.get("usage") or {} for m in messages)
 
 
+def is_amount(value: object) -> TypeGuard[float]:
+    """Whether it can be a count of tokens, a cost or a time.
+
+    >>> [is_amount(value) for value in (5, 0.5, -1, True, 10**18, float("nan"))]
+    [True, True, False, False, False, False]
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value < TOO_MUCH
+
+
 def total_usage(values: Iterable[object]) -> TokenUsage | None:
-    """Several token counts added up; None where there are none.
+    """Several token counts added up; None if there are none.
 
     >>> total_usage([{"input_tokens": 3}, {}, {"input_tokens": 4, "output_tokens": 1}]).total
     8
@@ -158,7 +169,7 @@ def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _list(value: object) -> list[Any]:
-    """The value as a list; empty where it is none, for agents report anything."""
+    """The value as a list; empty if it is none, for agents report anything."""
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
 
 
@@ -223,5 +234,4 @@ def _parsed(arguments: object) -> object:
 
 
 def _count(found: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    values = (v for name in names if isinstance(v := found.get(name), int | float))
-    return next((int(v) for v in values if not isinstance(v, bool) and 0 <= v < MOST_TOKENS), None)
+    return next((int(v) for name in names if is_amount(v := found.get(name))), None)

@@ -88,7 +88,8 @@ def _callable(found: Any, reference: str) -> Callable[..., Any]:
         return found  # type: ignore[no-any-return]  # just checked to be callable
     raise SuiteError(
         f'"{reference}" is not a function but a {type(found).__name__}, and no agent of a '
-        "framework that passhat knows"
+        "framework that passhat knows; name a function that takes the prompt, calls it and "
+        "returns its answer"
     )
 
 
@@ -128,7 +129,7 @@ async def made(call: Callable[[], Any], *, about: str, search: Path | None = Non
 def _line_in(search: Path | None, error: BaseException) -> str:
     """The innermost line of the code in a folder that an exception went through.
 
-    Installed packages in the folder are not the user's code. Empty where no line is.
+    Installed packages in the folder are not the user's code. Empty if no line is.
     """
     folder = "" if search is None else str(search.absolute())
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__)) if folder else []):

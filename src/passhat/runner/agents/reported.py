@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from passhat.errors import RunError
 from passhat.records import Observation, TokenUsage
@@ -11,6 +11,7 @@ from passhat.runner.agents.frameworks import report_of
 from passhat.runner.agents.messages import (
     calls_in,
     fields_of,
+    is_amount,
     last_words,
     plain_calls,
     plain_messages,
@@ -83,17 +84,6 @@ def _error(report: Mapping[str, Any], about: str) -> str | None:
         return None
     said = fields_of(error).get("message", error) if isinstance(error, Mapping) else error
     return f"{about} reports an error: {said}"
-
-
-def is_amount(value: object) -> TypeGuard[float]:
-    """Whether it can be a count of tokens, a cost or a time: a store holds 64 bits.
-
-    >>> [is_amount(value) for value in (5, 0.5, -1, True, 10**18, float("nan"))]
-    [True, True, False, False, False, False]
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return 0 <= value < 1e18
 
 
 def _answer(report: Mapping[str, Any]) -> str:

@@ -192,6 +192,8 @@ def _content(path: Path) -> bytes:
         raise CassetteError(
             f"there is no cassette {path}: record one with `passhat run --record`"
         ) from None
+    except IsADirectoryError:
+        raise CassetteError(f"{path} is a folder; name one of the cassettes in it") from None
     except (OSError, zstd.ZstdError, EOFError) as error:
         raise CassetteError(f"{path} cannot be read: {error}") from None
     if len(text) >= MOST_BYTES:
@@ -203,6 +205,8 @@ def _parse(path: Path, number: int, text: bytes) -> Line:
     try:
         line = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:
+        if number == 1:
+            raise CassetteError(f"{path}: not a cassette: its first line is not JSON") from None
         raise CassetteError(
             f"{path}:{number}: the file is damaged, this line is not JSON ({error}); {AGAIN}"
         ) from None

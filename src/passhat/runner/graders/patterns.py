@@ -6,6 +6,7 @@ import functools
 import re
 import subprocess
 import sys
+from math import prod
 
 from passhat.errors import GraderError
 
@@ -18,6 +19,8 @@ TIMEOUT = 2.0
 ATOMS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 REPEATS = re.compile(r"[*+]|\{\d*,\}|\{\d*,?\d{3,}\}")
 NESTED = re.compile(r"\)\??[*+{]")
+BOUNDED = re.compile(r"\{(\d{0,2})(?:,(\d{1,2}))?\}")
+OPTIONAL = re.compile(r"(?<![*+?}(])\?")
 BACK_REFERENCE = re.compile(r"\\[1-9]|\(\?P=|\(\?\(")
 
 SEARCH = (
@@ -29,13 +32,16 @@ SEARCH = (
 def may_hang(pattern: str, text: str) -> bool:
     """Whether a search might backtrack for so long that it would hold up the run.
 
-    r repeats take at most len(text)^(r + 1) steps, unless they are nested or refer back.
+    r repeats take at most len(text)^(r + 1) steps, unless they are nested or refer back; what may
+    be there up to n times multiplies that by n + 1.
 
     >>> may_hang("(a+)+b", "a" * 30), may_hang("(?i)sacramento", "x" * 10**6)
     (True, False)
+    >>> may_hang("a?" * 30 + "a" * 30, "a" * 30)
+    True
     """
-    hard, repeats = _shape(pattern)
-    return hard or (len(text) + 1) ** (repeats + 1) > MAX_STEPS
+    hard, repeats, ways = _shape(pattern)
+    return hard or ways * (len(text) + 1) ** (repeats + 1) > MAX_STEPS
 
 
 def search(pattern: str, text: str) -> bool:
@@ -50,10 +56,12 @@ def search(pattern: str, text: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _shape(pattern: str) -> tuple[bool, int]:
+def _shape(pattern: str) -> tuple[bool, int, int]:
+    """Whether repeats are nested or refer back; how many have no end; in how many ways the rest."""
     bare = ATOMS.sub("x", pattern)
     hard = bool(NESTED.search(bare) or BACK_REFERENCE.search(pattern))
-    return hard, len(REPEATS.findall(bare))
+    bounds = (int(most) + 1 for _, most in BOUNDED.findall(bare) if most)
+    return hard, len(REPEATS.findall(bare)), prod(bounds) * 2 ** len(OPTIONAL.findall(bare))
 
 
 def _search_apart(pattern: str, text: str) -> bool:

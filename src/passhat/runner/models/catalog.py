@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from passhat.errors import SuiteError
 from passhat.records import SCRIPTED, Model
 from passhat.records.providers import Provider, find_provider, is_local, unknown_model
+from passhat.records.secret import bare_address
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
 from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
 from passhat.runner.models.dialect import Dialect
@@ -122,26 +123,16 @@ def _check_address(model: Model, base_url: str) -> None:
     if parts.scheme not in ("http", "https"):
         raise SuiteError(
             f'model "{model.name}": its address must begin with http:// or https://, '
-            f"got {_without_login(base_url)!r}"
+            f"got {bare_address(base_url)!r}"
         )
 
 
 def _no_address(model: Model, given: str) -> SuiteError:
     """The error for a text that is no address; the reason Python gives may quote a password."""
     return SuiteError(
-        f'model "{model.name}": {_without_login(given)!r} is not an address such as '
+        f'model "{model.name}": {bare_address(given)!r} is not an address such as '
         "https://HOST:PORT/v1"
     )
-
-
-def _without_login(address: str) -> str:
-    """An address as an error may quote it: without user, password, query and fragment.
-
-    >>> _without_login("htps://ann:pa@ss@gw.example/v1?key=abc")
-    'htps://gw.example/v1'
-    """
-    scheme, mark, rest = address.rpartition("://") if "://" in address else ("", "", address)
-    return scheme + mark + re.split(r"[?#]", rest.rpartition("@")[2], maxsplit=1)[0]
 
 
 def _signer(

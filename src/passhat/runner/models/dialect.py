@@ -36,7 +36,7 @@ class Dialect:
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The header of a key as a bearer token; none where there is no key."""
+    """The header of a key as a bearer token; none if there is no key."""
     return {"authorization": f"Bearer {key}"} if key else {}
 
 

@@ -126,7 +126,7 @@ class Request:
 
 
 def _without_defaults(value: Any) -> dict[str, Any]:
-    """The fields of a value; those that came later only where they are set.
+    """The fields of a value; those that came later only if they are set.
 
     A value from before a field was added must keep its hash: cassettes hold it.
     """
@@ -151,7 +151,7 @@ class Reply:
     """What came back: text, tool calls, why it ended, and what it cost.
 
     `stop_reason` is one of `done`, `tool_calls`, `max_tokens`, `refused`, or the provider's own
-    word. `cost` is None where no price is known. `faults` names what was injected on purpose.
+    word. `cost` is None if no price is known. `faults` names what was injected on purpose.
     """
 
     text: str = ""

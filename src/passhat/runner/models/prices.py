@@ -15,7 +15,7 @@ PER = 1_000_000
 
 
 def pricing(model: str, *, provider: str | None, prices: Prices | None = None) -> Pricing:
-    """The function from tokens to dollars for one model; it gives None where no price is known.
+    """The function from tokens to dollars for one model; it gives None if no price is known.
 
     >>> cost = pricing("mine", provider=None, prices=Prices(input=1.0, output=10.0, cached=0.5))
     >>> cost(TokenUsage(tokens_in=1_000_000, tokens_out=100_000, cached_in=400_000))

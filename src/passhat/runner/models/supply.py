@@ -71,7 +71,7 @@ class ModelSupply:
     async def find(self, model: Model, request: Request, remote: str | None = None) -> Reply | None:
         """An answer that the provider has of a call that an earlier start of the run lost.
 
-        `remote` is the provider's name for it, where that is known.
+        `remote` is the provider's name for it, if that is known.
         """
         from passhat.runner.models.endpoint import Endpoint
 
@@ -83,7 +83,7 @@ class ModelSupply:
         return model.name != SCRIPTED
 
     def price(self, model: Model) -> Pricing | None:
-        """What a model's tokens cost; None where they cost nothing."""
+        """What a model's tokens cost; None if they cost nothing."""
         if id(model) not in self._prices:
             self._prices[id(model)] = self._find_price(model)
         return self._prices[id(model)]
@@ -155,7 +155,7 @@ def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
 
 
 def why_unreachable(model: Model, directory: Path) -> str | None:
-    """Why a model cannot be asked here, and what to do; None where it can."""
+    """Why a model cannot be asked here, and what to do; None if it can."""
     if is_local(model.name):
         from passhat.runner.local_model import why_not_here
 

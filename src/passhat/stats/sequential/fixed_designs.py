@@ -57,7 +57,9 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) 
 def wald_lower_bounds(
     p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05
 ) -> tuple[float, float]:
-    """No test with these errors expects fewer runs at p0, and at p1 (Wald 1947, section 3.6).
+    """The fewest runs that any test with these error rates can need on average.
+
+    One bound for a true rate of p0, one for a true rate of p1 (Wald 1947, section 3.6).
 
     >>> [round(bound, 1) for bound in wald_lower_bounds(0.8, 0.9)]
     [59.7, 72.2]
@@ -80,14 +82,14 @@ def two_rates(p0: float, p1: float, *, names: tuple[str, str] = ("p0", "p1")) ->
 
 
 def fewest_passes(runs: Counts, enough: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
-    """For each number of runs the fewest passes that are enough; runs + 1 where none are.
+    """For each number of runs the fewest passes that are enough; runs + 1 if none are.
 
     >>> fewest_passes(np.array([3, 3, 3]), lambda passes: passes >= [0, 2, 5]).tolist()
     [0, 2, 4]
     """
     low, high = np.full_like(runs, -1), runs + 1
     while (high - low > 1).any():
-        # Where the search has ended at 0, half of -1 + 0 is -1.
+        # If the search has ended at 0, half of -1 + 0 is -1.
         middle = np.maximum((low + high) // 2, 0)
         holds = enough(middle)
         low, high = np.where(holds, low, middle), np.where(holds, middle, high)

@@ -121,7 +121,7 @@ class RandomTaskGate(ABC):
 
     @abstractmethod
     def _fixed_runs(self, state: SuiteState) -> int | None:
-        """The runs of a fixed design with the same error rates; None where there is none."""
+        """The runs of a fixed design with the same error rates; None if there is none."""
 
     def next_tasks(
         self, state: SuiteState, count: int

@@ -37,7 +37,7 @@ class GateResult:
     `log_pass` and `log_fail` are log evidence against "not good enough" and "good enough"; the
     gate decided when one of them reached its boundary. `interval` holds at `confidence` however
     often the gate was looked at. `fixed_runs` is the fixed number of runs that a test with the same
-    error rates takes (None where there is no such design).
+    error rates takes (None if there is no such design).
     """
 
     verdict: GateVerdict | None

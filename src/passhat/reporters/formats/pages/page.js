@@ -37,7 +37,7 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
       if (said.has(row)) said.get(row).hidden = !fits;
       shown += fits;
     }
-    count.value = shown + " of " + rows.length + " tasks";
+    count.value = `${shown} of ${rows.length} task${rows.length === 1 ? "" : "s"}`;
   };
   text.value = state.get(`find${place}`) ?? "";
   if (label) label.value = state.get(`label${place}`) ?? "";

@@ -1,0 +1,150 @@
+"""The rules for arguments that every layer checks alike: names, numbers, words, paths."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from types import UnionType
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+
+from passhat.errors import ArgumentError
+from passhat.messages import one_of_rule, typo_hint
+
+Word = TypeVar("Word")
+
+BEYOND = 2**63
+"""Whole numbers are smaller: a store and numpy hold 64 bits."""
+
+NAMES = "must be a name or a list of names"
+DEMANDS = "must be a demand such as 'pass^3 >= 0.8', or a list of them"
+
+
+def names(argument: str, value: object, rule: str = NAMES) -> tuple[str, ...]:
+    """Names as a tuple: a text is one name, None is no name.
+
+    >>> names("only", "o3"), names("only", ["o3", "opus"]), names("only", None)
+    (('o3',), ('o3', 'opus'), ())
+    """
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Iterable):
+        found = tuple(value)
+        if all(isinstance(one, str) for one in found):
+            return found
+    raise ArgumentError(argument, rule, value)
+
+
+def one_name(argument: str, value: object) -> str | None:
+    """The one name that was given, alone or in a list; None if there is none.
+
+    >>> one_name("only", ["o3"]), one_name("only", None)
+    ('o3', None)
+    """
+    found = names(argument, value)
+    if len(found) > 1:
+        raise ArgumentError(argument, "must be one name", found)
+    return found[0] if found else None
+
+
+def whole(argument: str, value: object, *, least: int = 1) -> int:
+    """A whole number of 64 bits that is at least `least`."""
+    number = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = operator.index(value)
+    if number is None or not least <= number < BEYOND:
+        upper = " and < 2**63" if number is not None and number >= BEYOND else ""
+        raise ArgumentError(argument, f"must be a whole number >= {least}{upper}", value)
+    return number
+
+
+def amount(argument: str, value: object) -> float:
+    """A finite number above 0."""
+    number = _number(value)
+    if number is None or not number > 0:
+        raise ArgumentError(argument, "must be a number above 0", value)
+    return number
+
+
+def share(argument: str, value: object) -> float:
+    """A number from 0 to 1."""
+    number = _number(value)
+    if number is None or not 0 <= number <= 1:
+        raise ArgumentError(argument, "must be a number from 0 to 1", value)
+    return number
+
+
+def flag(argument: str, value: object) -> bool:
+    """True or False; a text such as "no" would count as true."""
+    if value is True or value is False:
+        return value
+    raise ArgumentError(argument, "must be True or False", value)
+
+
+def word(argument: str, value: Word, known: Collection[str]) -> Word:
+    """One of the known words.
+
+    >>> word("faults", "bth", ("both", "only"))
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: faults must be one of both, only (did you mean both?), got 'bth'
+    """
+    if isinstance(value, str) and value in known:
+        return value
+    raise ArgumentError(argument, one_of_rule(str(value), list(known)), value)
+
+
+def path(argument: str, value: object, what: str = "a path") -> str | Path:
+    """A path, or an address as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, os.PathLike) and isinstance(found := os.fspath(value), str):
+        return Path(found)
+    raise ArgumentError(argument, f"must be {what}", value)
+
+
+def instance(argument: str, value: object, kind: type | UnionType, rule: str) -> None:
+    """Refuse anything but an object of a class, or of one of several.
+
+    >>> instance("world", 3, dict, "must be World(...)")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: world must be World(...), got 3
+    """
+    if not isinstance(value, kind):
+        raise ArgumentError(argument, rule, value)
+
+
+def several(value: object, *alone: type) -> list[Any]:
+    """A list as it is, and one of the things that may come `alone` as a list of one.
+
+    >>> several("pass^3 >= 0.8", str), several(["a", "b"], str), several(3)
+    (['pass^3 >= 0.8'], ['a', 'b'], [3])
+    """
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, alone) else [value]
+
+
+def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse keyword arguments that a function does not have, as Python does, with a hint.
+
+    >>> refuse_unknown("run_suite", ["run"], ["runs", "seed"])
+    Traceback (most recent call last):
+    TypeError: run_suite() got an unexpected keyword argument 'run' (did you mean runs?)
+    """
+    for name in given:
+        if name not in known:
+            hint = typo_hint(name, known)
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _number(value: object) -> float | None:
+    """A finite float; None for anything else."""
+    if isinstance(value, bool | str) or not isinstance(value, SupportsFloat):
+        return None
+    try:
+        number = float(value)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None

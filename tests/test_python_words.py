@@ -1,0 +1,65 @@
+"""Messages of the library name arguments of Python; the command line turns them into options."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import passhat
+
+SOURCE = Path(passhat.__file__).parent
+BELOW = ("analysis", "history", "ingest", "journeys", "records", "runner", "stats", "suite")
+"""What Python calls; `reporters` write the screens of commands, with the commands to type next."""
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+")
+COMMAND = re.compile(r"\b(passhat|gotestsum) ")
+"""A whole command may have options: it is typed in a shell, from wherever it was read."""
+
+PARTS_OF_COMMANDS = {
+    "journeys/run_conclusion.py": {"--max-cost", "--max-tokens", "--max-minutes", "--max-calls"},
+    "journeys/run_store.py": {"--run", "--store"},
+    "journeys/trend_runs.py": {"--store"},
+    "analysis/gates/run_answer.py": {"--runs"},
+    "ingest/unknown_files.py": {"--log_samples"},
+    "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
+    "runner/local_model.py": {"--no-deps", "--quiet", "--disable-pip-version-check", "--dest"},
+}
+"""Options in texts that are put together to a whole command, of passhat or of another tool."""
+
+
+def texts(file: Path) -> Iterator[str]:
+    """Every text of a module but its docstrings; the values in an f-string are left out."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    parts = {id(part) for node in ast.walk(tree) for part in _below(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(p.value) for p in node.values if isinstance(p, ast.Constant))
+        elif isinstance(node, ast.Constant) and id(node) not in parts:
+            yield str(node.value)
+
+
+def _below(node: ast.AST) -> list[ast.expr]:
+    """What is not a text by itself: a docstring, or a piece of an f-string."""
+    if isinstance(node, ast.JoinedStr):
+        return node.values
+    return [node.value] if isinstance(node, ast.Expr) else []
+
+
+@pytest.mark.parametrize("package", BELOW)
+def test_no_message_below_the_command_line_names_an_option(package):
+    found = {}
+    for file in (SOURCE / package).rglob("*.py"):
+        name = file.relative_to(SOURCE).as_posix()
+        flags = {flag for text in texts(file) if not COMMAND.search(text)
+                 for flag in FLAG.findall(text)} - PARTS_OF_COMMANDS.get(name, set())  # fmt: skip
+        if flags:
+            found[name] = flags
+    assert found == {}
+
+
+def test_the_exceptions_are_all_needed():
+    for name, flags in PARTS_OF_COMMANDS.items():
+        there = {flag for text in texts(SOURCE / name) for flag in FLAG.findall(text)}
+        assert flags <= there, name
