@@ -31,7 +31,7 @@ _OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space o
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The main table of an answer, and how its numbers were made."""
-    blocks = kind.blocks(answer, options)
+    blocks = kind.worded_blocks(answer, options)
     caption = next((block.text for block in blocks if isinstance(block, Headline)), kind.name)
     methods = kind.methods(answer) if kind.methods is not None else None
     parts = [
