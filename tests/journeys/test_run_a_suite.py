@@ -15,7 +15,7 @@ def test_the_first_run_shows_a_real_models_runs_with_no_key(shell, no_model):
     assert shell("init").returncode == 0
     done = shell("run", **no_model)
     assert done.returncode == 0, done.stderr
-    assert "weather: 4 tasks, 1 system, 80 trials; replay" in done.stderr
+    assert "weather: 4 tasks, 1 system, 80 trials; replay, servers recorded; run " in done.stderr
     assert "4 tasks × 20 runs, 80 trials" in done.stdout
     assert "tool-selection floor [PASS] weather selection: selection 20/20 (100%)" in done.stdout
     assert (shell.directory / ".passhat" / "history.db").is_file()

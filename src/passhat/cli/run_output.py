@@ -103,7 +103,7 @@ def _show(
 
 
 def _in_shell(event: RunEvent) -> RunEvent:
-    """The event with its words for a shell, where it has any."""
+    """The event with its words for a shell, if it has any."""
     from passhat.journeys.run_events import RunOpened
 
     return replace(event, source=in_shell(event.source)) if isinstance(event, RunOpened) else event

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Model, Suite
+    from passhat.records.suite import ServerMode
     from passhat.runner.cassettes import CassetteSet, Mode
 
 WORDS = {
@@ -31,10 +32,14 @@ TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSource:
-    """Where answers come from; `mode` None is live, `why` is the reason for it."""
+    """Where answers come from; `mode` None is live, `why` is the reason for it.
+
+    `servers` says whether a replay calls the MCP servers; None where the suite has none.
+    """
 
     mode: Mode | None
     why: str = ""
+    servers: ServerMode | None = None
 
     @property
     def asks(self) -> bool:
@@ -48,6 +53,8 @@ class AnswerSource:
 
     def __str__(self) -> str:
         words = "live" if self.mode is None else WORDS[self.mode]
+        if self.mode == "replay" and self.servers is not None:
+            words += f", servers {self.servers}"
         return f"{words} ({self.why})" if self.why else words
 
 
@@ -55,10 +62,16 @@ def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -
     """The source that the request or the suite names; else a replay if there are cassettes."""
     wanted = request.cassette or suite.cassette.mode
     if wanted is None:
-        return _by_circumstances(suite, resumed=resumed)
-    if wanted == "none":
-        return AnswerSource(mode=None)
-    return AnswerSource(mode=cast("Mode", TAKEN_UP.get(wanted, wanted) if resumed else wanted))
+        source = _by_circumstances(suite, resumed=resumed)
+    elif wanted == "none":
+        source = AnswerSource(mode=None)
+    else:
+        taken_up = TAKEN_UP.get(wanted, wanted) if resumed else wanted
+        source = AnswerSource(mode=cast("Mode", taken_up))
+    if not suite.used_servers:
+        return source
+    servers = request.servers or suite.cassette.servers
+    return replace(source, servers=cast("ServerMode", servers))
 
 
 def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:

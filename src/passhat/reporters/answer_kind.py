@@ -72,7 +72,7 @@ class DisplayOptions:
 class AnswerKind:
     """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
 
-    Where a part is None, the formats that need it are not available. `page` returns the values of
+    If a part is None, the formats that need it are not available. `page` returns the values of
     `template`, for an answer that has its own page. With `several`, all parts take a sequence of
     answers, as commands have them. `chip` is the verdict in a few words, and `facts` are a few
     numbers for a first look, each with its meaning.

@@ -85,7 +85,7 @@ def design(system: SystemReport) -> str:
 
 
 def common_design(systems: Sequence[SystemReport]) -> str | None:
-    """What every system ran, where it is the same for all."""
+    """What every system ran, if it is the same for all."""
     designs = {design(system) for system in systems}
     return designs.pop() if len(designs) == 1 else None
 

@@ -44,7 +44,7 @@ class ToolCoverage:
     """Which of the tools that the servers of a suite offer were called in a run.
 
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a"}), threshold=0.8).sentence
-    'FAIL: 1 of the 2 tools of the servers were called (50 %), 80 % are demanded; never: b'
+    'FAIL: 1 of the 2 tools of the servers was called (50 %), 80 % are demanded; never: b'
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a", "b"})).sentence
     'all 2 tools of the servers were called'
     """
@@ -69,7 +69,8 @@ class ToolCoverage:
             text = f"all {offered} tools of the servers were called"
         else:
             of_all = f"{called} of the {offered} tools of the servers"
-            text = f"{of_all} were called ({100 * self.share:.0f} %)"
+            verb = "was" if called == 1 else "were"
+            text = f"{of_all} {verb} called ({100 * self.share:.0f} %)"
         if self.threshold is not None:
             word = "PASS" if self.passed else "FAIL"
             text = f"{word}: {text}, {100 * self.threshold:g} % are demanded"
@@ -152,7 +153,7 @@ class RunAnswer(Displayed):
     def outcome(self) -> RunOutcome:
         """How the run ended.
 
-        Gates and floors decide where there are any: they say how many failures are allowed.
+        Gates and floors decide if there are any: they say how many failures are allowed.
         Without a gate every expectation is a demand, so one failed trial fails the run.
         """
         if self.nothing_ran:
@@ -167,7 +168,7 @@ class RunAnswer(Displayed):
 
     @property
     def why_not_passed(self) -> str | None:
-        """Why the run has not passed, where neither a verdict nor a floor says it."""
+        """Why the run has not passed, if neither a verdict nor a floor says it."""
         if self.nothing_ran:
             return "not completed: every trial errored, there is nothing to judge"
         if self.coverage is not None and not self.coverage.passed:
@@ -193,7 +194,7 @@ class RunAnswer(Displayed):
         return "incomplete" if any(row.errored for row in rows) else "passed"
 
     def _demanded(self) -> Iterator[TaskRow]:
-        """The tasks whose single trials count, where there is no gate."""
+        """The tasks whose single trials count, if there is no gate."""
         for system in self.report.systems:
             if system.name not in self.exempt:
                 yield from (row for row in system.tasks if row.name not in self.quarantined)

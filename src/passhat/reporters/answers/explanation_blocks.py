@@ -82,7 +82,7 @@ def verdict(explanation: Explanation) -> str:
 
 
 def place(key: TranscriptKey, explanation: Explanation) -> str:
-    """A run by its task and number, and its system where there are several."""
+    """A run by its task and number, and its system if there are several."""
     system, task, trial = key
     run = f"task {short(task)} {run_number(trial, explanation.first_trial)}"
     return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
@@ -108,11 +108,11 @@ def _findings(explanation: Explanation) -> list[Block]:
 
 
 def category_tables(explanation: Explanation) -> list[Table]:
-    """What went wrong; where the log says so itself, also how runs differ from passing ones."""
+    """What went wrong; if the log says so itself, also how runs differ from passing ones."""
     first, tables = explanation.first_trial, []
     if explanation.categories:
         tables.append(_categories(explanation.categories, "what went wrong", first))
-    # Where the log itself says of some run what went wrong, its difference is news.
+    # If the log itself says of some run what went wrong, its difference is news.
     logged = any(one.kind in LOGGED for one in explanation.categories)
     if logged and explanation.divergences:
         title = "first difference from passing runs"
@@ -138,14 +138,14 @@ def compared_words(explanation: Explanation) -> str:
     counts = explanation.counts
     texts = []
     if counts.mixed_tasks:
-        tasks = (
-            f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')} both pass and fail: their"
-        )
-        head = "The task both passes and fails: its" if counts.tasks == 1 else tasks
+        one = counts.mixed_tasks == 1
+        which = f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')}"
+        who = "The task" if counts.tasks == 1 else which
+        head = f"{who} both {'passes and fails: its' if one else 'pass and fail: their'}"
         verb = "was" if counts.failing == 1 else "were"
         texts.append(
             f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
-            f"{plural(counts.passing, 'passing one')}{', task by task' * (counts.tasks > 1)}."
+            f"{plural(counts.passing, 'passing one')}{', task by task' * (not one)}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"

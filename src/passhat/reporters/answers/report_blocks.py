@@ -118,7 +118,7 @@ def _how_many(shown: Sequence[SystemReport], systems: Sequence[SystemReport]) ->
 
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
-    """Flaky tasks, then broken ones; where none has such a label, those that failed at all."""
+    """Flaky tasks, then broken ones; if none has such a label, those that failed at all."""
     found = table.labelled("flaky", most) + table.labelled("broken", most)
     return found[:most] or table.failing(most)
 
