@@ -15,6 +15,9 @@ from passhat.messages import one_of_rule, typo_hint
 
 Word = TypeVar("Word")
 
+BEYOND = 2**63
+"""Whole numbers are smaller: a store and numpy hold 64 bits."""
+
 NAMES = "must be a name or a list of names"
 DEMANDS = "must be a demand such as 'pass^3 >= 0.8', or a list of them"
 
@@ -49,12 +52,13 @@ def one_name(argument: str, value: object) -> str | None:
 
 
 def whole(argument: str, value: object, *, least: int = 1) -> int:
-    """A whole number that is at least `least`."""
+    """A whole number of 64 bits that is at least `least`."""
     number = None
     if isinstance(value, SupportsIndex) and not isinstance(value, bool):
         number = operator.index(value)
-    if number is None or number < least:
-        raise ArgumentError(argument, f"must be a whole number >= {least}", value)
+    if number is None or not least <= number < BEYOND:
+        upper = " and < 2**63" if number is not None and number >= BEYOND else ""
+        raise ArgumentError(argument, f"must be a whole number >= {least}{upper}", value)
     return number
 
 

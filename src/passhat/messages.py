@@ -187,7 +187,7 @@ def display_width(text: str) -> int:
 
 
 def shorten(text: str, width: int) -> str:
-    """Safe text of at most `width` columns, with an ellipsis where it was cut.
+    """Safe text of at most `width` columns, with an ellipsis if it was cut.
 
     >>> shorten("book-a-flight-with-two-stops", 12)
     'book-a-flig…'

@@ -174,9 +174,3 @@ def test_a_cassette_of_a_system_that_is_gone_is_pruned(recorded, suite, call, he
     suite(SUITE.replace("model: scripted", "model: local/other.gguf").partition("    script")[0])
     assert "the suite has no system 'scripted'" in call("cassette", "prune").stdout
     assert list((here / "cassettes").iterdir()) == []
-
-
-def test_workers_cannot_replay_and_the_executor_is_named_as_it_was_written(recorded, call):
-    done = call("run", "--executor", "ray")
-    assert done.exit_code == 2
-    assert "--executor must be local to record or replay cassettes, got 'ray'" in done.stderr

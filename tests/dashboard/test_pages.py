@@ -199,6 +199,7 @@ def test_what_is_not_there_is_said_in_words(site, path, status, message):
     answered, _, text = site.get(path)
     assert answered == status
     assert message in words(text)
+    assert "history.db" not in words(text) or status == 200
 
 
 def test_a_run_without_a_trial_has_a_page(tmp_path, serve_site):

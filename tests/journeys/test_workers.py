@@ -91,6 +91,18 @@ def test_workers_are_refused_without_a_store_that_they_share(tmp_path):
     assert "trials" not in err, "the run was opened before the store was checked"
 
 
+@pytest.mark.parametrize("executor", ["workers", "ray"])
+def test_workers_cannot_record_and_the_executor_is_named_as_it_was_written(
+    tmp_path, new_database, executor
+):
+    (tmp_path / "suite.yml").write_text(COIN)
+    recording = ("run", "suite.yml", "--record", "--executor", executor)
+    run = passhat(*recording, "--store", new_database(), cwd=tmp_path)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 2
+    assert f"--executor must be local to record or replay cassettes, got '{executor}'" in err
+
+
 def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_database):
     (tmp_path / "suite.yml").write_text(COIN)
     elsewhere = tmp_path / "elsewhere"

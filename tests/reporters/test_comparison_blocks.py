@@ -143,7 +143,10 @@ def test_two_systems_of_one_name_are_told_apart_in_every_sentence():
 def test_the_table_of_tasks_says_which_it_lists_and_what_its_p_values_mean():
     some = compare(_pair([(9, 9)] * 3 + [(5, 9)] * 5, [(0, 9)] * 3 + [(5, 9)] * 5))
     said = " ".join(render_terminal(some).split())
-    assert "Listed are tasks shown to differ, and flipped ones unless their p is 1; --json" in said
+    assert (
+        "Listed are tasks shown to differ, and flipped ones unless both p are 1; `render_json`"
+        in said
+    )
     assert "Of the tasks with p (Holm) below 0.05, the chance" in said
 
 
@@ -209,3 +212,17 @@ def test_the_tile_of_a_change_of_the_mean_names_the_tasks_that_both_ran():
     found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], [(4, 5), (2, 5), (5, 5)]))
     text = change_tile(found, tagged=False, day="2026-11-02").text
     assert " % over the 3 tasks that both ran, between " in text
+
+
+def test_long_names_that_begin_alike_head_their_columns_with_how_they_end():
+    first, second = (f"my-company/support-agent-2026-{month}-01" for month in (10, 11))
+    trials = simulate(tasks=6, runs=4, rate={first: 0.9, second: 0.4}, seed=2)
+    for width in (80, 120):
+        heads = [
+            line.split()[1:4]
+            for line in render_terminal(compare(trials), ink=Ink(width=width)).splitlines()
+            if line.startswith(("  in %", "  task "))
+        ]
+        ends = {word[-5:] for head in heads for word in head if word[-5:] in ("10-01", "11-01")}
+        assert ends == {"10-01", "11-01"}
+        assert not any("my-c" in word for head in heads for word in head)

@@ -40,7 +40,8 @@ CHANGES = (
 )
 # What no schema can say: the rules between keys, and texts that Python reads.
 RULES = re.compile(
-    "needs |has |is no |must be a date|cannot be split|.* has no meaning with|.* needs a value"
+    "needs |has |is no |is not a |must be a date|must be finite|means the same|cannot be split|"
+    ".* has no meaning with|.* needs a value"
 )
 Place = tuple[Any, Any]
 """A mapping or list, and the key or index in it."""

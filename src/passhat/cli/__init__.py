@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import IO, Any
 
 import click
 
@@ -106,8 +108,9 @@ class Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error that passhat raises on purpose becomes a message and a code."""
+        """Run the command; errors that are no faults of passhat become a message and a code."""
         _let_idle_threads_sleep()
+        _open_closed_streams()
         try:
             ctx.default_map = _defaults(asks_help=ctx.meta[_ASKS_HELP])
             return super().invoke(ctx)
@@ -118,6 +121,31 @@ class Commands(click.Group):
             message = shell_message(error, self.get_command(ctx, name) if name else None)
             seen = Refusal if isinstance(error, InputError) else Incomplete
             raise seen(message) from error
+        except KeyboardInterrupt:  # click would exit with 1, which says that a demand failed
+            with suppress(OSError):
+                click.echo("interrupted", err=True)
+            ctx.exit(ExitCode.INTERRUPTED)
+        except BrokenPipeError:  # the reader of our output, such as `head`, has ended
+            _discard_output()
+            ctx.exit(ExitCode.BROKEN_PIPE)
+        except OSError as error:
+            _discard_output()
+            where = f"{error.filename}: " if error.filename else ""
+            raise Incomplete(f"{where}{error.strerror or error}") from error
+
+
+def _open_closed_streams() -> None:
+    """Give output that was closed before the start (`>&-`) somewhere to go."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115  # until the end
+
+
+def _discard_output() -> None:
+    """Send what is still buffered for standard output nowhere: Python would fail at its end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _let_idle_threads_sleep() -> None:
@@ -156,6 +184,10 @@ class Refusal(click.ClickException):
 
         text = environment_redactor(os.environ).clean(message)
         super().__init__(safe_lines(text))
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        with suppress(OSError):  # where nothing can be written, the exit code says it
+            super().show(file)
 
 
 class Incomplete(Refusal):

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """0 done or passed, 1 a demand failed, 2 usage, 3 incomplete, 4 undecided, 130/143 signals."""
+    """0 done or passed, 1 a demand failed, 2 usage, 3 incomplete, 4 undecided, else signals."""
 
     PASS = 0
     FAIL = 1
@@ -14,4 +14,5 @@ class ExitCode(IntEnum):
     INCOMPLETE = 3
     UNDECIDED = 4
     INTERRUPTED = 130
+    BROKEN_PIPE = 141
     TERMINATED = 143

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -80,7 +81,8 @@ class Output:
     def say(self, text: str) -> None:
         """Print a note on standard error."""
         if not self.quiet:
-            click.echo(safe_lines(text), err=True)
+            with suppress(OSError):  # a verdict does not depend on who reads notes
+                click.echo(safe_lines(text), err=True)
 
 
 def in_shell(text: str) -> str:

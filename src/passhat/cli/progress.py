@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -185,7 +186,8 @@ class _Plain:
     def say(self, text: str) -> None:
         from passhat.reporters.safe_text import safe_text
 
-        click.echo(safe_text(text), err=True)
+        with suppress(OSError):  # a run that is paid for does not depend on who reads its progress
+            click.echo(safe_text(text), err=True)
 
 
 class _Moving:

@@ -103,7 +103,7 @@ def _show(
 
 
 def _in_shell(event: RunEvent) -> RunEvent:
-    """The event with its words for a shell, where it has any."""
+    """The event with its words for a shell, if it has any."""
     from passhat.journeys.run_events import RunOpened
 
     return replace(event, source=in_shell(event.source)) if isinstance(event, RunOpened) else event
@@ -158,4 +158,4 @@ def _reasons(answer: RunAnswer) -> Iterator[str]:
     from passhat.reporters.answers.run import failure_lines
 
     for line in failure_lines(answer, most=MOST_REASONS):
-        yield f"  {line}"
+        yield f"  {in_shell(line)}"

@@ -35,7 +35,7 @@ class Side:
 def sides_of(
     reports: ReportCache, history: History, runs: Sequence[str], chosen: Sequence[str]
 ) -> list[Side]:
-    """Every system of the named runs; all are chosen where no mark is given."""
+    """Every system of the named runs; all are chosen if no mark is given."""
     keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
     found = [(run, tally) for run in (history.find_run(key) for key in keys)
              for tally in reports.tallies(history, run)]  # fmt: skip

@@ -21,6 +21,8 @@ from passhat.reporters.formats.html import page_script, page_style, source_hash
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from passhat.records import Trial
+
 
 def page(template: str, *, status: int = 200, live: bool = False, **values: Any) -> Response:
     """A page; only a `live` one may talk to the server after it was loaded."""
@@ -75,6 +77,7 @@ def _templates() -> Environment:
     environment.globals = {**shared.globals, "url": url}
     environment.filters = {
         **shared.filters,
+        "effort": _effort,
         "run_address": lambda key: url(f"/run/{key}"),
         "run_label": run_label,
         "plural": plural,
@@ -83,6 +86,14 @@ def _templates() -> Environment:
         "when": lambda text: (text or "")[:16].replace("T", " "),
     }
     return environment
+
+
+def _effort(trial: Trial, what: str) -> float | None:
+    """What a trial took of one resource, None where that is not known."""
+    if what == "tokens" and trial.tokens is None:
+        return (trial.tokens_in or 0) + (trial.tokens_out or 0) or None
+    value: float | None = getattr(trial, what.replace(" ", "_"))
+    return value
 
 
 def _suite_anchor(name: str) -> str:

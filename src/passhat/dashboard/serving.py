@@ -158,18 +158,20 @@ def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASG
         Route("/search", pages.search),
     ]
     handlers = {
-        HistoryError: _sorry(404),
-        InputError: _sorry(400),
+        HistoryError: _sorry(404, str(reports.path)),
+        InputError: _sorry(400, str(reports.path)),
         HTTPException: _http_sorry,
-        StoreError: _sorry(503),
+        StoreError: _sorry(503, str(reports.path)),
         Exception: lambda request, error: _say(500, "Something broke; the terminal says what."),
     }
     site = Starlette(routes=routes, exception_handlers=handlers)
     return Guard(site, access=access, address=address, door=door)
 
 
-def _sorry(status: int):  # type: ignore[no-untyped-def]  # starlette's handlers are loosely typed
-    return lambda request, error: _say(status, str(error))
+# No return type: starlette's handlers are loosely typed.
+def _sorry(status: int, store: str):  # type: ignore[no-untyped-def]
+    """What is wrong, without the path of the store: that of logs is a temporary one."""
+    return lambda request, error: _say(status, str(error).removeprefix(f"{store}: "))
 
 
 def _http_sorry(request: Request, error: Exception) -> Response:

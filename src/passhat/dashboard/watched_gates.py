@@ -45,7 +45,7 @@ class WatchedNumber:
 
     @property
     def title(self) -> str:
-        """Its name, and which tasks it is on where that is not all."""
+        """Its name, and which tasks it is on if that is not all."""
         part = f" of tasks tagged {' or '.join(sorted(self.tags))}" if self.tags else ""
         return f"{self.name}{part}"
 
@@ -68,7 +68,7 @@ def watched_numbers(
 ) -> list[WatchedNumber]:
     """The pass rate, then the other numbers that gates ask for and that can be watched.
 
-    A mean score can be watched as the pass rate it is, where every score is 0 or 1.
+    A mean score can be watched as the pass rate it is, if every score is 0 or 1.
 
     >>> [one.name for one in watched_numbers(["pass^3 >= 0.8", "error_rate <= 5%", "cost <= 1"])]
     ['pass^1', 'pass^3', 'error_rate']
@@ -152,7 +152,7 @@ class Funnel:
             self.now[trial.system] = (groups + 1, hits + hit)
 
     def _mark(self) -> None:
-        """The counts at this moment; where there are too many points every other one goes."""
+        """The counts at this moment; if there are too many points every other one goes."""
         for system, counts in self.now.items():
             points = self.points.setdefault(system, [])
             if not points or points[-1] != counts:
@@ -184,7 +184,7 @@ class Funnel:
     def runs_to_settle(self, system: str, most: int) -> int:
         """Runs after which every gate's line is outside of the interval, if the rate stays.
 
-        At most `most`; that many, too, where nothing has ended yet or the rate is on a line.
+        At most `most`; that many, too, if nothing has ended yet or the rate is on a line.
         """
         counts = self.now.get(system)
         if self.number.system not in (None, system):

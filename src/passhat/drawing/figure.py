@@ -162,7 +162,7 @@ class Names:
         longest = max(map(len, names), default=0)
         letters = min(max(longest, _LINE_LETTERS // 2), _LINE_LETTERS)
         return cls(
-            width=letters * _BROAD_LETTER + 16,
+            width=letters * _BROAD_LETTER + 20,
             letters=letters,
             shown=dict(zip(names, shorten_apart(names, 2 * letters), strict=True)),
             two_lines=longest > letters,

@@ -14,7 +14,7 @@ KINDS = {"P": ("a", "passed"), "F": ("b", "failed"), "E": ("n", "errored")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRow:
-    """A task and its runs in order, written as P, F and E (a space where none was run)."""
+    """A task and its runs in order, written as P, F and E (a space if none was run)."""
 
     name: str
     cells: str

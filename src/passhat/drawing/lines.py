@@ -31,7 +31,8 @@ _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 28, 4
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 _LETTER = 7  # how wide a letter is, about
-_MOST_LETTERS, _NAME_HEIGHT = 28, 14
+_MOST_LETTERS, _NAME_HEIGHT = 26, 14
+_BOLD_LETTER = 9.2  # on a telephone, where letters are largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ def line_chart(
     x_kind: Kind = "number",
     width: int = WIDTH,
 ) -> Figure:
-    """Lines over a shared x axis, named at their right ends, where no name covers another.
+    """Lines over a shared x axis, named at their right ends, if no name covers another.
 
     `x_notes` are written below `x_names`.
     """
@@ -169,9 +170,9 @@ def _frame(
 ) -> str:
     parts = [y_axis(x, y, y_label)]
     for tick, name in _x_ticks(x, x_names):
-        parts.append(label(name, x(tick), y.start + 16, "soft mid", most=12))
+        parts.append(label(name, x(tick), y.start + 18, "soft mid", most=12))
         if x_notes:
-            parts.append(label(x_notes[int(tick)], x(tick), y.start + 30, "soft mid", most=12))
+            parts.append(label(x_notes[int(tick)], x(tick), y.start + 32, "soft mid", most=12))
     parts.append(across(x.start, x.stop, y.start, "axis"))
     below = BOTTOM - 8 + (_NAME_HEIGHT if x_notes else 0)
     parts.append(label(x_label, (x.start + x.stop) / 2, y.start + below, "mid"))
@@ -300,7 +301,7 @@ def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
 def _room_for_names(series: Sequence[Series]) -> int:
     """How much of the width the longest name takes, within reason."""
     letters = min(max((len(one.name) for one in series), default=0), _MOST_LETTERS)
-    return max(RIGHT, 2 * _NAME_HEIGHT + round(1.2 * _LETTER * letters))
+    return max(RIGHT, 2 * _NAME_HEIGHT + round(_BOLD_LETTER * letters))
 
 
 def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:

@@ -157,7 +157,7 @@ def _letters(groups: Sequence[ColumnGroup], places: Sequence[float], cell: float
 
 
 def _notes(groups: Sequence[ColumnGroup], most: int) -> list[tuple[str, str]]:
-    """The lines below the picture: a letter and its sentence, broken where it is too long."""
+    """The lines below the picture: a letter and its sentence, broken if it is too long."""
     return [
         (_letter(i) if first else "", line)
         for i, group in enumerate(groups)

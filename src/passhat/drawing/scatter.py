@@ -25,7 +25,7 @@ HEIGHT, TALL = 300, 380
 _MANY = 6  # more points than this get a taller picture, with room for their names
 LEFT, RIGHT, TOP, BOTTOM = 60, 24, 34, 46
 _MOST_LETTERS = 24
-_LETTER, _BOLD_LETTER = 7.6, 8.8  # on a telephone, where letters are largest
+_LETTER, _BOLD_LETTER = 7.6, 9.2  # on a telephone, where letters are largest
 _NEAR = 20  # up to here a name is plainly that of the point beside it
 _CROSSED = 16  # how much farther away a name goes to keep off one line of an interval
 # Where names are tried: so far aside of their point, and so far below it.
@@ -64,7 +64,7 @@ class Place:
         return left, self.y - 11, left + wide, self.y + 3
 
     def dots_from(self, at_x: float, at_y: float) -> list[Box]:
-        """The line that joins a name to its point, as small boxes; none where it is near."""
+        """The line that joins a name to its point, as small boxes; none if it is near."""
         if self.distance <= _NEAR:
             return []
         away_x, away_y = self.x - at_x, self.y - 4 - at_y
@@ -87,7 +87,7 @@ def scatter(
     y_kind: Kind = "number",
     width: int = WIDTH,
 ) -> Figure:
-    """Named points on two axes, joined where no other point has more for less.
+    """Named points on two axes, joined if no other point has more for less.
 
     Points on that front have a colour and are named first; others wherever there is room.
     """
@@ -160,7 +160,7 @@ def _name_places(
 ) -> dict[str, Place]:
     """Where each name goes without covering a point or a name; those without room get none.
 
-    Where it can, a name also keeps off the intervals; one that had to move aside is joined to its
+    If it can, a name also keeps off the intervals; one that had to move aside is joined to its
     point.
     """
     centres = [(x(point.x), y(point.y)) for point in points]

@@ -78,7 +78,7 @@ def github_job(environment: Mapping[str, str]) -> GitHub | None:
 
 
 def write_summary(job: GitHub, text: str) -> bool:
-    """Append Markdown to the summary of the step; False where there is no room or no file."""
+    """Append Markdown to the summary of the step; False if there is no room or no file."""
     if job.summary_path is None:
         return False
     path = Path(job.summary_path)
@@ -157,7 +157,7 @@ def _event(path: str | None) -> dict[str, Any]:
 
 
 def _part(event: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """An object inside an event; an empty one where there is none."""
+    """An object inside an event; an empty one if there is none."""
     found = event.get(key)
     return found if isinstance(found, dict) else {}
 

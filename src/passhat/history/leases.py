@@ -191,7 +191,7 @@ class ProcessIdentity:
         return f"process {self.pid} on {self.host}"
 
     def is_dead(self) -> bool:
-        """Whether the process is known to be gone; False where that cannot be seen from here."""
+        """Whether the process is known to be gone; False if that cannot be seen from here."""
         return self.is_here() and _born(self.pid) != self.born
 
     def is_here(self) -> bool:

@@ -202,7 +202,7 @@ def read_trials_from(
 
 
 def first_trial(history: History, run: Run) -> int:
-    """The number of a first trial: 0, or 1 where a log counts from there."""
+    """The number of a first trial: 0, or 1 if a log counts from there."""
     row = history.database.execute(
         "SELECT NOT EXISTS (SELECT 1 FROM trials WHERE run = ? AND trial = 0)", (run.id,)
     ).fetchone()

@@ -230,6 +230,6 @@ def stale(name: str, *, has_runs: bool) -> HistoryError:
     if not has_runs:
         return HistoryError(f"{start} (no trials)")
     return StaleStore(
-        f"{start} (an older store, which cannot be written from here: `passhat history vacuum` "
-        "updates it where it can)"
+        f"{start} (an older store, which cannot be written from here; update it with `passhat "
+        "history vacuum` where it can be written)"
     )

@@ -62,7 +62,7 @@ class History:
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
         """The store at a path or address; created and updated unless `read_only`.
 
-        Where an older store cannot be updated from here, the error says what to do.
+        If an older store cannot be updated from here, the error says what to do.
         """
         path = arguments.path("store", path, "the path of a store, or a postgresql:// address")
         try:
@@ -200,7 +200,7 @@ class History:
         return self.name_ids([text])[text] if known is None else known
 
     def name_ids(self, texts: Iterable[str]) -> Mapping[str, int]:
-        """The numbers of texts in `names`, assigned where they are new (inside a transaction)."""
+        """The numbers of texts in `names`, assigned if they are new (inside a transaction)."""
         # Sorted, so that two transactions with the same new names wait and do not deadlock.
         for text in sorted({text for text in texts if text not in self._name_ids}):
             self.database.execute(

@@ -132,7 +132,7 @@ def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]:
-    """Call the files of a folder by the folder where they are one system in pieces."""
+    """Call the files of a folder by the folder if they are one system in pieces."""
     groups: dict[tuple[int, str], list[int]] = {}
     for place, piece in enumerate(pieces):
         renamed = piece.table.read_as.get("system") == _FOLDER_NAME

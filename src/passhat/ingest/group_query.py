@@ -83,7 +83,7 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
             )
     if not mapping.pass_if and not mapping.passed:
         _check_conflicts(path, engine, found)
-    # Where nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
+    # If nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
     # as doubles, which is exact far beyond any number of rows, it is faster still.
     alone = by_word and not features and not {"score", "error"} & set(found)
     return GroupQuery(

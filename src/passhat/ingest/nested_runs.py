@@ -31,7 +31,7 @@ def list_of_runs(row: RawRow) -> str | None:
 def rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
     """A row for each run; what the outer row sums up of them is left out.
 
-    Its "id" is the task where nothing else is.
+    Its "id" is the task if nothing else is.
     """
     found = find_columns((name for name in row if name != key), USUAL)
     summed = {found.get(meaning) for meaning in VERDICTS}

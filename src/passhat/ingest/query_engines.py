@@ -192,7 +192,7 @@ class _DuckDb:
         if self._shape != "parquet":
             return False
         known = [bounds for _, _, name, *bounds in self._chunks if name == column]
-        # Between 0 and 1 there is nothing else only where numbers are whole.
+        # Between 0 and 1 there is nothing else only if numbers are whole.
         whole, words = {"BOOLEAN", "INT32", "INT64"}, {"0", "1", "false", "true"}
         return bool(known) and all(
             kind in whole and {low, high} <= words and missing == 0

@@ -72,7 +72,7 @@ def read_with_transcripts(
 
 
 def recognise(document: Document, mapping: ColumnMap) -> Reader:
-    """The first reader that recognises a document; that of tables where the user names columns."""
+    """The first reader that recognises a document; that of tables if the user names columns."""
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
@@ -329,7 +329,7 @@ def _kept_texts(
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
-    """The texts by system, task and trial, where there is one; keys in them are masked."""
+    """The texts by system, task and trial, if there is one; keys in them are masked."""
     if not said:
         return {}
     keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)

@@ -65,7 +65,7 @@ def local_copy(url: str) -> Path:
     """The file or folder at an address, copied to this machine until the program ends.
 
     Transcripts of a dataset stay where they are until `transcripts_beside` asks for them. What was
-    copied before is copied again only where the store says that a file has changed.
+    copied before is copied again only if the store says that a file has changed.
     """
     import shutil
     import tempfile
@@ -95,7 +95,7 @@ def local_copy(url: str) -> Path:
 
 
 def transcripts_beside(trials: Path) -> Path | None:
-    """The file with the transcripts of one file of a dataset; fetched where that is a copy."""
+    """The file with the transcripts of one file of a dataset; fetched if that is a copy."""
     shard = Path(shard_of(trials))
     if shard.is_file():
         return shard

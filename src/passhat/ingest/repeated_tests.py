@@ -66,13 +66,13 @@ def numbered_note(column: str) -> str:
 
 
 def skipped_note(count: int) -> list[str]:
-    """A note on skipped tests, where there are any."""
+    """A note on skipped tests, if there are any."""
     note = plural(count, "skipped test is no trial", "skipped tests are no trials")
     return [note] if count else []
 
 
 def without_numbers(names: Sequence[str]) -> list[str] | None:
-    """`refund #3` is run 3 of `refund`, where that has the runs 1, 2, ... without a gap.
+    """`refund #3` is run 3 of `refund`, if that has the runs 1, 2, ... without a gap.
 
     None if no name is numbered so. "Question #3" is a task: it has no other name.
 

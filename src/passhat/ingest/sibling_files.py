@@ -63,7 +63,7 @@ def sibling_text(document: Document, *names: str, most: int) -> str:
 
 
 def sibling_names(document: Document, *names: str, keep: Callable[[str], bool]) -> list[str]:
-    """The names in a folder below that of a result file, refused where there are too many.
+    """The names in a folder below that of a result file, refused if there are too many.
 
     They are in no order: sort them by what they mean.
     """
@@ -80,7 +80,7 @@ def sibling_names(document: Document, *names: str, keep: Callable[[str], bool]) 
 
 
 def sibling_file(document: Document, *names: str) -> Path | None:
-    """A file below the folder of a result file, where there is one."""
+    """A file below the folder of a result file, if there is one."""
     path = sibling_path(document, *names)
     return path if path is not None and path.is_file() else None
 

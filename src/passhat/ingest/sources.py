@@ -30,7 +30,7 @@ FEWEST_ALIKE = 3
 class Piece:
     """What a reader found in one file, not checked yet; the file's content is not kept.
 
-    `stem` names its system where nothing else does; `folder` is the folder of the file.
+    `stem` names its system if nothing else does; `folder` is the folder of the file.
     """
 
     name: str

@@ -42,7 +42,7 @@ def shard_of(trials: PurePath) -> PurePath:
 
 
 def write_shard(rows: Iterable[KeptTranscript], target: Path) -> int:
-    """Write transcripts to a file, and return how many; no file is made where there are none."""
+    """Write transcripts to a file, and return how many; no file is made if there are none."""
     pyarrow, parquet = _arrow("exporting transcripts")
     kinds = [pyarrow.int64() if name == "trial" else pyarrow.string() for name in _COLUMNS]
     schema = pyarrow.schema(list(zip(_COLUMNS, kinds, strict=True)))

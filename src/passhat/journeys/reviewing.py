@@ -50,7 +50,7 @@ def review_change(
 ) -> ChangeReview:
     r"""What to tell the people who review a change.
 
-    `against` is a baseline: results, or a run, tag or branch of the history. Where no demand speaks
+    `against` is a baseline: results, or a run, tag or branch of the history. If no demand speaks
     of a baseline, the change passes when it is shown to be at most `margin` worse than this one,
     and fails when it is shown to be worse at all, as a suite or in one task. An unchanged agent
     fails one review in a thousand at most. `confidence` is that of the report and its comparisons,

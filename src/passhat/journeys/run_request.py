@@ -123,7 +123,7 @@ class RunRequest:
         return cls(**own, interface={n: v for n, v in values.items() if n not in known})
 
     def changed(self, **given: Any) -> RunRequest:
-        """The same request with other values where they are given."""
+        """The same request with other values if they are given."""
         return replace(self, **{name: value for name, value in given.items() if value is not None})
 
 

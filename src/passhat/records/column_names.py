@@ -81,7 +81,7 @@ class ColumnMap:
     `task` and `system` may name several columns, joined by commas. `pass_if` is a comparison such
     as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with the
-    transcripts, read only where these are asked for. An empty name leaves out what a usual name
+    transcripts, read only if these are asked for. An empty name leaves out what a usual name
     would find: `cost=""`.
     """
 

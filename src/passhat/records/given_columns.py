@@ -80,7 +80,7 @@ def outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
 
 
 def scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
-    """Scores in [0, 1], the outcome's own where none is given, NaN for errored trials."""
+    """Scores in [0, 1], the outcome's own if none is given, NaN for errored trials."""
     own = np.where(outcome == Outcome.ERRORED, np.nan, outcome.astype(np.float64))
     if values is None:
         return own
@@ -131,7 +131,7 @@ def seeds(values: Any) -> NDArray[np.int64] | None:
 
 
 def weights(values: Any) -> Floats | None:
-    """The weight of each trial's task: positive, NaN where none is given."""
+    """The weight of each trial's task: positive, NaN if none is given."""
     if values is None:
         return None
     found = numbers("weight", values)
@@ -141,7 +141,7 @@ def weights(values: Any) -> Floats | None:
 
 
 def labels(values: Iterable[Any] | None) -> Labels | None:
-    """Texts, where there is such a column."""
+    """Texts, if there is such a column."""
     if values is None:
         return None
     return Labels.of(None if v is None or v != v else str(v) for v in values)

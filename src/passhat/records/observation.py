@@ -14,7 +14,7 @@ from passhat.fast_dataclass import dataclass
 class ToolCall:
     """One call of a tool: what was asked, and what came back.
 
-    `arguments` is what the model sent, parsed where it was an object; `result` is the text that
+    `arguments` is what the model sent, parsed if it was an object; `result` is the text that
     the model saw. `error` is the tool's or the server's message when the call failed.
     """
 

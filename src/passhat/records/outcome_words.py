@@ -68,7 +68,7 @@ class ColumnCondition:
     def holds(self, cell: object) -> bool:
         """Whether the cell satisfies it.
 
-        ValueError for a cell that is no number, where it is compared with one.
+        ValueError for a cell that is no number, if it is compared with one.
 
         >>> parse_pass_if("score >= 0.8")[0].holds("0.85")
         True

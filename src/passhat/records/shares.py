@@ -17,7 +17,7 @@ def weigh_by_shares(trials: Trials, shares: Mapping[str, float]) -> Trials:
     """The trials with the weights that make each group of tasks count as its share says.
 
     A group is a tag, a level or a family; every task must be in exactly one of those named. The
-    tasks of a group divide its share by their own weights, equally where they have none.
+    tasks of a group divide its share by their own weights, equally if they have none.
 
     >>> table = Trials.from_columns(task=["a", "b", "c"], passed=[1, 0, 1],
     ...                             tags=[["easy"], ["easy"], ["hard"]])

@@ -97,7 +97,7 @@ class Behaviour:
     """One way a scripted model may act: calls, one a turn, then an answer.
 
     Chosen with probability proportional to `weight` among the behaviours for the task (those
-    whose `task` is its name; where there are none, those whose `task` is None). In `answer`,
+    whose `task` is its name; if there are none, those whose `task` is None). In `answer`,
     `{result}` is replaced by the text that the last tool call returned. Tokens and seconds are
     for all its turns together.
     """
@@ -173,7 +173,7 @@ class CommandSystem:
 
     `outcome` says what decides: `exit` (its exit code), `json` (the last JSON line on stdout
     carries `score` or `passed`), `expect` (the expectations alone), or `auto`: expectations where
-    the task has any, else the JSON line where there is one, else the exit code. Unless expectations
+    the task has any, else the JSON line if there is one, else the exit code. Unless expectations
     alone decide, or one of them checks the exit code, an exit with a code that is not in
     `exit_codes` is a failure in any case.
     """

@@ -33,7 +33,7 @@ class Tally:
     """The trials of one system, counted per task.
 
     `score_total` and `score_squares` run over completed (passed or failed) trials. `family` names
-    the source that each task comes from, and `weight` how much it counts, where that is given.
+    the source that each task comes from, and `weight` how much it counts, if that is given.
     """
 
     system: str
@@ -220,7 +220,7 @@ def _task_families(task: Labels, family: Labels) -> tuple[str | None, ...]:
 
 
 def _task_weights(task: Labels, weight: Floats) -> Floats:
-    """The mean weight that the trials of a task name; 1 where they name none."""
+    """The mean weight that the trials of a task name; 1 if they name none."""
     known = ~np.isnan(weight)
     size = len(task.names)
     count = np.bincount(task.codes[known], minlength=size)

@@ -64,7 +64,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The result of one grader; `matcher` is how it compared, where that is known."""
+    """The result of one grader; `matcher` is how it compared, if that is known."""
 
     target: str
     score: float | None = None
@@ -74,7 +74,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A trial as a conversation; `answer` and `error` are set where no turn holds them.
+    """A trial as a conversation; `answer` and `error` are set if no turn holds them.
 
     `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose;
     `expected_tool` is the one that the suite says is right.
@@ -268,7 +268,7 @@ def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript
     return replace(words, messages=tuple(turns))
 
 
-# The texts of a value, in the order in which they get room where it is cut.
+# The texts of a value, in the order in which they get room if it is cut.
 _TEXTS: Mapping[type, Sequence[str]] = {
     Turn: ("role", "name", "text", "call_id"),
     Call: ("name", "arguments", "id"),

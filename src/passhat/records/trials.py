@@ -103,7 +103,7 @@ class Trials(Displayed):
 
         Without `trial`, the rows of a system and task are numbered as they come; a `trial` that
         occurs twice is an error unless `duplicates` says "keep" or "last" (None: not looked for).
-        Without `outcome` and `passed`, a score of 1 passes. Where one of these is missing, `error`
+        Without `outcome` and `passed`, a score of 1 passes. If one of these is missing, `error`
         must say what broke the trial.
         """
         frames.refuse_frame("columns", "must be lists by name", columns)
@@ -289,7 +289,7 @@ class Trials(Displayed):
         return TrialKeys(self.system, self.task, self.trial)
 
     def _settled(self, duplicates: Duplicates | None) -> Trials:
-        """The trials with each system, task and number once; as they are where that is None.
+        """The trials with each system, task and number once; as they are if that is None.
 
         >>> twice = {"task": ["a", "a"], "trial": [1, 1], "passed": [False, True]}
         >>> Trials.from_columns(twice, duplicates="last").outcome.tolist()

@@ -112,14 +112,14 @@ class HeadingRow:
 Cell = str | Bar | Marks
 
 SHORTEST_HEADING = 9
-"""What a name above a column keeps where it is cut."""
+"""What a name above a column keeps if it is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """Rows under a header; the first column is text and to the left, the others to the right.
 
-    `scale` is the range of the column of bars, if there is one, with its two ends as text. Where a
+    `scale` is the range of the column of bars, if there is one, with its two ends as text. If a
     name would have to be cut on a terminal, bars are left out, then the columns in `spare`, in
     order; then a first column of sentences, `wrapped`, continues on further lines. `cut` has the
     columns whose headings or texts may be shortened, each with the width that it keeps.

@@ -34,7 +34,7 @@ class Deployment:
 
     @property
     def cpus(self) -> float:
-        """CPUs of a worker: those of its trials; half of one where the suite does not say."""
+        """CPUs of a worker: those of its trials; half of one if the suite does not say."""
         total = self.resources.times(self.concurrency)
         return CPUS_OF_A_WORKER if total.cpus is None else total.cpus
 

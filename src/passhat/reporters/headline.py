@@ -174,7 +174,7 @@ def ahead(found: Leaders | Unavailable) -> str:
 
 
 def not_for_others(tasks: int) -> str:
-    """That what these tasks show is not shown for others, and why where there are few.
+    """That what these tasks show is not shown for others, and why if there are few.
 
     >>> not_for_others(3)
     '3 tasks are too few to show it for other tasks like these'

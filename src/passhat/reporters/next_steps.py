@@ -69,7 +69,7 @@ def only(*names: str) -> str:
 
 
 def at_confidence(level: float) -> str:
-    """The option that keeps the confidence of an answer, where it is not the usual one.
+    """The option that keeps the confidence of an answer, if it is not the usual one.
 
     >>> at_confidence(0.95), at_confidence(0.9)
     ('', ' --confidence 0.9')

@@ -101,7 +101,7 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
 
 
 def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
-    """The same, with the correlation that statisticians look for, where it has an interval."""
+    """The same, with the correlation that statisticians look for, if it has an interval."""
     icc = variance.icc if isinstance(variance, VarianceSplit) else None
     if not isinstance(icc, Estimate) or icc.interval is None:
         return luck(variance)

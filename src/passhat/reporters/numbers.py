@@ -107,12 +107,12 @@ def amount(value: float | None) -> str:
 
 
 def value_of(number: Estimate | Unavailable) -> float | None:
-    """The number, where there is one."""
+    """The number, if there is one."""
     return number.value if isinstance(number, Estimate) else None
 
 
 def interval_of(number: Estimate | PairedDifference | Unavailable) -> Interval | None:
-    """Its interval, where there is one."""
+    """Its interval, if there is one."""
     return None if isinstance(number, Unavailable) else number.interval
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from passhat.records import Trials
 
 MOST_ROWS = 5_000
-"""Tasks in the table of a page; the lowest ones, where there are more."""
+"""Tasks in the table of a page; the lowest ones, if there are more."""
 
 LONG_TABLE = 300
 """Tasks from which a browser lays out only the rows that are in sight."""

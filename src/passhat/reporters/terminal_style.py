@@ -24,7 +24,7 @@ class Ink:
         return UNICODE if self.unicode else ASCII
 
     def style(self, text: str, *names: str) -> str:
-        r"""`text` in a style; plain where there is no colour.
+        r"""`text` in a style; plain if there is no colour.
 
         >>> Ink(color=True).style("ok", "bold", "green")
         '\x1b[1;32mok\x1b[0m'

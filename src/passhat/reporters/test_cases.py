@@ -147,7 +147,7 @@ def _run_case(answer: RunAnswer, trial: Trial) -> ReportedCase:
 
 
 def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
-    """What one run shows. It is a failure only where every single run must pass."""
+    """What one run shows. It is a failure only if every single run must pass."""
     if trial.outcome is Outcome.PASSED:
         return None
     said = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"

@@ -93,7 +93,7 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
 def transcript_page(kept: str, longest: int) -> str:
     """A kept text as HTML: cards where it came as turns, else its words as they are.
 
-    At most `longest` characters of it are shown, with a mark where it was cut.
+    At most `longest` characters of it are shown, with a mark if it was cut.
     """
     shown = _cards_template().module.transcript  # type: ignore[attr-defined]
     if not is_in_turns(kept):
@@ -201,7 +201,7 @@ def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
 
 
 def _parsed(text: str) -> Any:
-    """What JSON says, where it is an object or a list; else the text."""
+    """What JSON says, if it is an object or a list; else the text."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -88,7 +88,7 @@ class RunningServer:
         return await self._ask(f"the call of {name}", call)
 
     async def read_resource(self, uri: str) -> ToolResult:
-        """Read one of its resources; a result with `is_error` where it has none of that name."""
+        """Read one of its resources; a result with `is_error` if it has none of that name."""
 
         async def read(client: Client) -> ToolResult:
             found = (await client.read_resource(uri)).contents
@@ -100,7 +100,7 @@ class RunningServer:
         return await self._ask(f"the request for {uri}", read)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> ToolResult:
-        """The messages of one of its prompts, as JSON; `is_error` where it has none of the name."""
+        """The messages of one of its prompts, as JSON; `is_error` if it has none of the name."""
 
         async def get(client: Client) -> ToolResult:
             prompt = await client.get_prompt(name, dict(arguments))

@@ -83,7 +83,7 @@ def lives(one: Descendant) -> bool:
 def _younger_than(leader: int, age: float) -> Iterator[Descendant]:
     """Living processes with a higher number: those that were started later.
 
-    Numbers begin at the start again when they are used up. Where that may have happened, every
+    Numbers begin at the start again when they are used up. If that may have happened, every
     process may be younger.
     """
     try:

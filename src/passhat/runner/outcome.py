@@ -216,7 +216,7 @@ async def _grade(
 def _check_answered(system: System, expected: Sequence[Expectation], seen: Observation) -> None:
     """Raise an error for a report whose answer is under a key that passhat does not know.
 
-    Where the suite says what to read, or no expectation looks at the answer, any keys are right.
+    If the suite says what to read, or no expectation looks at the answer, any keys are right.
     """
     function = isinstance(system, PythonSystem)
     if not function and not (isinstance(system, HttpSystem) and not system.reads):

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """The memories of one trial: the journal of the run, and a cassette where there is one."""
+    """The memories of one trial: the journal of the run, and a cassette if there is one."""
 
     journal: Memory | None
     cassette: Memory | None

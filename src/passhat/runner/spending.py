@@ -43,7 +43,7 @@ class Exhausted(Exception):
 class RunSpending:
     """Money, tokens and calls so far, and what calls under way may still take.
 
-    A call starts while everything under way and itself fit into the budget; where they do not,
+    A call starts while everything under way and itself fit into the budget; if they do not,
     it waits for others to end, and goes alone in the end. So a budget is exceeded by at most what
     one call costs beyond what was left.
 
@@ -228,7 +228,7 @@ async def _intend(scribe: Scribe, at: CallKey, request: str, most: Amount | None
 def most_of(
     request: Request, spending: RunSpending, *, name: str, price: Price | None
 ) -> Amount | None:
-    """What a call may take at most, where that is known: a token is at least one byte."""
+    """What a call may take at most, if that is known: a token is at least one byte."""
     seen = spending.most_seen(name)
     tokens_out = request.parameters.max_tokens or (
         LONGER * seen.tokens if seen else spending.unseen

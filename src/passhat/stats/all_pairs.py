@@ -31,7 +31,7 @@ class AllPairs:
     """System `first` minus system `second`, an entry for each pair.
 
     An interval is that of `paired_difference` for tasks like these at the level of a pair, and
-    reaches 0 where the sign-flip test does not tell the two apart. `p_value` is adjusted for the
+    reaches 0 if the sign-flip test does not tell the two apart. `p_value` is adjusted for the
     number of systems, `level` is the p-value that a pair needs by itself.
     """
 
@@ -122,7 +122,7 @@ class _Laws:
 
     @property
     def _distinct(self) -> tuple[Floats, Floats]:
-        """The distinct values of all pairs and how many tasks have them, where that is shorter."""
+        """The distinct values of all pairs and how many tasks have them, if that is shorter."""
         means = self.gaps / self.sizes
         values, places = np.unique(np.round(means, 12), return_inverse=True)
         if values.size >= means.shape[1]:
@@ -149,7 +149,7 @@ def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]
 
 
 def _errors(gaps: Floats, sizes: Floats, value: Floats) -> Floats:
-    """The standard error of each difference; 0 where it never varies."""
+    """The standard error of each difference; 0 if it never varies."""
     residuals = gaps - value[:, None] * sizes
     units = sizes.size
     error = np.sqrt((residuals**2).sum(axis=-1) * units / (units - 1)) / sizes.sum()

@@ -254,7 +254,7 @@ class _GammaSums:
         return value, slope, bend
 
     def at_one(self, x: float) -> tuple[float, float, float]:
-        """The same for the first suite, in plain numbers where it has few logarithms."""
+        """The same for the first suite, in plain numbers if it has few logarithms."""
         if not self._logs or self._counts.size > _FEW_LOGS:
             value, slope, bend = self.at(x, 0)
             return float(value), float(slope), float(bend)

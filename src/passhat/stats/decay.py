@@ -31,7 +31,7 @@ from passhat.stats.proportions import proportion_interval
 from passhat.stats.run_sequences import SequenceDecay, describe_sequences
 from passhat.stats.suite_mean import METRICS, estimates_within, suite_estimates
 
-# A curve is read by eye: more than ten runs in a row are shown only where k says so.
+# A curve is read by eye: more than ten runs in a row are shown only if k says so.
 LONGEST_DEFAULT = 10
 
 Flags = NDArray[np.bool_]
@@ -215,7 +215,7 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
     single = float(special.stdtrit(freedom, 1 - tail / 2))
     apart = float(special.stdtrit(freedom, 1 - tail / 2 / (len(neighbours) + 1)))
     nodes = _corner_nodes(neighbours)
-    # Newton's step, or halving where that is longer: at low levels the chance is not convex.
+    # Newton's step, or halving if that is longer: at low levels the chance is not convex.
     low, high, c, step = single, apart, single, apart - single
     for _ in range(_STEPS):
         chance, slope = _chance_of_any(c, freedom, nodes)

@@ -163,7 +163,7 @@ class _Law:
     def signed_root(self, nu: Floats) -> Floats:
         """How many standard deviations that point lies below the centre: r* of the saddle point.
 
-        A search asks again for the roots that it has found already: where they are most of many,
+        A search asks again for the roots that it has found already: if they are most of many,
         only those of a new nu are computed.
         """
         nu = np.asarray(nu)

@@ -44,7 +44,7 @@ class Interval:
 class Estimate:
     """A number with its interval, the method behind both, and the tasks and runs they come from.
 
-    `interval` is None if only the number is known: `notes` says why. Where tasks come in too few
+    `interval` is None if only the number is known: `notes` says why. If tasks come in too few
     families to speak for others, `interval` is for tasks of these families and `family_interval`
     for families like these.
     """

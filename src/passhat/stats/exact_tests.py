@@ -90,7 +90,7 @@ def stratified_law(strata: Iterable[Stratum]) -> StratifiedLaw:
     """
     kinds = sorted(strata)
     fewest = sum(max(0, having + failing - runs) for runs, having, failing in kinds)
-    # Where all or none have the property, or all or none fail, the count cannot vary.
+    # If all or none have the property, or all or none fail, the count cannot vary.
     varying = tuple(s for s in kinds if 0 < s[1] < s[0] and 0 < s[2] < s[0])
     chance, p = _chances(varying)
     return StratifiedLaw(fewest=fewest, chance=chance, p=p)

@@ -110,7 +110,7 @@ def population_of(
 
 
 def weight_notes(group: TaskGroups) -> tuple[str, ...]:
-    """How many equal tasks the weighted ones amount to, where they are not equal."""
+    """How many equal tasks the weighted ones amount to, if they are not equal."""
     if np.ptp(group.weight) == 0:
         return ()
     tasks = plural(group.family.size, "weighted task")

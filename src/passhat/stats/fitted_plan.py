@@ -58,7 +58,7 @@ class Seen:
     """Whether every run passed, or every one failed."""
 
     rate: float | None = None
-    """The mean, where it is known."""
+    """The mean, if it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +270,7 @@ def _promised(
 
 
 def _typical_values(rate: float, variance: float) -> Floats:
-    """Task means of a beta with this mean and variance; at the ends of [0, 1] where it has none."""
+    """Task means of a beta with this mean and variance; at the ends of [0, 1] if it has none."""
     room = rate * (1 - rate)
     size = room / variance - 1 if variance > 0 else np.inf
     if room <= 0 or np.isinf(size):

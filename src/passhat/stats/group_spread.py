@@ -50,7 +50,7 @@ class GroupedRuns:
 
     @classmethod
     def of_table(cls, scores: Floats) -> GroupedRuns:
-        """From a row for each task and a column for each group, NaN where there is no run."""
+        """From a row for each task and a column for each group, NaN if there is no run."""
         return cls(runs=(~np.isnan(scores)).astype(np.int64), total=np.nan_to_num(scores))
 
     @property
@@ -116,7 +116,7 @@ class DaySpread:
         """The two-sided p of a difference whose runs give it the variance `noise`.
 
         `days` is 1 / new + 1 / old, over the days on each side. `plain_p` is the exact p without a
-        spread between days, where it is known.
+        spread between days, if it is known.
         """
         variance = np.maximum(noise + (_SIGMAS * slope) ** 2 * days, 1e-300)
         tails = 2 * ndtr(-abs(difference) / np.sqrt(variance))

@@ -125,7 +125,7 @@ def runs_to_label(
     solid_above: float = SOLID_ABOVE,
     certainty: float = CERTAINTY,
 ) -> Counts:
-    """The further runs after which each task without a label has one; 0 where no number does.
+    """The further runs after which each task without a label has one; 0 if no number does.
 
     Every such task is assumed to run that many times more and to pass as often as it did. The
     priors of `label_tasks` get new weights from those runs: with the present weights, a suite of
@@ -178,7 +178,7 @@ def _excludes_both(
 def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats, Floats]:
     """The weight of each prior, and under it P(p < low) and P(p > high) in each cell.
 
-    Where the counts need tasks that always or never pass, those are part of the model, as in
+    If the counts need tasks that always or never pass, those are part of the model, as in
     `extrapolate_pass_hat_k`.
     """
     model = fit_with_atoms(cells.having(1))

@@ -93,7 +93,7 @@ def tukey_level(alpha: float, systems: int) -> float:
 
 
 def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
-    """Like `holm`, where it is known which p-values each test can take.
+    """Like `holm`, if it is known which p-values each test can take.
 
     A test that cannot reach a p-value costs nothing at it: Westfall and Wolfinger (1997), stepped
     down. Valid under any dependence.
@@ -115,7 +115,7 @@ def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
 
 
 def discrete_benjamini_hochberg(p: ArrayLike, laws: NullLaws) -> Floats:
-    """Like `benjamini_hochberg`, where it is known which p-values each test can take.
+    """Like `benjamini_hochberg`, if it is known which p-values each test can take.
 
     Heyse (2011) uses the sum of the tests' laws in place of their number. Doehler, Durand and
     Roquain (2018) prove the bound for laws divided by 1 - F, which at small p is nearly the same
@@ -152,8 +152,9 @@ def shuffled_in_strata(
     rows = np.empty((shuffles + 1, labels.size), dtype=bool)
     rows[0] = labels
     bounds = np.flatnonzero(np.r_[True, np.diff(strata) != 0, True])
+    whole = labels.astype(np.int64)  # permuted moves whole words in half the time of single bytes
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        block = np.broadcast_to(labels[start:end], (shuffles, end - start))
+        block = np.broadcast_to(whole[start:end], (shuffles, end - start))
         rows[1:, start:end] = rng.permuted(block, axis=1)
     return rows
 

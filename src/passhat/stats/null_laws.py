@@ -159,7 +159,7 @@ def _enumerated(
 def _drawn(
     pooled: Floats, shape: tuple[int, int], alternative: Alternative, rng: np.random.Generator
 ) -> Floats:
-    """Monte Carlo p-values: a first look at every task, a closer one where it is worth it."""
+    """Monte Carlo p-values: a first look at every task, a closer one if it is worth it."""
     p = _drawn_once(pooled, shape, alternative, _FIRST_LOOK, rng)
     close = np.flatnonzero(p <= _WORTH_A_CLOSE_LOOK)
     if close.size:

@@ -158,7 +158,7 @@ def pass_hat_differences(
 
 
 def in_agreement(found: PairedDifference) -> PairedDifference:
-    """The same, with an interval that reaches 0 where the exact test finds no difference."""
+    """The same, with an interval that reaches 0 if the exact test finds no difference."""
     if 0 in found.interval or found.p_value <= 1 - found.confidence:
         return found
     return replace(found, interval=to_zero(found.interval))
@@ -176,7 +176,7 @@ def _needed(
         return None
     if scope == THIS_SUITE:
         return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)
-    # Where all tasks agree, the sign-flip test has p = 2^-tasks: with too few, no run can help.
+    # If all tasks agree, the sign-flip test has p = 2^-tasks: with too few, no run can help.
     lacking = int(np.ceil(-np.log2(alpha))) - fit.tasks
     tasks = max(1, lacking, int(np.ceil((growth - 1) * fit.tasks)))
     runs = None if lacking > 0 else _population_runs(pair, fit, target)

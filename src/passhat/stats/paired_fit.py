@@ -278,7 +278,7 @@ def population_fit(pair: Pair, *, by_family: bool = True) -> SampledFit:
 
 
 def family_sums(pair: Pair, *, by_family: bool = True) -> tuple[Floats, Floats]:
-    """The summed difference and the size of each family; of each task where there are none."""
+    """The summed difference and the size of each family; of each task if there are none."""
     d = pair.differences
     if pair.group is None:
         return d, np.ones(d.size)
@@ -292,7 +292,7 @@ def suite_fit(pair: Pair) -> Fit:
     """Only runs are random: the noise of the runs within tasks.
 
     The standard error is that of the unbiased variances, plus one more run on each side that
-    differs from the rest: the variances are 0 where every task is constant, often by luck.
+    differs from the rest: the variances are 0 if every task is constant, often by luck.
     """
     assert pair.sums is not None
     once = pair.single

@@ -143,7 +143,7 @@ def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int
 
 
 def task_values(runs: Counts, passes: Counts, k: int, *, metric: str = "pass^k") -> Floats:
-    """pass^k (or pass@k) of each task, nan where it has too few runs: input of pairs and ranks.
+    """pass^k (or pass@k) of each task, nan if it has too few runs: input of pairs and ranks.
 
     >>> task_values(np.array([4, 1, 2]), np.array([3, 1, 2]), 2).tolist()
     [0.5, nan, 1.0]

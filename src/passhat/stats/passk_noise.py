@@ -97,7 +97,7 @@ def cell_moments(cells: Cells, most: int) -> Floats:
     moments = np.empty((most + 1, cells.n.size))
     left = np.subtract(cells.c, m, out=moments[1:])
     np.maximum(left, 0, out=left)
-    # Where runs have run out so have passes: 0 of 1 is as good as 0 of none.
+    # If runs have run out so have passes: 0 of 1 is as good as 0 of none.
     left /= np.maximum(_runs(cells) - m, 1)
     return _running_product(moments)
 

@@ -231,7 +231,7 @@ def _differences(
 
 
 def _score_gap(a: Floats, b: Floats, confidence: float) -> tuple[float, float, float]:
-    """The difference of two mean scores with Student's interval; [-1, 1] where nothing varies."""
+    """The difference of two mean scores with Student's interval; [-1, 1] if nothing varies."""
     value = float(a.mean() - b.mean())
     freedom = a.size + b.size - 2
     squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
@@ -256,7 +256,7 @@ def _boschloo(
 def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative, *, alone: bool) -> Floats:
     """The p of all passes against none: no outcome of so many runs has a smaller one.
 
-    Fisher's is one division of the runs out of all (two where they are as many, and both ways
+    Fisher's is one division of the runs out of all (two if they are as many, and both ways
     count); Boschloo's region holds that table alone, and its chance pi^n_a (1 - pi)^n_b is largest
     at pi = n_a / (n_a + n_b).
     """

@@ -141,7 +141,7 @@ def _brier(stated: Floats, happened: Floats, bins: int, *, confidence: float) ->
     losses = (stated - happened) ** 2
     value = float(losses.mean())
     level, spread = _expected_losses(stated, happened, bins)
-    # Where no failure was seen yet the losses vary too little: the smoothed rates say by how much.
+    # If no failure was seen yet the losses vary too little: the smoothed rates say by how much.
     most, spread = max(value * (1 - value), level * (1 - level)), max(losses.var(ddof=1), spread)
     runs = np.asarray(losses.size * (most / spread if spread > 0 else 1.0))
     quantile = float(special.stdtrit(losses.size - 1, (1 + confidence) / 2))

@@ -70,7 +70,7 @@ def crossing_within(
     if early.any() or late.any():
         low, high = np.where(early, limits[0], low), np.where(late, limits[1], high)
         above, below = of(low), of(high)
-        # Where it is below 0 from the first limit on, there is nothing to search.
+        # If it is below 0 from the first limit on, there is nothing to search.
         high = np.where(above < 0, low, high)
     return _crossing(of, (low, high), (above, below))
 

@@ -48,7 +48,7 @@ _MOST_ROUNDS = 500
 _NO_VARIANCE = 1e-9
 # At most this share of the rounds is called out of line: with more, none can be called normal.
 _FEW_ROUNDS = 1 / 3
-# A drift is reported only where a line explains at least this share of the spread between rounds.
+# A drift is reported only if a line explains at least this share of the spread between rounds.
 _MOSTLY_STRAIGHT = 0.5
 # A stretch of failures is a burst when its chance, times the number of runs (the places where it
 # could have begun), is below this. Rates come from the same runs, which makes bursts rarer: with

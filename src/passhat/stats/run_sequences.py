@@ -24,10 +24,10 @@ class SequenceDecay:
     Whole percentages. `curve` is (passes so far / runs so far)^(runs so far), rounded down;
     `graceful_degradation` the share of passes where run i weighs i, rounded;
     `variance_amplification` the standard deviation of the outcomes against the largest it can be,
-    1/2, rounded: 0 where all runs end alike, 100 where half of them pass; `flips` the share of
+    1/2, rounded: 0 if all runs end alike, 100 if half of them pass; `flips` the share of
     neighbours that differ, rounded down.
 
-    All but amplification depend on the order of the runs. Where runs are exchangeable, the third
+    All but amplification depend on the order of the runs. If runs are exchangeable, the third
     and the seventh differ by chance alone and the order means nothing: read `DecayCurve` instead.
     """
 

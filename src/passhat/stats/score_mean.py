@@ -40,7 +40,7 @@ from passhat.stats.proportions import interval_at
 from passhat.stats.suite_law import suite_bounds
 from passhat.stats.suite_mean import DEFAULT_METHODS, SCOPES, few_tasks_note
 
-# An interval, its method in words, and the seed where it was drawn at random.
+# An interval, its method in words, and the seed if it was drawn at random.
 _Answer = tuple[Interval, str, int | None]
 
 

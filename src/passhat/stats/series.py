@@ -86,7 +86,7 @@ class MeanSeries:
         if value.ndim != 1 or value.shape != error.shape or not np.isfinite(value).all():
             raise ArgumentError("value", "must be one finite number per point", self.value)
         if not (np.isfinite(error) & (error > 0)).all():
-            rule = "must be above 0 at every point; where nothing varies, use a PassSeries"
+            rule = "must be above 0 at every point; if nothing varies, use a PassSeries"
             raise ArgumentError("error", rule, self.error)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "error", error)

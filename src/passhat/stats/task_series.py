@@ -24,7 +24,7 @@ from passhat.stats.suite_mean import METRICS, suite_estimate
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16
-# Where the normal law's p is so many times above the line, the exact p is not below it.
+# If the normal law's p is so many times above the line, the exact p is not below it.
 _WORTH_A_LOOK = 30
 # The law is kept on at least 2^13 points, over all that the difference can be.
 _LEAST_BITS = 13
@@ -68,7 +68,7 @@ class TaskSeries:
         return self if self.k == 1 else TaskSeries(self.n, passes)
 
     def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
-        """Two-sided p of [start, split) against [split, end); 1 where no task ran in both.
+        """Two-sided p of [start, split) against [split, end); 1 if no task ran in both.
 
         If no task changed, which of its runs are the new ones is chance alone, whatever its rate:
         a permutation test.

@@ -56,12 +56,12 @@ class TaskSums:
 
     @property
     def means(self) -> Floats:
-        """The mean score of each task; 0 where it was not run."""
+        """The mean score of each task; 0 if it was not run."""
         return self.total / np.maximum(self.runs, 1)
 
     @property
     def variances(self) -> Floats:
-        """The sample variance of each task's scores; 0 where there are fewer than two."""
+        """The sample variance of each task's scores; 0 if there are fewer than two."""
         spread = np.maximum(self.squares - self.total * self.means, 0.0)
         return spread / np.maximum(self.runs - 1, 1)
 

@@ -317,7 +317,7 @@ def _named(
 ) -> tuple[ChangePoint, ...]:
     """The changes with the levels next to them, without those in which pass^k may not have changed.
 
-    Where a change is left out, its two stretches become one.
+    If a change is left out, its two stretches become one.
     """
     points = tuple(_between_neighbours(series, found, spread, confidence))
     clear = [one for one in points if 0 not in one.interval]

@@ -233,7 +233,7 @@ def _log_f_interval(table: _Anova, *, widened: bool, confidence: float) -> tuple
 def _jackknife_errors(table: _Anova) -> tuple[float, float]:
     """The jackknife standard errors of log F over tasks (Arvesen 1969), downward and upward.
 
-    Where one task has all of a variance, leaving it out sends log F to infinity, and the error on
+    If one task has all of a variance, leaving it out sends log F to infinity, and the error on
     that side is infinite. On the other side, a single task that ever varied is a Poisson count of
     one, whose log has variance 1 (2 / (T - 1) is the variance of the log between tasks).
     """

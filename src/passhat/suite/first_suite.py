@@ -150,7 +150,7 @@ def _task_lines(task: FirstTask) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    r"""A value on one line of YAML: a plain word where it is one, else quoted as JSON quotes.
+    r"""A value on one line of YAML: a plain word if it is one, else quoted as JSON quotes.
 
     JSON writes a letter beyond the first plane as two halves, which YAML does not put together:
     such letters stay as they are, and a lone half becomes a question mark.

@@ -46,7 +46,7 @@ def _named(names: list[Any]) -> dict[str, Any]:
 
 
 Names = Reads(_named, {"type": "array", "items": {"type": "string"}}, of=list)
-"""Names of variables that are passed on where they are set, or names and values."""
+"""Names of variables that are passed on if they are set, or names and values."""
 
 ExitStatus = Annotated[int, Meta(ge=-64, le=2**32 - 1)]
 """What a program may end with: a number, or minus the signal that ended it."""
@@ -101,7 +101,7 @@ class ServerPart(Part):
     auth: AuthPart | None = None
     """A bearer token by the name of its variable."""
     shared: bool = False
-    """One process for all trials, where that is safe; else one for each trial."""
+    """One process for all trials, if that is safe; else one for each trial."""
     start_timeout: Seconds = 30.0
     """How long it may take to start."""
     call_timeout: Seconds = 60.0

@@ -82,7 +82,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """A running server; NoPostgres where none can be started."""
+    """A running server; NoPostgres if none can be started."""
     programs, user = _programs(), _user()
     folder = Path(tempfile.mkdtemp(prefix="passhat-postgres-"))
     if user is not None:

@@ -210,7 +210,7 @@ class _Pair:
         suite = self._on_suite([k for k in ks if k > 1])
         found = [means, *(self._pass_hat(k, suite.get(k)) for k in ks if k > 1)]
         if 1 in ks:
-            # where every score is 0 or 1 the mean score is pass^1, and so is its difference
+            # if every score is 0 or 1 the mean score is pass^1, and so is its difference
             plain = left.all_or_nothing and right.all_or_nothing
             one = replace(means, name="pass^1") if plain else self._of_passes()
             found.insert(1, one)

@@ -81,7 +81,7 @@ class TaskDifference:
 def task_scores(
     tables: tuple[Trials, Trials] | None, names: Sequence[str], errors: ErrorPolicy
 ) -> Scores | None:
-    """The scores of the shared tasks where they say more than passes do; else None."""
+    """The scores of the shared tasks if they say more than passes do; else None."""
     if tables is None or not any(has_partial_credit(table) for table in tables):
         return None
     first, second = (_scores_by_task(table, names, errors) for table in tables)
@@ -95,7 +95,7 @@ def task_differences(
 
     Both sides have the same tasks, in the same order.
 
-    Where runs earn partial credit, their scores are tested: a task that never passes can still
+    If runs earn partial credit, their scores are tested: a task that never passes can still
     have got worse.
     """
     level = options.confidence

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.stats.trend import ChangePoint, Changes
 
 MOST_ROWS = 60
-"""Tasks drawn in one picture; those that differ most, where there are more."""
+"""Tasks drawn in one picture; those that differ most, if there are more."""
 
 _LONGEST_TITLE = 110
 _COLOURS = {"better": "a", "worse": "b"}
@@ -176,9 +176,10 @@ def _title(comparison: Comparison) -> str:
 def _finding(comparison: Comparison) -> str:
     shown = sum(task.answer in _COLOURS for task in comparison.tasks)
     mean = _mean_row(comparison)
-    whole = f"; the mean moves by {mean.note} points" if mean else ""
+    whole = f"; the mean pass rate moves by {mean.note} points" if mean else ""
+    real = f"{shown} of these differences are" if shown > 1 else "1 of these differences is"
     return (
-        f"{shown} of these differences {'is' if shown == 1 else 'are'} more than noise{whole}. "
+        f"{real if shown else 'None of these differences is'} more than noise{whole}. "
         f"Filled: {comparison.first}; hollow: {comparison.second}."
     )
 

@@ -41,7 +41,7 @@ class Category:
 
     `kind` is the sort of thing that went wrong and `what` the thing: the check, the reason, the
     tool. `share` is among all failed runs, on these tasks. `arguments` are those that differ,
-    where that is what went wrong, the most frequent first.
+    if that is what went wrong, the most frequent first.
     """
 
     kind: str

@@ -232,7 +232,7 @@ def _place(run: ExplainedRun, tool: str, lacking: bool) -> int | None:
 
 
 def _one_for_each_tool(causes: Sequence[Cause]) -> list[Cause]:
-    """Of two findings about one tool, the surer; a property where they are equally sure."""
+    """Of two findings about one tool, the surer; a property if they are equally sure."""
     ranked = sorted(causes, key=lambda one: (one.p, one.test != "features"))
     kept: list[Cause] = []
     for cause in ranked:

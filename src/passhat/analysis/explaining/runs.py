@@ -96,7 +96,7 @@ class ComparedRuns:
 
 
 def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedRun, ...]:
-    """Every trial as a run, with the calls of its transcript where there is one."""
+    """Every trial as a run, with the calls of its transcript if there is one."""
     costs = _costs(trials)
     columns = trials.system.texts(), trials.task.texts(), trials.trial.tolist()
     errors = trials.error.texts() if trials.error is not None else [None] * len(trials)

@@ -28,7 +28,7 @@ MOST_CALLS = 100
 """Calls of each run that are set against each other."""
 
 NOTHING = ""
-"""The entry in a matrix of tools where no tool was expected, or none was chosen."""
+"""The entry in a matrix of tools if no tool was expected, or none was chosen."""
 
 
 @short_dataclass(frozen=True, slots=True, kw_only=True)

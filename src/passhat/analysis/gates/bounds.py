@@ -62,7 +62,7 @@ def word_of(demand: NumberDemand, interval: Interval) -> Word:
 def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
     """Further runs that settle an undecided gate four times in five, if the rate is what was seen.
 
-    Bounds close in with the root of the number of runs; where nothing varied, with the number. The
+    Bounds close in with the root of the number of runs; if nothing varied, with the number. The
     chance is that of `compare` and `plan`, so that all three name the same number of runs.
     """
     demand = gate.demand

@@ -52,7 +52,7 @@ class NumberDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EveryTaskDemand:
-    """The pass^k of every single task reaches a bar: `bar`, or the task's own where it is None."""
+    """The pass^k of every single task reaches a bar: `bar`, or the task's own if it is None."""
 
     k: int
     bar: float | None
@@ -69,7 +69,7 @@ class NoWorseDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetterDemand(NoWorseDemand):
-    """A metric is better than a baseline's, by more than -`margin` where that is stated."""
+    """A metric is better than a baseline's, by more than -`margin` if that is stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class NoTaskWorseDemand:
 class BestOfDemand:
     """One of several systems is known to be the best, or within `margin` of the best.
 
-    Where the gate names a system, it must be that one.
+    If the gate names a system, it must be that one.
     """
 
     margin: float = BEST_BY

@@ -79,7 +79,7 @@ def judge(
 ) -> Verdicts:
     """The verdict of every gate (one, or several) on every system of these trials.
 
-    A gate whose evidence is sequential takes the runs of each task in order and stops where it is
+    A gate whose evidence is sequential takes the runs of each task in order and stops when it is
     settled. `baseline` is what no_worse_than speaks of (one table, or several by name); where it
     holds several systems, each system is compared with its namesake. `planned` says how many runs
     there should be: a verdict on fewer holds whatever the missing ones do, or is UNDECIDED. Tasks
@@ -256,7 +256,7 @@ def _with_quarantine(verdict: Verdict, around: _Circumstances) -> Verdict:
 def _judge_sequentially(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     """A sequential gate on a log of one system, its runs taken task by task in their order.
 
-    Tasks are drawn at random with the seed; each draw takes the next runs of its task. Where a task
+    Tasks are drawn at random with the seed; each draw takes the next runs of its task. If a task
     has no more, the gate stays open: stopping there depends on no later result, so the error rates
     hold.
     """

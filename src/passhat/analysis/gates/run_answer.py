@@ -153,7 +153,7 @@ class RunAnswer(Displayed):
     def outcome(self) -> RunOutcome:
         """How the run ended.
 
-        Gates and floors decide where there are any: they say how many failures are allowed.
+        Gates and floors decide if there are any: they say how many failures are allowed.
         Without a gate every expectation is a demand, so one failed trial fails the run.
         """
         if self.nothing_ran:
@@ -168,7 +168,7 @@ class RunAnswer(Displayed):
 
     @property
     def why_not_passed(self) -> str | None:
-        """Why the run has not passed, where neither a verdict nor a floor says it."""
+        """Why the run has not passed, if neither a verdict nor a floor says it."""
         if self.nothing_ran:
             return "not completed: every trial errored, there is nothing to judge"
         if self.coverage is not None and not self.coverage.passed:
@@ -194,7 +194,7 @@ class RunAnswer(Displayed):
         return "incomplete" if any(row.errored for row in rows) else "passed"
 
     def _demanded(self) -> Iterator[TaskRow]:
-        """The tasks whose single trials count, where there is no gate."""
+        """The tasks whose single trials count, if there is no gate."""
         for system in self.report.systems:
             if system.name not in self.exempt:
                 yield from (row for row in system.tasks if row.name not in self.quarantined)

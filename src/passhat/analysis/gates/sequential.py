@@ -41,7 +41,7 @@ PAIR = 2
 """Runs of a draw that compares: one of the system, one of its baseline."""
 
 BETTER_BY = 0.1
-"""The difference a gate on "better" is planned for, where no indifference is stated."""
+"""The difference a gate on "better" is planned for, if no indifference is stated."""
 
 _WORST_DIFFERENCE = -1.0
 _ANY_RATE = 0.5
@@ -317,7 +317,7 @@ def _mirrored(demand: NumberDemand) -> bool:
 
 
 def _reader(demand: NumberDemand) -> Read:
-    """How well a run meets the demand: 1 where it does entirely, 0 where it does not at all."""
+    """How well a run meets the demand: 1 if it does entirely, 0 if it does not at all."""
     target = demand.target
 
     def read(trial: Trial) -> float | None:

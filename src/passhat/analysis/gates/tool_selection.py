@@ -32,7 +32,7 @@ class SelectionFloor:
 
     @property
     def passed(self) -> bool:
-        """One run over the tokens breaks the floor even where every run chose well."""
+        """One run over the tokens breaks the floor even if every run chose well."""
         return self.runs > 0 and not self._over_tokens and not self._too_few
 
     @property

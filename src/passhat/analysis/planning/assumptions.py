@@ -24,7 +24,7 @@ class Assumptions:
     """What the plan assumes: guessed before any run, measured where there are trials.
 
     `icc_interval` is how well the ICC is known, None if it was guessed and no wider than the
-    number itself where it was given.
+    number itself if it was given.
     `task_correlation` is how far two agents find the same tasks hard.
     """
 

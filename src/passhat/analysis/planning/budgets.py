@@ -54,7 +54,7 @@ class BudgetPlan:
 
 
 def priced(spending: Spending, tally: Tally | None) -> Spending:
-    """What a run takes, from the trials where the user did not say."""
+    """What a run takes, from the trials if the user did not say."""
     instance("spending", spending, Spending, "must be Spending(...)")
     if tally is None:
         return spending

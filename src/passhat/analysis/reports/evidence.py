@@ -175,7 +175,7 @@ def too_few_runs(runs: Counts, k: int) -> str:
 def value_table(
     tasks: Sequence[Sequence[str]], values: Sequence[Floats]
 ) -> tuple[Sequence[str], Floats]:
-    """The tasks of any system, and a row for each: a column per system, nan where it has no value.
+    """The tasks of any system, and a row for each: a column per system, nan if it has no value.
 
     >>> value_table([["a", "b"], ["b"]], [np.array([0.5, 1.0]), np.array([0.2])])[1].tolist()
     [[0.5, nan], [1.0, 0.2]]

@@ -65,7 +65,7 @@ def passes_finding(runs: int | None) -> str:
 
 
 def luck_title(split: VarianceSplit) -> str:
-    """How much of the spread running again would redraw, where that is known."""
+    """How much of the spread running again would redraw, if that is known."""
     if split.leaves_luck_open:
         return "Too few tasks or runs to say how much of the spread is luck"
     return f"{_percent(split.luck_share)} of the spread of a single run is luck"
@@ -83,7 +83,7 @@ def luck_finding(luck: Number) -> str:
 def compared_title(
     rows: Sequence[tuple[SystemReport, Metric]], leaders: Leaders | Unavailable | None, k: int
 ) -> str:
-    """Who leads or is tied, where that was tested; otherwise what is drawn."""
+    """Who leads or is tied, if that was tested; otherwise what is drawn."""
     if isinstance(leaders, Leaders) and leaders.k == k:
         *others, last = leaders.names
         if len(others) > 3:

@@ -138,7 +138,7 @@ def _pass_metrics(
 
 
 def _metric(name: str, numbers: Sequence[Number]) -> Metric:
-    """A metric from its number for this suite and, where it was asked for, for tasks like these."""
+    """A metric from its number for this suite and, if it was asked for, for tasks like these."""
     return Metric(name=name, this_suite=numbers[0], tasks_like_these=[*numbers, _NOT_ASKED][1])
 
 

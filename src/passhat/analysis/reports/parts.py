@@ -32,7 +32,7 @@ class Metric:
 
     @property
     def reason(self) -> str | None:
-        """Why there is no number, where there is none."""
+        """Why there is no number, if there is none."""
         both = (self.this_suite, self.tasks_like_these)
         reasons = [number.reason for number in both if isinstance(number, Unavailable)]
         return reasons[0] if len(reasons) == len(both) else None
@@ -107,7 +107,7 @@ class CurvePoint:
 class RunOrder:
     """Descriptions that depend on the order of runs, 0 to 100, averaged over tasks.
 
-    Where runs are exchangeable they describe a sequence; they do not estimate a property of the
+    If runs are exchangeable they describe a sequence; they do not estimate a property of the
     agent. `decay[k - 1]` is over the tasks with at least k runs.
     """
 
@@ -169,7 +169,7 @@ class ResourceUse:
     """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
 
     `association` is the correlation with passing inside tasks, so that hard tasks being long
-    ones does not count. Quantiles need the rows: they are Unavailable where only counts were read.
+    ones does not count. Quantiles need the rows: they are Unavailable if only counts were read.
     """
 
     name: str

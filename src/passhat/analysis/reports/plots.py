@@ -45,14 +45,14 @@ FEWEST_COUNTED, MOST_COUNTED = 4, 8
 """Tasks from which they are counted by passes; runs up to which each count has a column."""
 
 MOST_ROWS = 60
-"""Tasks drawn in one picture; the least reliable ones, where there are more."""
+"""Tasks drawn in one picture; the least reliable ones, if there are more."""
 
 _COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "undecided": "n"}
 
 
 @dataclass(frozen=True, slots=True)
 class Plots:
-    """The pictures of a report; `system` may stay out where there is only one.
+    """The pictures of a report; `system` may stay out if there is only one.
 
     >>> from passhat import measure, simulate
     >>> figure = measure(simulate(tasks=5, runs=4, seed=1)).plots.decay()
@@ -184,7 +184,7 @@ class Plots:
         ]
         series = [_curve(s.name, points) for s, points in known if len(points) > 1]
         if len(series) < 2:
-            return Unavailable("curves are compared where two systems have two runs of every task")
+            return Unavailable("curves are compared if two systems have two runs of every task")
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
         if first:
             series = [replace(one, colour="a", faint=one.name not in first) for one in series]
@@ -262,7 +262,7 @@ def _next_fifth(values: Sequence[float]) -> float:
 
 
 def _upper_end(metric: Metric) -> float:
-    """The upper end of a metric's intervals, or its value where it has none."""
+    """The upper end of a metric's intervals, or its value if it has none."""
     both = (metric.this_suite, metric.tasks_like_these)
     ends = [one.interval.high for one in both if isinstance(one, Estimate) and one.interval]
     return max([*ends, metric.value or 0.0])

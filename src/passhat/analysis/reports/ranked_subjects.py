@@ -19,7 +19,7 @@ from passhat.stats.ranking import Ranking, rank_systems
 class RankedSubjects:
     """Systems, their values on every task that any of them ran, and how they rank.
 
-    `values` has a row for each task and a column for each system, nan where it has too few runs.
+    `values` has a row for each task and a column for each system, nan if it has too few runs.
     `ranking` goes by the places of the systems, over the tasks that all of them have a value for.
     """
 

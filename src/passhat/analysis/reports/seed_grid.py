@@ -89,7 +89,7 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
         return None
     task = trials.task.codes
     seeds, column = np.unique(trials.seed, return_inverse=True)
-    # Where every run has another seed (the usual default), seeds group nothing.
+    # If every run has another seed (the usual default), seeds group nothing.
     if not 2 <= len(seeds) <= np.bincount(task).max():
         return None
     place, widths = _places(task, column, trials.trial, len(seeds))

@@ -25,7 +25,7 @@ NOTHING: Later[Together] = Later(lambda: ((), ()))
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subject:
-    """One system: its counts, its trials where they were read one by one, and the error policy.
+    """One system: its counts, its trials if they were read one by one, and the error policy.
 
     What moved its runs `together` is looked for on first use, which takes many permutations.
     """

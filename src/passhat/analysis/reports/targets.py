@@ -104,7 +104,7 @@ def targets(
 ) -> dict[str, Value]:
     """The numbers of a system by name, in one scope; with `tasks`, those of each task too.
 
-    Where a report holds several systems, each name begins with that of its system.
+    If a report holds several systems, each name begins with that of its system.
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> from passhat.analysis.reports.measure import measure

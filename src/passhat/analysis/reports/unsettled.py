@@ -41,7 +41,7 @@ def list_unsettled(
 ) -> tuple[Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely.
 
-    Where runs were not independent, more of them are not promised to settle anything.
+    If runs were not independent, more of them are not promised to settle anything.
     """
     if np.array_equal(table.errored, evidence.runs):
         return ()  # nothing was measured, and more of the same would not help

@@ -25,7 +25,7 @@ READING = Reading(
 )
 
 Ending = Mapping[str, Any]
-"""How a task ended: its outcome, and its score or error where there is one."""
+"""How a task ended: its outcome, and its score or error if there is one."""
 
 recognises = has_keys("results raw_eval_results config")
 

@@ -174,7 +174,7 @@ def _is_job(document: Document) -> bool:
 
 
 def _main_first(rewards: Mapping[str, float]) -> list[str]:
-    """The names of the rewards; the one that is called so decides where there are several."""
+    """The names of the rewards; the one that is called so decides if there are several."""
     return sorted(rewards, key=lambda name: name != "reward")
 
 

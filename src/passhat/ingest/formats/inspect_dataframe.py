@@ -16,7 +16,7 @@ from passhat.records.outcome_words import is_missing
 READING = Reading(
     format="Inspect data frame",
     versions="samples_df() as CSV, JSON or Parquet",
-    system="model, or eval_id where there is none",
+    system="model, or eval_id if there is none",
     task="task_name/id",
     run="epoch",
     outcome="the first score_NAME (or `scorer`) of 1 (C) passes",

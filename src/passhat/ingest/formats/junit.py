@@ -34,8 +34,8 @@ from passhat.records.transcript import Transcript, Turn
 READING = Reading(
     format="JUnit XML",
     versions="pytest and its repeat plugins, Jest, Vitest, Playwright, Surefire, promptfoo",
-    system="suite name where there is one, else the report's name",
-    task="class and test name, with the suite where there are several",
+    system="suite name if there is one, else the report's name",
+    task="class and test name, with the suite if there are several",
     run="repeat marks in names, reruns, order of test cases",
     outcome="failure fails, error is errored, neither passes",
 )
@@ -78,7 +78,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
 
 
 def _test_names(report: str, suites: Sequence[JUnitSuite], cases: Sequence[JUnitCase]) -> list[str]:
-    """The name of each test, with its suite where there are several that may share names."""
+    """The name of each test, with its suite if there are several that may share names."""
     if report == _PROMPTFOO or len({suite.name for suite in suites if suite.cases}) <= 1:
         return [case.name for case in cases]
     return [

@@ -54,7 +54,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def _system(document: Document) -> str:
-    """The folder output/MODEL, where the file is called by scenario and settings alone.
+    """The folder output/MODEL, if the file is called by scenario and settings alone.
 
     One model's answers to another scenario, or at another temperature, are another system's.
     """

@@ -139,7 +139,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
-    """What the spans of each trial say in the order of time, where they were let keep it."""
+    """What the spans of each trial say in the order of time, if they were let keep it."""
     trials = _trials(document, mapping)[::-1]
     while trials:
         spans = trials.pop()  # not needed again: the texts of all spans are most of the file
@@ -304,7 +304,7 @@ def _row(
 def _tokens(
     document: Document, root: OtelSpan, calls: Sequence[OtelSpan], attributes: Sequence[str]
 ) -> float | None:
-    """Those of the model calls; where no call states any, what the whole trial states."""
+    """Those of the model calls; if no call states any, what the whole trial states."""
     of_calls = _total(document, calls, attributes)
     return _total(document, [root], attributes) if of_calls is None else of_calls
 

@@ -23,7 +23,7 @@ READING = Reading(
     system="name of the system",
     task="name of the task",
     run="order of the letters in sequence",
-    outcome="P, F or E in sequence; counts where there is none",
+    outcome="P, F or E in sequence; counts if there is none",
     derived=True,
 )
 

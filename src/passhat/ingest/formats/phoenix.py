@@ -80,7 +80,7 @@ def _row(row: Mapping[str, Any], task: str, evaluations: Mapping[str, str]) -> S
 
 
 def _annotations(cell: Any) -> Iterator[tuple[str, Any]]:
-    """The score of each annotation, its label where it has none."""
+    """The score of each annotation, its label if it has none."""
     for one in cell if isinstance(cell, list) else ():
         if isinstance(one, Mapping) and one.get("name"):
             score = one.get("score")

@@ -28,7 +28,7 @@ from passhat.records.transcript import Check, Transcript, as_score
 READING = Reading(
     format="promptfoo results",
     versions="JSON of formats 1 to 3, JSON Lines, CSV",
-    system="provider (and prompt, where there are several)",
+    system="provider (and prompt, if there are several)",
     task="test description or variables",
     run="order of results",
     outcome="success",
@@ -138,7 +138,7 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
-    """One trial a result; a system is a provider (with its prompt where there are several)."""
+    """One trial a result; a system is a provider (with its prompt if there are several)."""
     if document.kind == "text":
         results = list(_csv_results(document))
     elif document.kind == "lines":
@@ -319,7 +319,7 @@ def _provider(result: _Result) -> str:
 
 
 def _systems(results: Iterable[_Result]) -> Mapping[tuple[str, str], str]:
-    """The name of each provider and prompt: the prompt by its label, where there are several."""
+    """The name of each provider and prompt: the prompt by its label, if there are several."""
     prompts = {(_provider(result), _prompt_id(result)): result.prompt for result in results}
     if len({prompt_id for _, prompt_id in prompts}) <= 1:
         return {key: key[0] for key in prompts}
@@ -353,7 +353,7 @@ def _identity(result: _Result) -> Identity:
 
 
 def _task_names(identities: Iterable[Identity]) -> Mapping[Identity, str]:
-    """The description where it is enough, with the variables where it is not."""
+    """The description if it is enough, with the variables if it is not."""
     distinct = list(dict.fromkeys(identities))
     for render in (_described, _with_variables):
         names = [render(identity) for identity in distinct]

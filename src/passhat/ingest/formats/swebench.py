@@ -134,7 +134,7 @@ def _is_pro(document: Document) -> bool:
 
 
 def _system(document: Document) -> tuple[str, str, str | None]:
-    """The system's name, where it was found, and its run: its folder, or a name in the file's."""
+    """The system's name, if it was found, and its run: its folder, or a name in the file's."""
     stem = document.stem
     if document.path is not None:
         folders = list(document.path.resolve().parents)[:3]

@@ -251,7 +251,7 @@ def notes_on(
     """
     notes = []
     unused = [] if own else _unused(columns, found, mapping)
-    # Named only where one of them may distinguish what is pooled.
+    # Named only if one of them may distinguish what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
         options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
         open_ones = [option for meaning, option in options.items() if meaning not in found]

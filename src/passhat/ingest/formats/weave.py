@@ -69,7 +69,7 @@ def _row(call: Mapping[str, Any]) -> ScoredRow:
 
 
 def _task(example: Any) -> Any:
-    """An example's id; where it is a reference to a row of a data set, the row's fingerprint."""
+    """An example's id; if it is a reference to a row of a data set, the row's fingerprint."""
     if isinstance(example, Mapping):
         return next((example[key] for key in ("id", "task", "name") if example.get(key)), example)
     if isinstance(example, str) and example.startswith(_REFERENCE):

@@ -219,7 +219,7 @@ def _are_messages(said: Sequence[object]) -> bool:
 
 
 def _parsed(text: str) -> object:
-    """What a text says as JSON, where it is an object or a list; else the text itself."""
+    """What a text says as JSON, if it is an object or a list; else the text itself."""
     if not text.lstrip().startswith(("[", "{")):
         return text
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison
@@ -103,11 +104,12 @@ def _tasks_of(one: Difference) -> int | None:
 def _partial_note(comparison: Comparison) -> str | None:
     """What the stars in the table mean; None if there are none."""
     total = plural(len(comparison.tasks), "shared task")
-    parts = [
-        f"{one.name} is over {_tasks_of(one):,} of {total}"
-        for one in _distinct(comparison)
-        if _is_partial(comparison, one)
-    ]
+    partial = [one for one in _distinct(comparison) if _is_partial(comparison, one)]
+    parts = []
+    for count, alike in groupby(partial, key=_tasks_of):
+        names = [one.name for one in alike]
+        which = f"{names[0]} is" if len(names) == 1 else f"{names[0]} to {names[-1]} are"
+        parts.append(f"{which} over {count:,} of {total}")
     return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
 
 
@@ -153,7 +155,7 @@ def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
 
 
 def _distinct(comparison: Comparison) -> list[Difference]:
-    """Every difference; the mean score only where it is more than the pass rate again."""
+    """Every difference; the mean score only if it is more than the pass rate again."""
     found = comparison.differences
     alone = found.get("pass^1")
     score = found["mean_score"]
@@ -186,11 +188,11 @@ def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
     if found == len(comparison.tasks):
         return ""
     said_below = every_task_follows or found > MOST_TASKS
-    where = "" if said_below else "; --json lists all tasks"
+    where = "" if said_below else "; `render_json` lists all tasks"
     if found:
-        return f" Listed are tasks shown to differ, and flipped ones unless their p is 1{where}."
+        return f" Listed are tasks shown to differ, and flipped ones unless both p are 1{where}."
     flipped = any(task.flip for task in comparison.tasks)
-    return f" None is listed, as the p of each is 1{where}." if flipped else ""
+    return f" None is listed, as both p of each are 1{where}." if flipped else ""
 
 
 def _unshared(owner: str, names: tuple[str, ...]) -> str:
@@ -208,7 +210,7 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
     hidden = len(differing_tasks(comparison)) - MOST_TASKS
     if hidden > 0 and not every_task_follows:
         more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
-        steps.append(f"{more}: --json lists every task.")
+        steps.append(f"{more}: `render_json` lists every task.")
     return steps
 
 
@@ -220,7 +222,7 @@ def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
     if number.needed is None:
         if number.margin is not None:
             return f"For {scope}, look at other tasks: on these the two hardly differ."
-        return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
+        return f"For {scope}, state a margin: `margin=0.05` lets it end in 'equivalent'."
     ways = []
     if number.needed.more_runs is not None and number.needed.more_runs <= most_runs:
         ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")

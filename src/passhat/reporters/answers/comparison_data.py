@@ -104,19 +104,19 @@ def verdict(comparison: Comparison) -> str:
 
 
 def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
-    """The difference for this suite or, where that is unknown, for tasks like these."""
+    """The difference for this suite or, if that is unknown, for tasks like these."""
     here = difference.this_suite
     return difference.tasks_like_these if isinstance(here, Unavailable) else here
 
 
 def _by(comparison: Comparison) -> str:
-    """The metric of the verdict, where it is not the mean score."""
+    """The metric of the verdict, if it is not the mean score."""
     name = comparison.headline.name
     return "" if name == "mean_score" else f" by {name}"
 
 
 def _mean_beside(comparison: Comparison) -> str:
-    """The mean score beside what was asked for, where it is another number."""
+    """The mean score beside what was asked for, if it is another number."""
     mean = stated(comparison.mean_score)
     same = comparison.headline.value == comparison.mean_score.value
     if isinstance(mean, Unavailable) or same:
@@ -125,7 +125,7 @@ def _mean_beside(comparison: Comparison) -> str:
 
 
 def called(comparison: Comparison) -> tuple[str, str]:
-    """What the two are called in sentences: cut where they are long, and never alike."""
+    """What the two are called in sentences: cut if they are long, and never alike."""
     first, second = shorten_apart((comparison.first, comparison.second), LONGEST_NAME)
     return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
 

@@ -82,7 +82,7 @@ def verdict(explanation: Explanation) -> str:
 
 
 def place(key: TranscriptKey, explanation: Explanation) -> str:
-    """A run by its task and number, and its system where there are several."""
+    """A run by its task and number, and its system if there are several."""
     system, task, trial = key
     run = f"task {short(task)} {run_number(trial, explanation.first_trial)}"
     return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
@@ -108,11 +108,11 @@ def _findings(explanation: Explanation) -> list[Block]:
 
 
 def category_tables(explanation: Explanation) -> list[Table]:
-    """What went wrong; where the log says so itself, also how runs differ from passing ones."""
+    """What went wrong; if the log says so itself, also how runs differ from passing ones."""
     first, tables = explanation.first_trial, []
     if explanation.categories:
         tables.append(_categories(explanation.categories, "what went wrong", first))
-    # Where the log itself says of some run what went wrong, its difference is news.
+    # If the log itself says of some run what went wrong, its difference is news.
     logged = any(one.kind in LOGGED for one in explanation.categories)
     if logged and explanation.divergences:
         title = "first difference from passing runs"

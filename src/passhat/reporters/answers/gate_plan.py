@@ -104,7 +104,7 @@ def _errors(plan: GatePlan) -> str:
         "No indifference zone: a truth near the threshold stays UNDECIDED."
         if gate.indifference is None
         else f"Between the threshold and {gate.indifference:g} beyond it, either verdict may come; "
-        "`passhat gate` on results has no such zone, and names more runs where the rate is in it."
+        "`passhat gate` on results has no such zone, and names more runs if the rate is in it."
     )
     return (
         f"Wrong PASS at most {percent(gate.alpha)}, wrong FAIL at most {percent(gate.beta)}. {zone}"

@@ -226,7 +226,7 @@ def _budget(budget: BudgetPlan) -> str:
 
 
 def _price(budget: BudgetPlan) -> tuple[str, str]:
-    """The limit, and what a run takes of it: dollars, minutes, or seconds where they are few."""
+    """The limit, and what a run takes of it: dollars, minutes, or seconds if they are few."""
     if budget.unit != "minutes":
         return f"${amount(budget.limit)}", f"${amount(budget.per_run)}"
     limit = f"{amount(budget.limit)} minutes"
@@ -241,7 +241,7 @@ def _split(plan: Plan) -> str:
     if isinstance(best, Unavailable):
         return f"{best.reason}."
     return (
-        f"Where a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
+        f"If a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
         "give the most for the money."
     )
 

@@ -108,7 +108,7 @@ def _attempts(report: RankReport) -> int:
 
 
 def _comparing(report: RankReport, results: str) -> str:
-    """The command that compares the first two, by the same metric where it is a pass^k."""
+    """The command that compares the first two, by the same metric if it is a pass^k."""
     close = only(*(system.name for system in report.systems[:2]))
     by = f" --k {_attempts(report)}" if report.metric.startswith("pass^") else ""
     return f"passhat compare {results} {close}{by}{at_confidence(report.confidence)}"
@@ -136,7 +136,7 @@ def _ranks(ranks: tuple[int, int]) -> str:
 
 
 def _called(report: RankReport) -> dict[str, str]:
-    """What the systems are called in sentences: cut where they are long, and never alike."""
+    """What the systems are called in sentences: cut if they are long, and never alike."""
     names = [system.name for system in report.systems]
     return dict(zip(names, shorten_apart(names, LONGEST_NAME), strict=True))
 

@@ -56,7 +56,7 @@ def page_of(
 ) -> Mapping[str, Any]:
     """The values of the template; transcripts are shown run by run, rendered when asked for.
 
-    Where they may be too many for a page, `fit_transcripts` chooses among them.
+    If they may be too many for a page, `fit_transcripts` chooses among them.
     """
     said = options.transcripts
     if not isinstance(said, PageTranscripts):

@@ -35,7 +35,7 @@ def systems_table(
     """pass^k of each, and both intervals at the last k; what errors do to it, if there are any.
 
     The k are 1 and that of the headline, or every one that was `asked` for. Tasks and runs have
-    columns only where they differ.
+    columns only if they differ.
     """
     ks = _shown_ks(systems, asked)
     errors = any(system.errors.count for system in systems.values())

@@ -81,10 +81,11 @@ def facts(trends: Sequence[SystemTrend]) -> Facts:
     trend = _newest_change_first(trends)[0]
     last, name = trend.points[-1], trend.metrics[0]
     now = last.metrics[name]
+    whose = f"{safe_text(trend.name)}, " if len(trends) > 1 else ""
     found = [
         (
             percent(now.value),
-            f"{_streak(trend)} in the newest run, {last.started[:10]}, {span(now.interval)}",
+            f"{whose}{_streak(trend)} in the newest run, {last.started[:10]}, {span(now.interval)}",
         )
     ]
     if (change := trend.newest_change) is not None:

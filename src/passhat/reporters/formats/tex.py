@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from passhat.messages import capitalised
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import Block, HeadingRow, Headline, Judged, Marks, Table
 from passhat.reporters.safe_text import safe_text
@@ -31,8 +32,9 @@ _OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space o
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The main table of an answer, and how its numbers were made."""
-    blocks = kind.blocks(answer, options)
-    caption = next((block.text for block in blocks if isinstance(block, Headline)), kind.name)
+    blocks = kind.worded_blocks(answer, options)
+    headlines = [block.text for block in blocks if isinstance(block, Headline)]
+    caption = headlines[0] if headlines else capitalised(kind.name)
     methods = kind.methods(answer) if kind.methods is not None else None
     parts = [
         f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
@@ -79,6 +81,8 @@ def _float(table: Table, caption: str) -> str:
     columns = "".join("l" if i in table.left else "r" for i in kept)
     lines = [
         r"\begin{table}",
+        # Classes made for captions below a figure leave no room between a caption and the rule.
+        r"\ifdim\belowcaptionskip=0pt \setlength{\belowcaptionskip}{\medskipamount}\fi",
         rf"\caption{{{escape_tex(caption)}}}",
         r"\centering",
         rf"\begin{{tabular}}{{{columns}}}",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from os.path import commonprefix
 from typing import Any
 
+from passhat.messages import CUT
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import (
     Bar,
@@ -42,6 +45,9 @@ _GAP = "  "
 _HANGING = "   "
 _VERDICT_WIDTH = 11
 _SHORTEST_NAME = 8
+_SEAM = re.compile(r"[ _/.:-]")
+_TELLING = 5
+"""Letters that the end of a name needs to stand for it."""
 _WANTED_NAME, _WANTED_TEXT = 60, 12
 """Names, and other texts that may be cut, have their room up to here before bars are drawn."""
 
@@ -270,7 +276,23 @@ def _cut_headings(table: Table, widths: Sequence[int]) -> list[str]:
     names = [table.header[i] for i, _ in table.cut]
     narrowest = min((widths[i] for i, _ in table.cut), default=0)
     fits = all(display_width(table.header[i]) <= widths[i] for i, _ in table.cut)
-    return names if fits else shorten_apart(names, narrowest)
+    return names if fits else _endings(names, narrowest) or shorten_apart(names, narrowest)
+
+
+def _endings(names: Sequence[str], width: int) -> list[str]:
+    """How long names end that begin alike, where the ends fit: their beginnings tell nothing.
+
+    >>> _endings(["support-agent-2026-10-01", "support-agent-2026-11-01"], 9)
+    ['…10-01', '…11-01']
+    """
+    shown = [safe_text(name) for name in names]
+    alike = commonprefix(shown)  # noqa: RUF071  letter by letter is what is meant
+    if len(shown) < 2 or len(alike) < width // 2:
+        return []
+    starts = [seam.end() for seam in _SEAM.finditer(alike)]
+    fitting = [at for at in starts if all(display_width(one[at:]) < width for one in shown)]
+    endings = [one[min(fitting) :] for one in shown] if fitting else []
+    return [CUT + one for one in endings] if min(map(len, endings), default=0) >= _TELLING else []
 
 
 def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:

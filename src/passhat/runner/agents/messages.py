@@ -74,7 +74,7 @@ def plain_calls(value: object) -> tuple[ToolCall, ...]:
 
 
 def calls_in(messages: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
-    """The tool calls in a transcript, with their results where it has them."""
+    """The tool calls in a transcript, with their results if it has them."""
     results = {m["call_id"]: m for m in messages if m["role"] == "tool" and m.get("call_id")}
     return tuple(
         _with_result(call, results.get(call.get("id")))

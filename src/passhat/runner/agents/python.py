@@ -129,7 +129,7 @@ async def made(call: Callable[[], Any], *, about: str, search: Path | None = Non
 def _line_in(search: Path | None, error: BaseException) -> str:
     """The innermost line of the code in a folder that an exception went through.
 
-    Installed packages in the folder are not the user's code. Empty where no line is.
+    Installed packages in the folder are not the user's code. Empty if no line is.
     """
     folder = "" if search is None else str(search.absolute())
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__)) if folder else []):

@@ -88,7 +88,7 @@ def run_worker(
 ) -> WorkDone:
     """Run tickets until none came for `idle_seconds` (None: no limit), or a signal arrives.
 
-    Where no signal can arrive, in a thread, setting `stop` does the same.
+    If no signal can arrive, in a thread, setting `stop` does the same.
     """
     worker = _Worker(suite, session, concurrency=concurrency, idle_seconds=idle_seconds, stop=stop)
     with rare_collections():

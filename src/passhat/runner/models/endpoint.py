@@ -57,7 +57,7 @@ Sign = Callable[[str, bytes], Mapping[str, str]]
 class ModelAddress:
     """Where one model answers, in which wire format, and with which key.
 
-    `key_variable` is named when the key is refused; `sign` signs requests where there is no key.
+    `key_variable` is named when the key is refused; `sign` signs requests if there is no key.
     `prices` is the provider's name in the price table. `renamed` gives the names that this
     provider has for keys of the request.
     """

@@ -126,7 +126,7 @@ class Request:
 
 
 def _without_defaults(value: Any) -> dict[str, Any]:
-    """The fields of a value; those that came later only where they are set.
+    """The fields of a value; those that came later only if they are set.
 
     A value from before a field was added must keep its hash: cassettes hold it.
     """

@@ -71,7 +71,7 @@ class ModelSupply:
     async def find(self, model: Model, request: Request, remote: str | None = None) -> Reply | None:
         """An answer that the provider has of a call that an earlier start of the run lost.
 
-        `remote` is the provider's name for it, where that is known.
+        `remote` is the provider's name for it, if that is known.
         """
         from passhat.runner.models.endpoint import Endpoint
 

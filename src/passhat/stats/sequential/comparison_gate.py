@@ -31,7 +31,7 @@ class ComparisonState:
     """How far a comparison has come: pairs of runs taken as evidence, and what they show.
 
     `up` bets on differences as they are, `down` on their negatives; both on each of the planned
-    differences, and on the margin last where there is one.
+    differences, and on the margin last if there is one.
     """
 
     up: ScoreWealth

@@ -34,7 +34,7 @@ def find_drift(task: Sequence[int], passed: Sequence[bool]) -> Drift | None:
     """A drift along runs in the order they were started; None if chance explains it.
 
     The correlation of results with their place, task by task: given how often each task passed,
-    every order of its results is equally likely where nothing moves (Mantel 1963). So it does not
+    every order of its results is equally likely if nothing moves (Mantel 1963). So it does not
     matter which tasks were drawn early.
 
     >>> find_drift([0] * 60, [True] * 35 + [False, True] * 5 + [False] * 15).second_half < 0.5

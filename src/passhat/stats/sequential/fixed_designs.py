@@ -82,14 +82,14 @@ def two_rates(p0: float, p1: float, *, names: tuple[str, str] = ("p0", "p1")) ->
 
 
 def fewest_passes(runs: Counts, enough: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
-    """For each number of runs the fewest passes that are enough; runs + 1 where none are.
+    """For each number of runs the fewest passes that are enough; runs + 1 if none are.
 
     >>> fewest_passes(np.array([3, 3, 3]), lambda passes: passes >= [0, 2, 5]).tolist()
     [0, 2, 4]
     """
     low, high = np.full_like(runs, -1), runs + 1
     while (high - low > 1).any():
-        # Where the search has ended at 0, half of -1 + 0 is -1.
+        # If the search has ended at 0, half of -1 + 0 is -1.
         middle = np.maximum((low + high) // 2, 0)
         holds = enough(middle)
         low, high = np.where(holds, low, middle), np.where(holds, middle, high)

@@ -129,7 +129,7 @@ class OutageGuard:
         """The state after the next run, and of the runs now decided whether each counts.
 
         Those decided are the earliest that waited, in order. `began` and `ended` are times in
-        seconds, where they are known.
+        seconds, if they are known.
         """
         if not 0 <= task < self.tasks:
             raise ArgumentError("task", f"must be one of {self.tasks}, counted from 0", task)
