@@ -143,7 +143,10 @@ def test_two_systems_of_one_name_are_told_apart_in_every_sentence():
 def test_the_table_of_tasks_says_which_it_lists_and_what_its_p_values_mean():
     some = compare(_pair([(9, 9)] * 3 + [(5, 9)] * 5, [(0, 9)] * 3 + [(5, 9)] * 5))
     said = " ".join(render_terminal(some).split())
-    assert "Listed are tasks shown to differ, and flipped ones unless both p are 1; --json" in said
+    assert (
+        "Listed are tasks shown to differ, and flipped ones unless both p are 1; `render_json`"
+        in said
+    )
     assert "Of the tasks with p (Holm) below 0.05, the chance" in said
 
 

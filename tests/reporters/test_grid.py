@@ -231,7 +231,7 @@ def test_the_short_form_says_nothing_that_the_long_one_does_not(answers, kind):
     )
     long = {_plain(one) for one in _sentences(full)}
     more = [one for one in _sentences(brief) if _plain(one) not in long]
-    assert all("-v" in one or "See every number" in one or "--all-tasks" in one for one in more)
+    assert all("-v" in one or "See every number" in one or "all_tasks=True" in one for one in more)
 
 
 def test_the_first_screen_is_short_and_names_reliability(answers):

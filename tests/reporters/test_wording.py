@@ -363,7 +363,7 @@ def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, show
     else:
         assert start == "no label is given, as every trial errored"
     told = wording.errors(alone.system())
-    assert ("--errors exclude would leave nothing to measure" in told) == (errors == "fail")
+    assert ("leaving them out would leave nothing to measure" in told) == (errors == "fail")
 
 
 def test_nobody_is_called_best_among_systems_that_share_no_task():

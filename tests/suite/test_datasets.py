@@ -108,7 +108,7 @@ def test_a_limit_takes_the_first_rows(load, tmp_path: Path) -> None:
         (
             "d.jsonl",
             '\n{"id": "a\\ud83d"}\n',
-            "d.jsonl:2: has half of a character, which is no text",
+            "d.jsonl:2: has half of a character, which is not text",
         ),
         ("d.xml", "<a/>", "d.xml: a dataset ends in .csv, .tsv or .jsonl"),
         ("d.csv", None, "the dataset cannot be read: No such file"),

@@ -170,7 +170,7 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         (AGENT + "resources: {memory: %sGB}" % ("9" * 400), "should be below 2**63, got '999"),
         (AGENT + "k: [9223372036854775808]", "k[0]: should be below 2**63, got 92233"),
         (AGENT + "seeds: [-9223372036854775808]", "seeds[0]: should be above -2**63, got -92"),
-        (AGENT + 'name: "a\\ud83d"', "name: has half of a character, which is no text: 'a\\ud83d'"),
+        (AGENT + 'name: "a\\ud83d"', "has half of a character, which is not text: 'a\\ud83d'"),
         (AGENT + '"\\ude00": 1', "a key has half of a character"),
         ("a: [", "not valid YAML"),
     ],

@@ -27,6 +27,7 @@ _CASSETTE_OPTIONS = {
 
 _COMMANDS = {
     "`passhat.targets(report)`": "`passhat report --targets`",
+    "`render_json`": "--json",
     "`trials.where(system=SYSTEM)`": "`passhat convert FILE --only SYSTEM -o one.jsonl`",
 }
 """Calls in Python that are a command in a shell."""

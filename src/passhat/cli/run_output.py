@@ -158,4 +158,4 @@ def _reasons(answer: RunAnswer) -> Iterator[str]:
     from passhat.reporters.answers.run import failure_lines
 
     for line in failure_lines(answer, most=MOST_REASONS):
-        yield f"  {line}"
+        yield f"  {in_shell(line)}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.source import how_read
-from passhat.reporters.blocks import Block, Chip, Paragraph
+from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Steps
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -95,8 +96,12 @@ class AnswerKind:
     def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
         """What an answer says, then how its inputs were read."""
         lines = reading_lines(self.provenance(answer))
-        read_as = [Paragraph("Read as", f"{line}.") for line in lines]
-        return [*self.blocks(answer, options), *read_as]
+        read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
+        return [*self.worded_blocks(answer, options), *read_as]
+
+    def worded_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
+        """What an answer says, its sentences on arguments in the words of the caller."""
+        return [_worded(block, options.wording) for block in self.blocks(answer, options)]
 
     def test_suites(self, answer: Any) -> list[TestSuite]:
         """The test cases of an answer, in text that every format can write."""
@@ -108,6 +113,17 @@ class AnswerKind:
     def test_cases(self, answer: Any) -> list[tuple[TestSuite, ReportedCase]]:
         """Every test case of an answer with its suite."""
         return [(suite, case) for suite in self.test_suites(answer) for case in suite.cases]
+
+
+def _worded(block: Block, wording: Callable[[str], str]) -> Block:
+    if wording is str:
+        return block
+    if isinstance(block, Headline | Paragraph):
+        return replace(block, text=wording(block.text))
+    if isinstance(block, Steps):
+        steps = tuple(replace(step, text=wording(step.text)) for step in block.steps)
+        return replace(block, steps=steps)
+    return block
 
 
 _MOST_LINES = 4
@@ -124,5 +140,5 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
              for how, names in named.items()]  # fmt: skip
     if len(lines) > _MOST_LINES:
         rest = plural(len(lines) - _MOST_LINES, "more input")
-        return [*lines[:_MOST_LINES], f"and {rest}: --format json says how each was read"]
+        return [*lines[:_MOST_LINES], f"and {rest}: `render_json` says how each was read"]
     return lines

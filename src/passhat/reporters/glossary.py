@@ -13,7 +13,7 @@ GLOSSARY: Mapping[str, str] = {
     "task": "one thing the agent is asked to do, with a way to tell whether it did it",
     "system": "the agent under test: a name, a model, a configuration",
     "trial": "one attempt by one system at one task: passed, failed or errored",
-    "run": "one attempt at one task: another word for a trial, as in --runs",
+    "run": "one attempt at one task: another word for a trial, as in `runs`",
     "stored run": "all trials of one `passhat run`, kept in the history under a key",
     "round": "one trial of every task of the suite: the first of each, the second of each, ...",
     "re-run": "the trials of a suite that share a seed: one round, or several with `seeds:`",

@@ -103,7 +103,7 @@ def errors(system: SystemReport, *, name: str = "pass^") -> str | None:
     rate = split.rate.value if isinstance(split.rate, Estimate) else 0.0
     text = f"{plural(split.count, 'trial')} errored ({percent(rate)}), {counted}"
     if all_errored(system) and split.policy == "fail":
-        return f"{text}; --errors exclude would leave nothing to measure."
+        return f"{text}; leaving them out would leave nothing to measure."
     now, other = system.pass_hat(k), split.otherwise.get(f"pass^{k}")
     if now.value is None or other is None or other.value is None or now.value == other.value:
         return f"{text}."

@@ -142,7 +142,7 @@ def _seed_component(
     """The component with the interval of Williams (1962) and Tukey (1951)."""
     tail = (1 - confidence) / 2
     runs = rows.score.size
-    freedom, rest = rows.seeds - 1, max(1, runs - rows.tasks - rows.seeds + 1)
+    freedom, rest = rows.seeds - 1, _left_over(rows)
     per_seed = np.bincount(rows.seed)
     times = (runs - float((per_seed**2).sum()) / runs) / freedom
     mean_square = within + times * component
@@ -165,6 +165,11 @@ def _seed_component(
     )
 
 
+def _left_over(rows: _Crossed) -> int:
+    """The degrees of freedom that tasks and seeds leave to runs."""
+    return max(1, rows.score.size - rows.tasks - rows.seeds + 1)
+
+
 def _seeded_mean(
     rows: _Crossed, components: tuple[float, float, float], *, scope: Scope, confidence: float
 ) -> Estimate:
@@ -175,7 +180,9 @@ def _seeded_mean(
     value = float((weight * rows.score).sum())
     variance = float((weight**2).sum()) * within
     variance += task_part / rows.tasks if scope == TASKS_LIKE_THESE else 0.0
-    freedom = rows.tasks - 1
+    # Of tasks that are given, only runs are drawn: the variance is that of `within`, known from
+    # what tasks and seeds leave over.
+    freedom = rows.tasks - 1 if scope == TASKS_LIKE_THESE else _left_over(rows)
     if seed_part > 0:
         variance += float((per_seed**2).sum()) * seed_part
         freedom = rows.seeds - 1 if scope == THIS_SUITE else min(rows.seeds, rows.tasks) - 1

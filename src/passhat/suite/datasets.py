@@ -156,7 +156,7 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
         if not isinstance(row, dict):
             raise SuiteError(f"{path.name}:{number}: a row is an object, got {shown(row)}")
         if "\\u" in line and not _is_text(row):
-            raise SuiteError(f"{path.name}:{number}: has half of a character, which is no text")
+            raise SuiteError(f"{path.name}:{number}: has half of a character, which is not text")
         yield row
 
 

@@ -154,7 +154,7 @@ class _Builder:
         try:
             return value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            message = f"has half of a character, which is no text: {shown(value)}"
+            message = f"has half of a character, which is not text: {shown(value)}"
             if self._at_key():
                 raise _Stop(mark, self._stack[-1].path, f"a key {message}") from None
             self._problem(mark, self._next_path(), message)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.comparing.plots import plot_differences
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -267,3 +268,30 @@ def test_a_side_of_nothing_but_errors_is_named_where_they_are_left_out():
     trials = Trials.from_columns(system=["a", "b"], task=["t", "t"], outcome=["errored", "passed"])
     with pytest.raises(ArgumentError, match="must hold a trial of a that did not error"):
         compare(trials, errors="exclude")
+
+
+def test_without_spread_between_seeds_the_runs_of_two_tasks_decide_how_wide_a_difference_is():
+    """Runs, not tasks, are what was drawn: t has their degrees of freedom, and not 1."""
+    sides = {"new": ("111111011111", "111010101010"), "old": ("111111011111", "101111111011")}
+    first, second = (
+        Trials.from_columns(
+            system=[name] * 24,
+            task=["a"] * 12 + ["b"] * 12,
+            passed=[int(run) for run in "".join(runs)],
+            seed=[*range(12), *range(12)],
+        )
+        for name, runs in sides.items()
+    )
+    found = compare(first, second)
+    plain = found.mean_score.this_suite.interval
+    assert 0.7 * plain.width < found.seeded.interval.width < 1.5 * plain.width
+
+
+def test_a_picture_of_pass_rates_is_labelled_with_their_difference_not_that_of_scores():
+    first, second = (
+        Trials.from_columns(task=["a"] * 8, score=[1.0] * n + [0.5] * (8 - n)) for n in (2, 6)
+    )
+    (task,) = compare(first, second).tasks
+    assert task.difference == pytest.approx(-0.25)
+    assert task.rate_difference == pytest.approx(-0.5)
+    assert "-50" in plot_differences(compare(first, second)).text

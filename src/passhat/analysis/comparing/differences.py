@@ -72,6 +72,11 @@ class TaskDifference:
     answer: TaskAnswer
     flip: Flip | None
 
+    @property
+    def rate_difference(self) -> float:
+        """The difference of the pass rates; `difference` is that of scores with partial credit."""
+        return self.first[0] / self.first[1] - self.second[0] / self.second[1]
+
 
 def task_scores(
     tables: tuple[Trials, Trials] | None, names: Sequence[str], errors: ErrorPolicy

@@ -42,9 +42,9 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
     mean of 8
     """
     tasks = sorted(
-        comparison.tasks, key=lambda task: (-abs(task.difference), natural_key(task.name))
+        comparison.tasks, key=lambda task: (-abs(task.rate_difference), natural_key(task.name))
     )[:most]
-    tasks.sort(key=lambda task: (task.difference, natural_key(task.name)))
+    tasks.sort(key=lambda task: (task.rate_difference, natural_key(task.name)))
     mean = _mean_row(comparison)
     first, second = shorten_apart([comparison.first, comparison.second], 20)
     cut = "" if len(tasks) == len(comparison.tasks) else f" (the {len(tasks)} that differ most)"
@@ -160,13 +160,13 @@ def _task_row(task: TaskDifference) -> IntervalRow:
         value=task.first[0] / task.first[1],
         other=task.second[0] / task.second[1],
         colour=_COLOURS.get(task.answer, "n"),
-        note=_signed(task.difference, None),
+        note=_signed(task.rate_difference, None),
     )
 
 
 def _title(comparison: Comparison) -> str:
-    up = sum(task.difference > 0 for task in comparison.tasks)
-    down = sum(task.difference < 0 for task in comparison.tasks)
+    up = sum(task.rate_difference > 0 for task in comparison.tasks)
+    down = sum(task.rate_difference < 0 for task in comparison.tasks)
     return (
         f"{comparison.first} passes more often than {comparison.second} on {up} of "
         f"{plural(len(comparison.tasks), 'task')} and less often on {down}"

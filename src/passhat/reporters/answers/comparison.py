@@ -188,7 +188,7 @@ def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
     if found == len(comparison.tasks):
         return ""
     said_below = every_task_follows or found > MOST_TASKS
-    where = "" if said_below else "; --json lists all tasks"
+    where = "" if said_below else "; `render_json` lists all tasks"
     if found:
         return f" Listed are tasks shown to differ, and flipped ones unless both p are 1{where}."
     flipped = any(task.flip for task in comparison.tasks)
@@ -210,7 +210,7 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
     hidden = len(differing_tasks(comparison)) - MOST_TASKS
     if hidden > 0 and not every_task_follows:
         more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
-        steps.append(f"{more}: --json lists every task.")
+        steps.append(f"{more}: `render_json` lists every task.")
     return steps
 
 
@@ -222,7 +222,7 @@ def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
     if number.needed is None:
         if number.margin is not None:
             return f"For {scope}, look at other tasks: on these the two hardly differ."
-        return f"For {scope}, state a margin: --margin 0.05 lets it end in 'equivalent'."
+        return f"For {scope}, state a margin: `margin=0.05` lets it end in 'equivalent'."
     ways = []
     if number.needed.more_runs is not None and number.needed.more_runs <= most_runs:
         ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")

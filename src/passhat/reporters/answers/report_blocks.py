@@ -57,7 +57,7 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
         blocks = system_blocks(report.systems[0], options)
     else:
         blocks = several_blocks(report, options)
-    blocks += paragraphs("Note", *(f"{options.wording(note)}." for note in report.notes))
+    blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
     return blocks if options.brief else [*blocks, Paragraph("Made from", origin(report))]
 
 
@@ -78,7 +78,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
             if group
         ]
     blocks += paragraphs("Left out", *wording.exclusions(system.excluded))
-    blocks += paragraphs("Note", *(f"{options.wording(note)}." for note in system.notes))
+    blocks += paragraphs("Note", *(f"{note}." for note in system.notes))
     return [*blocks, Steps("Next", _next(system, options))]
 
 
@@ -257,8 +257,9 @@ def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
     more = f"{count:,} more" if some else f"{plural(count, 'task')} not listed"
     if options.results is None:
         return [Paragraph("", f"{more}.")]
-    command = "" if options.results == RESULTS else f"passhat report {options.results} "
-    return [Paragraph("", f"{more}: {command}--all-tasks lists every task.")]
+    named = options.results != RESULTS
+    way = f"passhat report {options.results} --all-tasks" if named else "`all_tasks=True`"
+    return [Paragraph("", f"{more}: {way} lists every task.")]
 
 
 def _effort_blocks(system: SystemReport) -> list[Block]:
@@ -285,7 +286,7 @@ def correlation(link: Number) -> str:
 
 
 def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
-    steps = next_steps(system, options.results, options.more_runs, options.wording)[:MOST_STEPS]
+    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
     if options.brief and options.results is not None and not all_errored(system):
         command = f"passhat report {options.results} -v"
         steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]

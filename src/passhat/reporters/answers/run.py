@@ -73,7 +73,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     kept = "" if answer.results is None else " (`passhat view` shows every trial)"
     if len(failures) > most:
         more = plural(len(failures) - most, "more reason")
-        lines.append(f"{more}: --json lists them all{kept}")
+        lines.append(f"{more}: `render_json` lists them all{kept}")
     if answer.unread:
         more = plural(answer.unread, "further failed trial")
         lines.append(f"{more}: why was not looked for{kept}")
@@ -97,9 +97,9 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
         return []
     runs = max(_enough_runs(answer, one) for one in open_)
     if answer.more_runs is None:
-        text = f"Run again with --runs {runs:,} or more."
+        text = f"Run again with `runs={runs}` or more."
         if answer.run is not None:  # kept, and yet it gets no more: its answers are replayed
-            text += " What is not recorded yet has to be recorded first, with --append."
+            text += " What is not recorded yet has to be recorded first, with `cassette='append'`."
         return [Steps("To settle it", (NextStep(text),))]
     return [Steps("To settle it", (advise("Allow more runs", answer.more_runs.up_to(runs)),))]
 
@@ -132,7 +132,8 @@ def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     cut = tuple((i, 12) for i, name in enumerate(header) if name in ("system", "why"))
     blocks: list[Block] = [Table(header=header, rows=rows, left=left, cut=cut)]
     if len(trials) > MOST_ROWS:
-        more = f"{len(trials) - MOST_ROWS:,} more runs: --rows runs -o runs.xml lists them all."
+        more = plural(len(trials) - MOST_ROWS, "more run")
+        more = f"{more}: `passhat run --rows runs -o runs.xml` lists them all."
         blocks.append(Paragraph("", more))
     return blocks
 

@@ -53,7 +53,7 @@ def _headline(found: TranscriptMatches) -> str:
         return f"{safe_text(found.wanted)!r} does not occur in {read}."
     trials = plural(len(found.matches), "trial")
     if found.more:
-        return f"The first {trials} with {safe_text(found.wanted)!r}; --limit shows more."
+        return f"The first {trials} with {safe_text(found.wanted)!r}; `limit` shows more."
     return f"{trials} with {safe_text(found.wanted)!r}, of {read}."
 
 

@@ -123,7 +123,7 @@ def _steps_table(verdict: Verdict) -> Table:
     ]
     if len(rows) > _FIRST + _LAST:
         left_out = len(rows) - _FIRST - _LAST
-        gap = ("...", f"{left_out:,} more (--json has all)", "", "", "", "", "")
+        gap = ("...", f"{left_out:,} more (JSON has all)", "", "", "", "", "")
         rows = [*rows[:_FIRST], gap, *rows[-_LAST:]]
     header = ("draw", "task", "runs", "for PASS", "needs", "for FAIL", "needs")
     return Table(header=header, rows=tuple(rows), left=(1, 2), cut=((1, 12),))

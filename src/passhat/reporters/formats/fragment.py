@@ -26,7 +26,7 @@ _COLOURS = {"PASS": LIGHT["a"], "FAIL": LIGHT["b"], "UNDECIDED": LIGHT["e"]}
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer, then its first figure."""
-    written = [text for block in kind.blocks(answer, options) for text in _block(block)]
+    written = [text for block in kind.worded_blocks(answer, options) for text in _block(block)]
     figures = {} if kind.figures is None else kind.figures(answer)
     drawn = [f"<div>{figure.svg(standalone=True)}</div>" for figure in list(figures.values())[:1]]
     return f'<div style="{_BOX}">' + "\n".join([*written, *drawn]) + "</div>\n"

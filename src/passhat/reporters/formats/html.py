@@ -68,7 +68,7 @@ def answer_values(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dic
 
 def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
     """What a page without a template of its own shows: the headline, then blocks and figures."""
-    blocks = [one for one in kind.blocks(answer, options) if not isinstance(one, Picture)]
+    blocks = [one for one in kind.worded_blocks(answer, options) if not isinstance(one, Picture)]
     first = blocks[0] if blocks else None
     opens = isinstance(first, Headline)
     headline = first.text if isinstance(first, Headline) else kind.title(answer)

@@ -32,7 +32,7 @@ _OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space o
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The main table of an answer, and how its numbers were made."""
-    blocks = kind.blocks(answer, options)
+    blocks = kind.worded_blocks(answer, options)
     headlines = [block.text for block in blocks if isinstance(block, Headline)]
     caption = headlines[0] if headlines else capitalised(kind.name)
     methods = kind.methods(answer) if kind.methods is not None else None
