@@ -19,7 +19,7 @@ from passhat.stats.proportions import interval_at
 
 MODEL_WARNING = (
     "model-based: assumes the tasks' pass rates follow a beta, with some tasks that always or "
-    "never pass if the counts ask for them"
+    "never pass where the counts ask for them"
 )
 ATOMS_NOTE = "more tasks pass or fail every time than a beta allows: the interval needs no model"
 
