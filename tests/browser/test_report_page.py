@@ -280,6 +280,25 @@ def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
             assert words_outside(page) == [], name
 
 
+COVERED = """() => [...document.querySelectorAll("svg.ph")].flatMap(svg => {
+  const words = [...svg.querySelectorAll("text")].filter(text => text.getClientRects().length);
+  const boxes = words.map(text => text.getBoundingClientRect());
+  const wide = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1;
+  const tall = (a, b) => Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+  return words.flatMap((text, i) => boxes.slice(i + 1)
+    .filter(box => wide(boxes[i], box) && tall(boxes[i], box)).map(() => text.textContent));
+})"""
+
+
+def test_no_word_of_a_picture_covers_another_on_a_page_of_twelve_close_systems(tmp_path, open_page):
+    rate = {f"vendor-{n % 3}/model-{n:02}-preview": 0.5 + 0.03 * n for n in range(12)}
+    path = page_of(simulate(tasks=15, runs=5, rate=rate, seed=5), tmp_path)
+    for width in (400, 1280):
+        page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
+        assert page.locator("figure[data-figure=cost] svg text.halo").count() == 12
+        assert page.evaluate(COVERED) == []
+
+
 CUT = """() => [...document.querySelectorAll("svg.ph:not(.wide)")].flatMap(svg => {
   const box = svg.getBoundingClientRect(), shrunk = box.width / svg.viewBox.baseVal.width;
   const letters = parseFloat(getComputedStyle(svg).fontSize) * shrunk;

@@ -45,6 +45,8 @@ def files(here):
         ("report s.csv --share x", "--share must be GROUP=SHARE, such as refunds=0.7, got 'x'"),
         ("report s.csv --confidence 95", "between 0 and 1, got 95; for 95 percent write 95%"),
         ("report s.csv -o no/x.html", "-o no/x.html: there is no folder no"),
+        ("run --html no/x.html", "--html no/x.html: there is no folder no"),
+        ("run --html x.doc", "--html x.doc: cannot write .doc; the ending must be one of"),
         ("report none.csv", "none.csv: no such file or folder\n"),
         ("report none*.csv", "none*.csv: no file or folder matches this pattern\n"),
         ("flaky s.csv", "s.csv: is a file, but this looks at stored runs; store it with `passhat"),

@@ -82,7 +82,7 @@ def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
         else:
             write_trials(trials, path)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise unwritable(path, error, "-o") from error
     if not quiet:
         click.echo(safe_text(f"wrote {what} to {path}"), err=True)
 

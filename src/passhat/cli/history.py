@@ -166,7 +166,7 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     try:
         parts = export_run(run, file, store=path, transcripts=transcripts, on_note=say_note)
     except OSError as error:
-        raise unwritable(Path(file), error, option="") from error
+        raise unwritable(Path(file), error) from error
     if parts == [file]:
         click.echo(f"wrote {file}", err=True)
         return

@@ -32,12 +32,16 @@ NARROWEST, WIDEST = 72, 140
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """Where to write an answer: standard output in a format, or files by their endings."""
+    """Where to write an answer: standard output in a format, or files by their endings.
+
+    `option` is the option that names the files.
+    """
 
     format: str | None
     paths_out: tuple[str, ...]
     quiet: bool
     verbose: bool = False
+    option: str = "-o"
 
     @property
     def as_json(self) -> bool:
@@ -59,9 +63,9 @@ class Output:
             options["verbose"] = True
         if self.format is not None and self.format not in (known := formats_for(answer)):
             raise click.UsageError(f"--as {self.format}: must be one of {' '.join(known)} here")
-        targets = [(Path(name), _format_of(Path(name), answer)) for name in self.paths_out]
+        targets = [(Path(name), self._format_of(Path(name), answer)) for name in self.paths_out]
         for path, format_name in targets:
-            _save(path, render(answer, format_name, **options))
+            self._save(path, render(answer, format_name, **options))
             self.say(f"wrote {path}")
         if not targets or self.format is not None:
             if self.format in (None, "text"):  # other formats are for files, and not cut to width
@@ -74,15 +78,32 @@ class Output:
     def check(self, kind: str) -> None:
         """Refuse a file now that could not be written after the run is paid for."""
         for path in map(Path, self.paths_out):
-            _format_of(path, kind)
+            self._format_of(path, kind)
             if not path.parent.is_dir():
-                raise click.UsageError(f"-o {path}: there is no folder {path.parent}")
+                raise unwritable(path, FileNotFoundError(), self.option)
 
     def say(self, text: str) -> None:
         """Print a note on standard error."""
         if not self.quiet:
             with suppress(OSError):  # a verdict does not depend on who reads notes
                 click.echo(safe_lines(text), err=True)
+
+    def _format_of(self, path: Path, answer: Any) -> str:
+        """The format that a file's ending asks for, if it can hold the answer."""
+        name = format_of_file(path.name)
+        if name is None or name not in formats_for(answer):
+            known = endings_for(answer)
+            raise click.UsageError(
+                f"{self.option} {path}: cannot write {path.suffix or 'a file without an ending'}; "
+                f"the ending must be one of {' '.join(known)}"
+            )
+        return name
+
+    def _save(self, path: Path, found: str | bytes) -> None:
+        try:
+            path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
+        except OSError as error:
+            raise unwritable(path, error, self.option) from error
 
 
 def in_shell(text: str) -> str:
@@ -127,30 +148,11 @@ def ink_for(stream: TextIO) -> Ink:
     )
 
 
-def _format_of(path: Path, answer: Any) -> str:
-    """The format that a file's ending asks for, if it can hold the answer."""
-    name = format_of_file(path.name)
-    if name is None or name not in formats_for(answer):
-        known = endings_for(answer)
-        raise click.UsageError(
-            f"-o {path}: cannot write {path.suffix or 'a file without an ending'}; "
-            f"the ending must be one of {' '.join(known)}"
-        )
-    return name
-
-
-def _save(path: Path, found: str | bytes) -> None:
-    try:
-        path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
-    except OSError as error:
-        raise unwritable(path, error) from error
-
-
-def unwritable(path: Path, error: OSError, option: str = "-o ") -> click.UsageError:
+def unwritable(path: Path, error: OSError, option: str = "") -> click.UsageError:
     """The error for a file that cannot be written."""
     missing = isinstance(error, FileNotFoundError)
     why = f"there is no folder {path.parent}" if missing else error.strerror or error
-    return click.UsageError(f"{option}{path}: {why}")
+    return click.UsageError(f"{option} {path}: {why}".lstrip())
 
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:

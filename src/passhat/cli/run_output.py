@@ -138,7 +138,7 @@ def _places(output: Output, html: str | None) -> list[Output]:
     asked = replace(output, paths_out=files, format=printed)
     places = [] if output.format == "ndjson" and not files else [asked]
     if html is not None:
-        places.append(replace(output, paths_out=(html,), format=None))
+        places.append(replace(output, paths_out=(html,), format=None, option="--html"))
     return places
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 from passhat.drawing.figure import (
     WIDTH,
@@ -29,8 +30,8 @@ _LETTER, _BOLD_LETTER = 7.6, 9.2  # on a telephone, where letters are largest
 _NEAR = 20  # up to here a name is plainly that of the point beside it
 _CROSSED = 16  # how much farther away a name goes to keep off one line of an interval
 # Where names are tried: so far aside of their point, and so far below it.
-_ASIDES = (9, 24, 44, 70, 100, 140, 180, 220)
-_DROPS = (4, *(drop for step in range(14) for drop in (-7 - 13 * step, 15 + 13 * step)))
+_ASIDES = (9, 24, 44, 70, 100, 140, 180, 220, 260)
+_DROPS = (4, *(drop for step in range(42) for drop in (-7 - 7 * step, 15 + 7 * step)))
 _LOG_FROM = 4  # the cheap points of a wider range would lie on one another
 
 
@@ -96,7 +97,7 @@ def scatter(
     height = TALL if len(points) > _MANY else HEIGHT
     y = Scale(low=y_low, high=y_high, start=height - BOTTOM, stop=TOP, kind=y_kind)
     best = front(points)
-    order = sorted(points, key=lambda point: (point not in best, -point.y, -point.x))
+    order = sorted(points, key=lambda point: (point not in best, -point.x))
     names = _name_places(order, best, x, y)
     called = shorten_apart([point.name for point in order], _MOST_LETTERS)
     body = (
@@ -193,17 +194,25 @@ def _name_places(
     return found
 
 
-def _places_around(at_x: float, at_y: float, x: Scale) -> list[Place]:
+def _places_around(at_x: float, at_y: float, x: Scale) -> Iterator[Place]:
     """Places for a name beside a point, the nearest first."""
     # Names lean inwards where they can: there is no margin for them.
-    sides = (-1, 1) if at_x > (x.start + x.stop) / 2 else (1, -1)
-    places = [
-        Place(x=at_x + side * aside, y=at_y + drop, side=side, distance=aside + abs(drop - 4))
+    inwards = -1 if at_x > (x.start + x.stop) / 2 else 1
+    for distance, turn, aside, drop in _offsets():
+        side = inwards * turn
+        yield Place(x=at_x + side * aside, y=at_y + drop, side=side, distance=distance)
+
+
+@cache
+def _offsets() -> list[tuple[int, int, int, int]]:
+    """How far a name may be from its point: in all, on which side, aside and down."""
+    found = [
+        (aside + abs(drop - 4), turn, aside, drop)
         for drop in _DROPS
         for aside in _ASIDES
-        for side in sides
+        for turn in (1, -1)
     ]
-    return sorted(places, key=lambda place: place.distance)
+    return sorted(found, key=lambda offset: (offset[0], -offset[1]))
 
 
 def _interval_lines(point: Point, x: Scale, y: Scale) -> list[Box]:
