@@ -46,6 +46,12 @@ CHAT = pair("gen_ai.operation.name", "stringValue", "chat")
     ("content", "mapping", "told"),
     [
         pytest.param(
+            b'{"id": "1", "n_total_trials": 1, "stats": {"n_completed_trials": 1}}',
+            None,
+            r"^input: holds no trial \(it is the summary of a Harbor job; give the job's folder",
+            id="the summary of a Harbor job",
+        ),
+        pytest.param(
             b'{"question": {"id": "a"}, "result": {"success": true}}',
             None,
             r"If it is one run, name its keys with .* \(a key inside another as outer.inner\)",

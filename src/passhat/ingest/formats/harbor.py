@@ -110,7 +110,8 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a file; the job's own file has none, its trials are in the folders below."""
     if _is_job(document):
-        return TrialTable(columns={})
+        note = "it is the summary of a Harbor job; give the job's folder, which holds its trials"
+        return TrialTable(columns={}, notes=(note,))
     trial = document.decode(_Trial)
     rewards = (trial.verifier_result.rewards if trial.verifier_result else None) or {}
     name, notes = choose_score(document.name, "reward", _main_first(rewards), mapping.scorer)
