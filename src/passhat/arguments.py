@@ -6,6 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
@@ -51,14 +52,24 @@ def one_name(argument: str, value: object) -> str | None:
     return found[0] if found else None
 
 
-def whole(argument: str, value: object, *, least: int = 1) -> int:
-    """A whole number of 64 bits that is at least `least`."""
-    number = None
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        number = operator.index(value)
+def whole_number(argument: str, value: object, *, least: int = 1) -> int:
+    """`value` as an int, if it is a whole number of 64 bits that is at least `least`.
+
+    >>> whole_number("runs", 3.0)
+    3
+    """
+    number = _whole(value)
     if number is None or not least <= number < BEYOND:
         upper = " and < 2**63" if number is not None and number >= BEYOND else ""
         raise ArgumentError(argument, f"must be a whole number >= {least}{upper}", value)
+    return number
+
+
+def finite_number(argument: str, value: object) -> float:
+    """`value` as a float, if it is a finite number."""
+    number = _number(value)
+    if number is None:
+        raise ArgumentError(argument, "must be a finite number", value)
     return number
 
 
@@ -70,11 +81,13 @@ def amount(argument: str, value: object) -> float:
     return number
 
 
-def share(argument: str, value: object) -> float:
-    """A number from 0 to 1."""
-    number = _number(value)
-    if number is None or not 0 <= number <= 1:
-        raise ArgumentError(argument, "must be a number from 0 to 1", value)
+def probability(argument: str, value: object, *, open_ends: bool = False) -> float:
+    """`value` as a float, if it lies in [0, 1] (or strictly inside, with `open_ends`)."""
+    number = finite_number(argument, value)
+    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
+    if not inside:
+        rule = "must lie strictly between 0 and 1" if open_ends else "must lie in [0, 1]"
+        raise ArgumentError(argument, rule, value)
     return number
 
 
@@ -137,6 +150,15 @@ def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) 
         if name not in known:
             hint = typo_hint(name, known)
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _whole(value: object) -> int | None:
+    """A whole number, also one written as a float; None for anything else."""
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        with suppress(TypeError):  # arrays have an index in name only
+            return operator.index(value)  # as a float, large neighbours would be one
+    number = _number(value)
+    return int(number) if number is not None and number.is_integer() else None
 
 
 def _number(value: object) -> float | None:

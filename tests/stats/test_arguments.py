@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from passhat.arguments import whole_number
 from passhat.errors import ArgumentError
 from passhat.stats import (
     MeanSeries,
@@ -10,7 +11,7 @@ from passhat.stats import (
     round_tests,
     suite_estimate,
 )
-from passhat.stats.arguments import ascending, whole_number
+from passhat.stats.arguments import ascending
 from passhat.stats.quantiles import quantile_estimate
 from passhat.stats.ratios import ratio_of_totals
 
@@ -54,7 +55,7 @@ def test_words_in_the_place_of_numbers_are_refused_by_name(call, argument):
 
 @pytest.mark.parametrize(
     ("runs", "total", "rule"),
-    [("x", 1, "runs must be a finite number"), (3, None, "total must be a finite number")],
+    [("x", 1, "runs must be a whole number"), (3, None, "total must be a finite number")],
 )
 def test_a_confidence_sequence_names_what_is_no_number(runs, total, rule):
     with pytest.raises(ArgumentError, match=rule):

@@ -231,7 +231,7 @@ def plan_gates(
     if not demands:
         raise ArgumentError("require", "must hold at least one demand", require)
     if icc is not None:
-        arguments.share("icc", icc)
+        arguments.probability("icc", icc)
     # The spread between tasks is the given, the observed or the usual one.
     base = plan(_seen(results, only), tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}

@@ -251,7 +251,7 @@ def _gates(
     demands = arguments.several(() if require is None else require, str, Mapping)
     if against is not None and not any(map(names_baseline, demands)):
         name = baseline_name(against)
-        margin = arguments.share("margin", margin)
+        margin = arguments.probability("margin", margin)
         demands += [f"no_worse_than {name} by {margin:g}", f"no task worse than {name}"]
     gates = [parse_gate(_with_terms(demand, given)) for demand in demands]
     gates += [parse_gate(gate) for gate in (suite.gates if suite is not None else ())]

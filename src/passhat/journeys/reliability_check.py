@@ -11,7 +11,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from passhat.arguments import whole
+from passhat.arguments import whole_number
 from passhat.defaults import SEED
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -77,7 +77,7 @@ class ReliabilityCheck:
         agent = CommandSystem(name=system, argv=(system,))
         pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
         self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
-        self._runs = whole("runs", runs)
+        self._runs = whole_number("runs", runs)
         self._ticket: Ticket | None = None
         self.trials: list[Trial] = []
         self.transcripts: list[str | None] = []

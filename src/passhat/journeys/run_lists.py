@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.arguments import whole
+from passhat.arguments import whole_number
 from passhat.defaults import STORE
 from passhat.journeys.results import open_store
 from passhat.journeys.run_store import resume_newest
@@ -27,7 +27,7 @@ def list_runs(
 ) -> RunList:
     """The newest stored runs: which suite and commit they are of, and how often they passed."""
     with open_store(store) as history:
-        runs = history.runs(suite=suite, branch=branch, limit=whole("limit", limit))
+        runs = history.runs(suite=suite, branch=branch, limit=whole_number("limit", limit))
         rows = tuple(_row(run, history.pass_rates(run)) for run in runs)
     return RunList(rows, resume=resume_newest(runs, str(store)))
 

@@ -137,7 +137,7 @@ def _demands(argument: str, value: object) -> tuple[str, ...]:
 
 
 def _seed(argument: str, value: object) -> int:
-    return arguments.whole(argument, value, least=0)
+    return arguments.whole_number(argument, value, least=0)
 
 
 def _one_of(*known: str) -> Callable[[str, object], object]:
@@ -148,9 +148,9 @@ _RULES: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("only", "tasks", "tags"), arguments.names),
     "require": _demands,
     "seed": _seed,
-    **dict.fromkeys(("runs", "concurrency", "max_tokens", "max_calls"), arguments.whole),
+    **dict.fromkeys(("runs", "concurrency", "max_tokens", "max_calls"), arguments.whole_number),
     **dict.fromkeys(("max_cost", "max_minutes"), arguments.amount),
-    "coverage_threshold": arguments.share,
+    "coverage_threshold": arguments.probability,
     **dict.fromkeys(("until_settled", "allow_drift", "compress"), arguments.flag),
     "cassette": _one_of(*CASSETTES),
     "servers": _one_of("live", "recorded"),

@@ -142,7 +142,7 @@ def _execution(executor: Executor, workers: int, on_event: OnRunEvent | None) ->
         raise ArgumentError("on_event", "must be a function that takes an event", on_event)
     return {
         "executor": arguments.word("executor", executor, get_args(Executor)),
-        "workers": arguments.whole("workers", workers),
+        "workers": arguments.whole_number("workers", workers),
     }
 
 
@@ -206,14 +206,14 @@ def repeat_command(
         raise InputError(f"{words[0]}: no such program on the PATH, or it is not executable")
     suite = _suite(
         words,
-        arguments.whole("runs", runs),
+        arguments.whole_number("runs", runs),
         arguments.word("outcome", outcome, ("auto", "exit", "json")),
         arguments.amount("timeout", timeout),
-        arguments.whole("concurrency", concurrency),
+        arguments.whole_number("concurrency", concurrency),
     )
     return run_suite(
         suite,
-        require=() if least is None else f"pass@1 >= {arguments.share('least', least)}",
+        require=() if least is None else f"pass@1 >= {arguments.probability('least', least)}",
         until_settled=until_settled,
         store=store,
         on_event=on_event,

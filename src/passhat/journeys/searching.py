@@ -77,7 +77,7 @@ def search_transcripts(
     their number.
     """
     wanted = _SearchedTrials(run=run, system=only, task=task, outcome=_outcome(outcome))
-    limit = arguments.whole("limit", limit)
+    limit = arguments.whole_number("limit", limit)
     search = TextSearch(text)
     source = _of_store(store, wanted) if dataset is None else _of_dataset(str(dataset), wanted)
     matches: list[TranscriptMatch] = []

@@ -95,7 +95,7 @@ def read_moments(
     history: History, *, suite: str, branch: str | None, last: int, only: Names = ()
 ) -> list[Moment]:
     """The newest `last` runs of one suite that have trials, oldest first."""
-    last = arguments.whole("last", last)
+    last = arguments.whole_number("last", last)
     runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
     if not runs:
         _refuse_file(suite)

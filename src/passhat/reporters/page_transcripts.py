@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
+from passhat.arguments import whole_number
 from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome
@@ -21,7 +22,6 @@ from passhat.records.task_names import natural_key
 from passhat.records.transcript import CUT, Transcript, TranscriptKey, Transcripts
 from passhat.reporters.transcript_cards import transcript_page
 from passhat.reporters.transcript_text import is_in_turns
-from passhat.stats.arguments import whole_number
 
 if TYPE_CHECKING:
     from passhat.records import Trials

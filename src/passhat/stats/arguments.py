@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.arguments import probability, whole_number
 from passhat.errors import ArgumentError
 
 DEFAULT_SEED = 0
-# Counts are stored in 64 bits.
-_TOO_LARGE = 2**63
 # Beyond this confidence the quantiles of many distributions are infinite.
 _SUREST = 1 - 1e-12
 # How far sums of scores may be off by rounding, for each run.
@@ -22,20 +21,6 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 # A string: naming np.random here would load it, also for reports that draw nothing.
 RandomSource: TypeAlias = "np.random.Generator | int | None"
-
-
-def whole_number(name: str, value: object, *, least: int = 1) -> int:
-    """`value` as an int, if it is a whole number that is at least `least`."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        number: int | float = int(value)  # as a float, large neighbours would be one
-    elif isinstance(value, (float, np.floating)) and np.isfinite(value):
-        number = float(value)
-    else:
-        raise ArgumentError(name, f"must be a whole number >= {least}", value)
-    if not least <= number < _TOO_LARGE or number != int(number):
-        upper = "" if number < _TOO_LARGE else " and < 2**63"
-        raise ArgumentError(name, f"must be a whole number >= {least}{upper}", value)
-    return int(number)
 
 
 def ascending(name: str, values: object) -> tuple[int, ...]:
@@ -49,16 +34,6 @@ def ascending(name: str, values: object) -> tuple[int, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ArgumentError(name, "must be whole numbers such as (1, 2, 4)", values)
     return tuple(sorted({whole_number(name, value) for value in values}))
-
-
-def probability(name: str, value: object, *, open_ends: bool = False) -> float:
-    """`value` as a float, if it lies in [0, 1] (or strictly inside, with `open_ends`)."""
-    number = finite_number(name, value)
-    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
-    if not inside:
-        rule = "must lie strictly between 0 and 1" if open_ends else "must lie in [0, 1]"
-        raise ArgumentError(name, rule, value)
-    return number
 
 
 def confidence_level(value: object) -> float:
@@ -149,18 +124,6 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ArgumentError(name, f"must be one of {', '.join(map(repr, allowed))}", value)
     return str(value)
-
-
-def finite_number(name: str, value: object) -> float:
-    """`value` as a float, if it is a finite number."""
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = np.inf
-        if np.isfinite(number):
-            return number
-    raise ArgumentError(name, "must be a finite number", value)
 
 
 def _per_task(name: str, values: ArrayLike, shape: tuple[int, ...], runs_name: str) -> Floats:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.stats.arguments import Counts, Floats, confidence_level, score_array, whole_number
+from passhat.stats.arguments import Counts, Floats, confidence_level, score_array
 from passhat.stats.betabinomial import chance_above, fit_cells
 from passhat.stats.cells import count_cells, task_counts
 from passhat.stats.difficulty_model import prior_weights

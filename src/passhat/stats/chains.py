@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts, whole_number
+from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.proportions import share_estimate
 

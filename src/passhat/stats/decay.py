@@ -9,10 +9,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import replace, short_dataclass
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, whole_number
+from passhat.stats.arguments import Counts, Floats, confidence_level, one_of
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.derived_intervals import tightened

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level, whole_number
+from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.cells import Cells, count_cells, remembered
 from passhat.stats.difficulty_model import DifficultyModel, fit_with_atoms, prior_weights
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.arguments import probability
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, probability
+from passhat.stats.arguments import Counts, Floats
 from passhat.stats.betabinomial import chance_above
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.difficulty_model import PriorWeights, fit_with_atoms, log_chance, prior_weights

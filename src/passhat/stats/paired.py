@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.arguments import probability
 from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import plural
@@ -18,7 +19,6 @@ from passhat.stats.arguments import (
     RandomSource,
     confidence_level,
     one_of,
-    probability,
     random_generator,
 )
 from passhat.stats.cells import count_cells

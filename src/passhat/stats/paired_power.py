@@ -7,11 +7,12 @@ from math import sqrt
 
 import numpy as np
 
+from passhat.arguments import finite_number, probability, whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
-from passhat.stats.arguments import confidence_level, finite_number, probability, whole_number
+from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Unavailable
 from passhat.stats.power import MOST, score_variance, smallest_count
 from passhat.stats.roots import bisected

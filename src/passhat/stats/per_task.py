@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
@@ -19,7 +20,6 @@ from passhat.stats.arguments import (
     random_generator,
     score_array,
     trial_counts,
-    whole_number,
 )
 from passhat.stats.exact_tests import boschloo_greater
 from passhat.stats.hypergeometric import log_choose

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
@@ -16,7 +17,6 @@ from passhat.stats.arguments import (
     confidence_level,
     random_generator,
     score_array,
-    whole_number,
 )
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.proportions import proportion_bounds, wilson_bounds

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -20,7 +21,6 @@ from passhat.stats.arguments import (
     one_of,
     random_generator,
     score_sums,
-    whole_number,
 )
 from passhat.stats.bootstrap import bca_interval, percentile_interval, task_means
 from passhat.stats.cells import count_cells

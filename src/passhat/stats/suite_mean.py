@@ -11,6 +11,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
@@ -21,7 +22,6 @@ from passhat.stats.arguments import (
     confidence_level,
     one_of,
     random_generator,
-    whole_number,
 )
 from passhat.stats.bootstrap import (
     EXACT_BOOTSTRAP_TASKS,

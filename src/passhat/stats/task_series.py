@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.arguments import whole_number
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats, one_of, trial_counts, whole_number
+from passhat.stats.arguments import Counts, Floats, one_of, trial_counts
 from passhat.stats.betabinomial import fit_cells
 from passhat.stats.cells import count_cells
 from passhat.stats.derived_intervals import independent_difference

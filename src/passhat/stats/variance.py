@@ -8,18 +8,12 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.arguments import probability, whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
-from passhat.stats.arguments import (
-    Floats,
-    confidence_level,
-    one_of,
-    probability,
-    score_sums,
-    whole_number,
-)
+from passhat.stats.arguments import Floats, confidence_level, one_of, score_sums
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 WIDENED_F = "F, widened by a jackknife over tasks"

@@ -3,6 +3,7 @@
 import random
 from itertools import islice
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from passhat.analysis.gates.demands import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.stopping import Stamp, StoppingRule, replay_run
 from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import (
     CommandSystem,
@@ -362,3 +364,17 @@ def test_trials_that_no_verdict_needed_are_counted_and_explained():
     more = len(tickets) - needed
     assert rule.late_sentence is not None
     assert rule.late_sentence.startswith(f"{more} more trial")
+
+
+@pytest.mark.parametrize("demand", ["pass^3 >= 0.8", "pass@2 >= 0.99"])
+@pytest.mark.parametrize("passes", [4, 5, 6, 7])  # no row of failures that an outage explains
+def test_a_gate_that_ended_on_one_task_states_what_a_report_of_the_same_runs_states(demand, passes):
+    table = Trials.from_columns(task=["t"] * 7, passed=[3 * run % 7 < passes for run in range(7)])
+    (verdict,) = judge(table, [{"require": demand, "evidence": "sequential"}])
+    found = verdict.estimate
+    used = table.take(np.arange(found.runs))
+    metric, k = demand.split()[0], int(demand[5])
+    if len(used) >= k:
+        reported = measure(used, ks=k).system().metrics[metric]
+        assert found.value == pytest.approx(reported.this_suite.value)
+    assert found.interval.low <= found.value <= found.interval.high

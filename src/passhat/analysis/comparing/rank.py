@@ -9,7 +9,7 @@ from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.analysis.reports.ranked_subjects import rank_subjects
 from passhat.analysis.reports.subject import Subject
-from passhat.arguments import instance
+from passhat.arguments import instance, whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -17,7 +17,6 @@ from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame
-from passhat.stats.arguments import whole_number
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
 from passhat.stats.ranking import PairOfSystems
 

@@ -11,12 +11,13 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups
 from passhat.analysis.reports.metrics import measure_metrics
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
-from passhat.stats.arguments import Counts, whole_number
+from passhat.stats.arguments import Counts
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.task_series import TaskSeries

@@ -31,6 +31,7 @@ from passhat.analysis.explaining.side_by_side import SideBySide, aligned_runs
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
+from passhat.arguments import probability, whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
@@ -38,7 +39,7 @@ from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome, Trials
 from passhat.records.task_names import first_number
 from passhat.records.transcript import Transcripts
-from passhat.stats.arguments import confidence_level, probability, whole_number
+from passhat.stats.arguments import confidence_level
 
 MOST_PAIRS = 4
 """Examples that are aligned call by call: of causes, and of groups of failures."""

@@ -26,10 +26,11 @@ from passhat.analysis.gates.sequential import (
     every_task_gate,
     least_share,
 )
+from passhat.arguments import probability, whole_number
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import short_dataclass
-from passhat.stats.arguments import Counts, Floats, probability, whole_number
+from passhat.stats.arguments import Counts, Floats
 from passhat.stats.fitted_plan import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
 from passhat.stats.sequential.simulation import (

@@ -17,7 +17,9 @@ from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import Trial
+from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.sequential import (
     SET_ASIDE,
     BlockMetric,
@@ -141,10 +143,11 @@ class DrawGate:
         """The number demanded, with an interval that holds however often one looked."""
         if result.value is None:
             return Unavailable("no run has come in yet")
-        ends = result.interval
+        value, ends = self._point(result.value, result.runs), result.interval
         return Estimate(
-            value=self._as_demanded(result.value),
-            interval=None if ends is None else self._interval(ends),
+            value=value,
+            # The rate seen lies between the ends; the unbiased estimate of its power may not.
+            interval=None if ends is None else hull(self._interval(ends), Interval(value, value)),
             method=f"{result.method}; the interval holds at all times at once",
             confidence=result.confidence,
             scope=THIS_SUITE,
@@ -155,6 +158,13 @@ class DrawGate:
     def own_rate(self, truth: float) -> float:
         """The rate of a single run at which one task's number (the share of good runs) is this."""
         return truth if self.power is None else _rate_of_one_run(truth, self.power)
+
+    def _point(self, mean: float, runs: int) -> float:
+        """The number that a report states of these runs; it states none of fewer than k."""
+        if self.power is None or runs < self.power[1]:
+            return self._as_demanded(mean)
+        metric, k = self.power
+        return (pass_hat_k if metric == "pass^k" else pass_at_k)(runs, round(mean * runs), k)
 
     def _interval(self, ends: Interval) -> Interval:
         low, high = sorted((self._as_demanded(ends.low), self._as_demanded(ends.high)))

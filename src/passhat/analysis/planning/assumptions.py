@@ -5,8 +5,8 @@ from __future__ import annotations
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
+from passhat.arguments import probability
 from passhat.fast_dataclass import short_dataclass
-from passhat.stats.arguments import probability
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.fitted_plan import (
     GUESSED_ICC,

@@ -8,12 +8,12 @@ from math import floor
 
 import numpy as np
 
-from passhat.arguments import instance
+from passhat.arguments import instance, whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import Tally, Trials
-from passhat.stats.arguments import Floats, confidence_level, whole_number
+from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.power import SuitePlan
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.arguments import probability, whole_number
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
 from passhat.records import Labels, Outcome, Source, Trials
 from passhat.stats import special
-from passhat.stats.arguments import Floats, probability, whole_number
+from passhat.stats.arguments import Floats
 
 # Partial credit spreads half as far as all-or-nothing scores with the same mean.
 _PARTIAL_SPREAD = 0.5

@@ -8,9 +8,9 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import BarCount
+from passhat.arguments import probability
 from passhat.errors import ArgumentError
 from passhat.messages import typo_hint
-from passhat.stats.arguments import probability
 from passhat.stats.bars import bars_cleared
 
 Bars = Mapping[str, float] | float | None

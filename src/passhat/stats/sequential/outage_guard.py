@@ -26,9 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from passhat.arguments import probability, whole_number
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.stats.arguments import Floats, probability, whole_number
+from passhat.stats.arguments import Floats
 from passhat.stats.sequential.verdicts import SET_ASIDE, SetAside
 
 # A stretch is too long for chance when its chance, times the runs so far, is below this.

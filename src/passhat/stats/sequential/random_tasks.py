@@ -10,10 +10,11 @@ from typing import ClassVar, Protocol, Self
 
 from numpy.typing import ArrayLike
 
+from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.stats.arguments import Floats, whole_number
+from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.confidence_sequences import BettingSequence
 from passhat.stats.sequential.draws import Draws, DrawTicket, Outcomes, drawn_task, indexed

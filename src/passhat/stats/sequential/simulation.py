@@ -8,16 +8,10 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.arguments import whole_number
 from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass
-from passhat.stats.arguments import (
-    Counts,
-    Floats,
-    RandomSource,
-    random_generator,
-    score_array,
-    whole_number,
-)
+from passhat.stats.arguments import Counts, Floats, RandomSource, random_generator, score_array
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, tilted
 from passhat.stats.sequential.score_gate import ScoreGate

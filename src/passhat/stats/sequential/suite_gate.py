@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
+from passhat.arguments import whole_number
 from passhat.fast_dataclass import dataclass, short_dataclass
-from passhat.stats.arguments import Floats, one_of, whole_number
+from passhat.stats.arguments import Floats, one_of
 from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
 from passhat.stats.sequential.projection import (
     Wealth,
