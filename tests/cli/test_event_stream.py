@@ -28,3 +28,16 @@ def test_a_pause_and_a_stop_are_written(tmp_path):
         ("paused", 2.0, None),
         ("stopping", None, 2),
     ]
+
+
+@pytest.mark.parametrize("rest", [(), ("--until-settled",)])
+def test_events_say_whether_gates_could_end_the_run(suite, call, rest):
+    suite(
+        "name: small\n"
+        "defaults: {model: scripted, runs: 9, expect: [{contains: x}]}\n"
+        "agents: [{name: a, prompt: hi, script: [{answer: x}, {answer: y}]}]\n"
+    )
+    call("run", "--require", "pass^1 >= 0.9", *rest, "-o", "events.ndjson")
+    judged = call("gate", "events.ndjson", "--require", "pass^1 >= 0.9", "--json").stdout
+    (verdict,) = json.loads(judged)["verdicts"]
+    assert (verdict["alpha"] is None) == bool(rest)

@@ -52,6 +52,7 @@ def files(here):
         ("flaky s.csv", "s.csv: is a file, but this looks at stored runs; store it with `passhat"),
         ("trend suite.yml", "give the name of the suite, as `name:` in the file says"),
         ("run --executor ray", "--store must be a postgresql:// address with --executor ray"),
+        ("run suite.yml --dry-run --html x.html", "write the plan with -o plan.html"),
         ("run none.yml", "none.yml: there is no such file; `passhat init` writes a suite"),
         ("run folder", "folder: is a folder; give the suite file in it"),
         ("run s.csv", "To read results, use `passhat report`"),

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,8 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.answers.report_blocks import render_targets
+from passhat.reporters.blocks import Table
+from passhat.reporters.formats.text import blocks_text
 from passhat.reporters.safe_text import display_width
 from passhat.reporters.terminal_style import Ink
 
@@ -254,3 +257,15 @@ def test_a_ranking_is_advised_only_where_it_can_be_made(runs, advised):
     assert re.findall(r"passhat (rank.*)", shown) == ([advised] if advised else [])
     assert isinstance(rank(trials), RankReport) == (advised is not None)
     assert not isinstance(rank(trials, metric="pass^3"), RankReport)
+
+
+def test_a_table_that_is_too_wide_does_not_continue_with_empty_columns():
+    reason = "pass^99 needs 99 runs of a task; the most any has is 3"
+    rows = tuple((f"row {i}", reason, "") for i in range(2))
+    table = Table(header=("in %", "this suite", "tasks like these"), rows=rows, left=(0, 1, 2))
+    said = blocks_text([table], Ink(width=80))
+    assert said.count("row 0") == 1
+    assert "tasks like these" not in said
+    assert (
+        blocks_text([replace(table, rows=(("a", reason, "1"),))], Ink(width=80)).count("  a") == 2
+    )

@@ -39,7 +39,7 @@ _KINDS = {
 }
 """The name of each event's line; the line has the fields of the event."""
 _CHOSEN = {
-    "run_opened": ("suite", "size", "source", "run"),
+    "run_opened": ("suite", "size", "source", "run", "at_most"),
     "trial_started": ("system", "task", "trial"),
 }
 """The fields of lines that leave out some of their event's fields."""

@@ -83,6 +83,8 @@ def run(
     from passhat.journeys import plan_run, run_suite
 
     if dry_run:
+        if html is not None:
+            raise click.UsageError("--html is the page of a run: write the plan with -o plan.html")
         output.write(plan_run(suite, store=kept, **terms))
         return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}

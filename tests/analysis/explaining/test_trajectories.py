@@ -112,3 +112,9 @@ def test_where_the_suite_names_the_tool_the_first_call_stands_against_it(make_ru
 
 def test_one_run_a_task_has_nothing_to_be_like(make_run):
     assert isinstance(measured(make_run("P", "x")).path, Unavailable)
+
+
+def test_runs_that_call_no_tool_are_not_alike_in_their_tools(make_run):
+    found = measured(*(make_run("P", task=task, trial=i) for task in "ab" for i in range(2)))
+    for number in (found.tools, found.order, found.path):
+        assert number == Unavailable("no run calls a tool")

@@ -106,19 +106,23 @@ def trajectories(
     """The ways of all runs with a transcript; `expected` names the right tool of a task."""
     groups = runs_by_task(run for run in runs if run.transcript is not None)
     several = [group[:MOST_RUNS] for group in groups if len(group) > 1]
+    calling = any(run.calls for group in several for run in group)
     known_order = cache(_order_likeness)  # many runs of a task take the same path
 
     def alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
         return _mean_likeness(several, measure, confidence)
+
+    def called_alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
+        return alike(measure) if calling else Unavailable("no run calls a tool")
 
     def order(one: ExplainedRun, other: ExplainedRun) -> float:
         return known_order(*sorted((one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])))
 
     said = [run for group in groups for run in group]
     return Trajectories(
-        tools=alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
-        order=alike(order),
-        path=alike(lambda one, other: float(one.tools == other.tools)),
+        tools=called_alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
+        order=called_alike(order),
+        path=called_alike(lambda one, other: float(one.tools == other.tools)),
         costs=_cost_likeness(several, alike),
         behaviours=_find_behaviours(said, confidence),
         splits=_cost_splits(runs),

@@ -110,7 +110,8 @@ def outage_words(watch: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
         words.append(_HOPELESS_SENTENCE)
     elif watch.waiting:
         held = plural(watch.waiting, unit)
-        words.append(f"{held} wait for the next pass, to tell failures from an outage.")
+        verb = "waits" if watch.waiting == 1 else "wait"
+        words.append(f"{held} {verb} for the next pass, to tell failures from an outage.")
     return tuple(words)
 
 

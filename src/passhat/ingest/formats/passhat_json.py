@@ -100,6 +100,7 @@ class _SavedRun(msgspec.Struct):
 
 class _Event(msgspec.Struct):
     event: str
+    at_most: bool = False
 
 
 def recognises(document: Document) -> bool:
@@ -136,16 +137,21 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _read_events(document: Document) -> TrialTable:
     """The trials that finished, line by line; other events hold none."""
     rows, ended, shape = [], False, _finished_trial()
+    notes = list[str]()
     for number, line in document.lines(msgspec.Raw):
         where = f"{document.name}, line {number}"
-        event = decode(where, line, _Event).event
-        ended = event == "answer"
-        if event == "trial_finished":
+        found = decode(where, line, _Event)
+        ended = found.event == "answer"
+        if found.at_most:
+            notes = [STOPPED_BY_GATES]
+        if found.event == "trial_finished":
             row = msgspec.structs.asdict(decode(where, line, shape))
             rows.append({**row, "outcome": Outcome[row["outcome"].upper()], "line": number})
+    if not ended:
+        notes.append("the run had not ended: trials that ran later are missing")
     return TrialTable.of_rows(
         rows,
-        notes=[] if ended else ["the run had not ended: trials that ran later are missing"],
+        notes=notes,
         read_as={"run": "trial", "outcome": "outcome of each trial_finished"},
     )
 

@@ -36,9 +36,8 @@ _KAPPA_WORDS = (
 def way_blocks(explanation: Explanation) -> list[Block]:
     """How alike runs are, what they repeat and mend, which tool for which, cost, and the suite."""
     ways = explanation.trajectories
-    blocks: list[Block] = []
-    if isinstance(ways.tools, Estimate):
-        blocks.append(_likeness(ways))
+    alike = _likeness(ways)
+    blocks: list[Block] = [alike] if alike.rows else []
     if ways.behaviours:
         blocks.append(_behaviours(ways))
     if ways.matrix.tools:
@@ -72,6 +71,7 @@ def _likeness(ways: Trajectories) -> Table:
                 Bar(value=value_of(number), inner=interval_of(number)),
             )
             for words, number in numbers.items()
+            if isinstance(number, Estimate)
         ),
         left=(0, 2),
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from passhat.messages import listed
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import Block, Headline, Table
+from passhat.reporters.blocks import Block, Headline, Paragraph
 from passhat.reporters.data import plain
 from passhat.reporters.safe_text import safe_text
 
@@ -16,27 +16,26 @@ if TYPE_CHECKING:
 
 
 def run_plan_blocks(plan: RunPlan, options: DisplayOptions) -> list[Block]:
-    """The size of the run, then a row for each thing that it needs."""
-    rows = tuple(
-        (name if i == 0 else "", safe_text(options.wording(text)))
-        for name, texts in _parts(plan)
-        for i, text in enumerate(texts)
-    )
+    """The size of the run, then a paragraph for each thing that it needs."""
     return [
         Headline(f"{safe_text(plan.suite)}: {plan.size}."),
-        Table(header=("part", "in this run"), rows=rows, left=(0, 1)),
+        *(
+            Paragraph(label, safe_text(options.wording("; ".join(texts))))
+            for label, texts in _parts(plan)
+            if texts
+        ),
     ]
 
 
-def _parts(plan: RunPlan) -> Iterator[tuple[str, list[str]]]:
-    yield "mode", [plan.mode]
-    yield "systems", list(plan.systems)
-    yield "models", list(plan.models) or ["none"]
-    yield "servers", [f"{name}: {text}" for name, text in plan.servers.items()] or ["none"]
-    yield "gates", list(plan.gates) or ["none: every failed expectation fails the run"]
-    yield "budget", [f"{name} {value:g}" for name, value in plan.budget.items()] or ["none"]
-    yield "cost", [_price(plan.cost)]
-    yield "note", list(plan.notes)
+def _parts(plan: RunPlan) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "Mode", [plan.mode]
+    yield "Systems", plan.systems
+    yield "Models", plan.models or ["none"]
+    yield "Servers", [f"{name}: {text}" for name, text in plan.servers.items()] or ["none"]
+    yield "Gates", plan.gates or ["none: every failed expectation fails the run"]
+    yield "Budget", [f"{name} {value:g}" for name, value in plan.budget.items()] or ["none"]
+    yield "Cost", [_price(plan.cost)]
+    yield "Note", plan.notes
 
 
 def _price(cost: CostRange) -> str:

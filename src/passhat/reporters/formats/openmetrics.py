@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.safe_text import safe_text
 from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 _HELP = {
@@ -63,5 +64,5 @@ def _case_samples(suite: TestSuite, case: ReportedCase) -> Iterator[Sample]:
 
 
 def _escaped(text: str) -> str:
-    """A label's value."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    """A label's value, whose characters that steer or reorder text are written out."""
+    return safe_text(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -166,9 +166,11 @@ def _table_lines(table: Table, ink: Ink) -> list[str]:
     fit = next((i for i in range(len(widths), 2, -1) if _full_width(widths[:i]) <= ink.width), 2)
     if fit >= len(widths):
         return _fitting_lines(table, widths, ink)
-    # What has no room continues below, beside the first column again.
-    here, below = _without(table, range(fit, len(widths))), _without(table, range(1, fit))
-    return [*_table_lines(here, ink), "", *_table_lines(below, ink)]
+    here = _table_lines(_without(table, range(fit, len(widths))), ink)
+    # What has no room continues below, beside the first column again, if it says anything.
+    empty = [i for i in range(fit, len(widths)) if all(row[i] == "" for row in table.cells)]
+    below = _without(table, [*range(1, fit), *empty])
+    return [*here, "", *_table_lines(below, ink)] if len(below.header) > 1 else here
 
 
 def _fitting_lines(table: Table, widths: Sequence[int], ink: Ink) -> list[str]:
