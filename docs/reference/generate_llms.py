@@ -21,9 +21,9 @@ OPENING = """# passhat
 > the tool that did; it states pass@k, pass^k and reliability@k with intervals, says why runs fail,
 > and gates a pull request with a known error rate.
 
-Every page is Markdown. Install with `pip install passhat` (extras: run, web, frames, figures,
-local, postgres, ray). `passhat --help` lists the commands; `--json` on any of them prints data
-whose schema `passhat schema` shows. `passhat mcp` serves results as tools.
+Every page is Markdown. Install with `pip install passhat` (reference/extras.md has the extras).
+`passhat --help` lists the commands; `--json` on any of them prints data whose schema `passhat
+schema` shows. `passhat mcp` serves results as tools.
 """
 
 

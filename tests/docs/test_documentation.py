@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
@@ -69,3 +70,11 @@ def test_make_targets_in_the_readme_exist():
     for page in PAGES:
         named = re.findall(r"^\$ make ([a-z]+)", page.read_text(), flags=re.MULTILINE)
         assert set(named) <= targets
+
+
+def test_every_extra_is_in_the_table_of_extras():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/reference/extras.md").read_text(), re.M)
+    assert sorted(rows) == sorted(extras.keys() - {"dev", "docs", "bench"})
