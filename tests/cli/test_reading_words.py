@@ -14,6 +14,6 @@ def test_notes_and_readings_name_the_options_of_the_command(tmp_path, output):
     path.write_text(SCORES)
     arguments = ["report", str(path), "--name", "mine", *(["--json"] if output == "json" else [])]
     said = CliRunner().invoke(main, arguments).output
-    assert "(or use --pass-if)" in said
+    assert "Say what passes with --pass-if" in " ".join(said.split())
     assert "(--name)" in said
     assert "`pass_if`" not in said

@@ -111,7 +111,7 @@ def test_a_settled_run_that_gets_no_more_runs_says_so(suite):
     )
     again = passhat.resume_run(store="h.db", runs=90)
     assert len(again.trials) == len(settled.trials)
-    assert any(note.startswith("no run was added: the gates") for note in again.report.notes)
+    assert any(note.startswith("no run was added: every gate") for note in again.report.notes)
     assert not any(note.startswith("no run was added") for note in settled.report.notes)
 
 
