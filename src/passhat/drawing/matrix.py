@@ -1,4 +1,4 @@
-"""A cell for each pair of a row and a column, the darker the more: tasks by systems."""
+"""A cell for each pair of a row and a column, its colour by a value: tasks by systems."""
 
 from __future__ import annotations
 

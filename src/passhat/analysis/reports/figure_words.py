@@ -143,8 +143,8 @@ def matrix_finding(found: TaskClusters) -> str:
     """How the picture is read, and by which method its rows and columns were ordered."""
     groups = plural(len(found.clusters), "group")
     return (
-        "Every task is a column, every system a row; the darker, the more of its runs passed. "
-        f"Tasks and systems with similar results are side by side, tasks in {groups} ({METHOD})."
+        "Every task is a column, every system a row; the stronger the colour, the more runs passed."
+        f" Tasks and systems with similar results are side by side, tasks in {groups} ({METHOD})."
     )
 
 
