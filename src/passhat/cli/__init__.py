@@ -138,7 +138,7 @@ def _open_closed_streams() -> None:
     """Give output that was closed before the start (`>&-`) somewhere to go."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115  # until the end
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115  # open as long as the process
 
 
 def _discard_output() -> None:

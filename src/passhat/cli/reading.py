@@ -181,13 +181,12 @@ def _checked_format(_: Any, __: Any, name: str | None) -> str | None:
     """Refuse the name of an output format, or of a kind of file, where a tool is to be named."""
     if name is None:
         return None
-    from passhat.ingest.readers import READERS
+    from passhat.ingest.readers import KINDS_OF_TABLES, READERS
     from passhat.reporters.grid import FORMATS
 
-    tables = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
-    if name in READERS or name not in {*FORMATS, *tables}:
+    if name in READERS or name not in {*FORMATS, *KINDS_OF_TABLES}:
         return name  # a misspelt tool gets the list of tools
-    ways = [f"to read a {name} file, leave --format out"] if name in tables else []
+    ways = [f"to read a {name} file, leave --format out"] if name in KINDS_OF_TABLES else []
     ways += [f"to print {name}, use --as {name}"] if name in FORMATS else []
     raise click.BadParameter(f"{name!r} is not a tool that writes results; {'; '.join(ways)}")
 

@@ -17,7 +17,7 @@ from passhat.ingest.formats import tables
 from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
 from passhat.ingest.limits import Limits
 from passhat.ingest.reader import Reader
-from passhat.ingest.readers import READERS, readers_of
+from passhat.ingest.readers import KINDS_OF_TABLES, READERS, readers_of
 from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file
 from passhat.ingest.small_files import checked_parts
@@ -31,7 +31,6 @@ from passhat.records.duplicates import check_duplicates
 from passhat.records.transcript import TranscriptKey, Transcripts
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
-_KINDS_OF_TABLES = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
 
 
 def read_trials(
@@ -180,7 +179,7 @@ def _named(name: str) -> Reader:
     if name in READERS:
         return READERS[name]
     rule = one_of_rule(name, list(READERS), len(READERS))
-    if name.lower() in _KINDS_OF_TABLES:
+    if name.lower() in KINDS_OF_TABLES:
         rule = f"must be a tool that writes results; to read a {name} file, leave it out"
     raise ArgumentError("format", rule, name)
 

@@ -12,6 +12,9 @@ from passhat.ingest.reader import Reader
 
 _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 
+KINDS_OF_TABLES = ("csv", "tsv", "json", "jsonl", "ndjson", "parquet")
+"""Kinds of files that people name where a tool is to be named: these are known by their content."""
+
 # By name: the module of a reader, the kinds of document that it reads, and words of which one must
 # be among the columns or keys. Loading all modules takes longer than reading a small table, and
 # trying all readers longer than reading a small file.

@@ -148,10 +148,7 @@ def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
 
 def _models(suite: Suite) -> list[Model]:
     """Every model once, the judge's too."""
-    found = [system.model for system in suite.model_systems]
-    if suite.judge is not None:
-        found.append(suite.judge.model)
-    return list({(model.name, model.base_url): model for model in found}.values())
+    return list({(model.name, model.base_url): model for model in suite.models}.values())
 
 
 async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.errors import ArgumentError, InputError, RunError
 from passhat.fast_dataclass import dataclass
-from passhat.messages import listed, plural, short_value
+from passhat.messages import capitalised, listed, plural, short_value
 from passhat.runner.run import run_coroutine
 from passhat.suite.first_suite import (
     EXAMPLE_AGENT,
@@ -167,7 +167,7 @@ def _server_suite(server: str, directory: Path) -> StartingFiles:
         notes.append(f"left out, as they may change something: {listed(changing, 8, show=repr)}")
     if rest := [tool.name for tool in safe[MOST_TOOLS:]]:
         notes.append(f"left out after the first {MOST_TOOLS}: {listed(rest, 8, show=repr)}")
-    about += [line for note in notes for line in ("", f"{note[0].upper()}{note[1:]}.")]
+    about += [line for note in notes for line in ("", f"{capitalised(note)}.")]
     suite = FirstSuite(
         name="tools",
         agent={"model": "scripted", "servers": ["tools"]},

@@ -66,8 +66,5 @@ def _unlisted(suite: Suite) -> list[str]:
     """Models of a known family with an unknown name: they may be new, or mistyped."""
     from passhat.records.providers import unlisted_model
 
-    models = [system.model for system in suite.model_systems]
-    if suite.judge is not None:
-        models.append(suite.judge.model)
-    names = dict.fromkeys(model.name for model in models if model.base_url is None)
+    names = dict.fromkeys(model.name for model in suite.models if model.base_url is None)
     return list(filter(None, map(unlisted_model, names)))

@@ -131,6 +131,12 @@ class Suite:
         return tuple(p.system for p in self.pairings if isinstance(p.system, ModelSystem))
 
     @property
+    def models(self) -> tuple[Model, ...]:
+        """The model of each pairing that has one, and that of the judge."""
+        judging = () if self.judge is None else (self.judge.model,)
+        return (*(system.model for system in self.model_systems), *judging)
+
+    @property
     def used_servers(self) -> tuple[Server, ...]:
         """The servers whose tools a system is given."""
         names = dict.fromkeys(name for system in self.model_systems for name in system.servers)

@@ -7,7 +7,7 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, signed_points
-from passhat.stats.estimate import THIS_SUITE
+from passhat.stats.estimate import THIS_SUITE, Unavailable
 
 ANSWER_CHIPS = {"better": Chip("Better", "good"), "worse": Chip("Worse", "bad")}
 
@@ -50,9 +50,11 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
 
 def _over(comparison: Comparison) -> str:
     """The tasks that the change was measured over, where a run has others as well."""
-    _, _, streak = comparison.headline.name.partition("^")
-    k = int(streak or 1)
-    used = sum(min(task.first[1], task.second[1]) >= k for task in comparison.tasks)
-    if used == len(comparison.tasks) + len(comparison.only_first) + len(comparison.only_second):
+    lead = comparison.headline
+    number = lead.this_suite or lead.tasks_like_these
+    used = None if isinstance(number, Unavailable) else number.tasks
+    alone = len(comparison.only_first) + len(comparison.only_second)
+    if used is None or used == len(comparison.tasks) + alone:
         return ""
+    k = int(lead.name.partition("^")[2] or 1)
     return f" over the {plural(used, 'task')} that both ran{f' {k} times' if k > 1 else ''}"

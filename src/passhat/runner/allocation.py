@@ -54,7 +54,10 @@ class Shard:
         return place % self.of == self.number - 1
 
     def share(self, trials: int) -> int:
-        """How many of a plan's trials are in this part."""
+        """How many of a plan's trials are in this part: len(range(number - 1, trials, of)).
+
+        That call fails for plans of more than 2**63 trials, which a budget may end.
+        """
         return -((self.number - 1 - trials) // self.of)
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from msgspec import Meta
 
+from passhat.messages import capitalised
 from passhat.records.task import TARGETS
 from passhat.suite import expect_schema, schema, system_schema, task_schema
 from passhat.suite.fields import Part, Reads, Short
@@ -216,7 +217,7 @@ def _section(heading: str, part: type[Part]) -> str:
     ]
     return "\n".join(
         [
-            f"## {heading[0].upper()}{heading[1:]}\n",
+            f"## {capitalised(heading)}\n",
             f"{part.__doc__}\n",
             *([f"Also the keys of {_link('ModelFields')}.\n"] if shared else []),
             "| key | value | default | meaning |",

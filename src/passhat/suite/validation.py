@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from msgspec import Meta
 
+from passhat.arguments import BEYOND
 from passhat.messages import closest, plural
 from passhat.suite.fields import Part, Reads, Short
 from passhat.suite.problems import Path, Problem, did_you_mean, dotted, shown
@@ -57,9 +58,6 @@ TYPES: dict[Any, tuple[type, str]] = {
     Mapping: (dict, "a mapping of keys to values"),
 }
 """The declared types, what is read for them, and their names in messages."""
-
-BEYOND = 2**63
-"""A store and numpy hold whole numbers below this."""
 
 LIMITS = {
     "le": (operator.le, "at most"),
