@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.explaining.explain import Explanation
-from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
-from passhat.analysis.reports.report import Report
 from passhat.fast_dataclass import dataclass
 from passhat.messages import short_repr
+
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.gates.verdict import Verdict, Verdicts, Word
+    from passhat.analysis.reports.report import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

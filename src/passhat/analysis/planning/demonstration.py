@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from passhat.analysis.comparing.comparison import Comparison, compare
+from typing import TYPE_CHECKING
+
 from passhat.analysis.planning.simulate import World, simulate
-from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.report import Report
 from passhat.defaults import CONFIDENCE
 from passhat.display import Displayed
 from passhat.fast_dataclass import dataclass
 from passhat.messages import short_repr
+
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.reports.report import Report
 
 TASKS, RUNS, K = 24, 20, 5
 SEED = 10
@@ -38,6 +41,9 @@ def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstr
     >>> found.comparison.mean_score.answer("this suite")
     'undecided'
     """
+    from passhat.analysis.comparing.comparison import compare
+    from passhat.analysis.reports.measure import measure
+
     trials = simulate(tasks=TASKS, runs=RUNS, rate=_RATES, world=_WORLD, seed=seed)
     a, b = (trials.where(system=name) for name in _RATES)
     return Demonstration(

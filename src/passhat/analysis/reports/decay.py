@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.analysis.reports.disturbances import LETTERS
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import CurvePoint, Decay, Rounds, RunOrder
 from passhat.analysis.reports.provenance import ReportOptions
@@ -24,9 +25,6 @@ from passhat.stats.run_sequences import (
 
 MOST_TRIALS = 200_000
 """Beyond this many trials, sequences are neither kept nor described."""
-
-LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
-"""How runs are written: the letter of each outcome by its number."""
 
 # Beyond the longest curve the model is evaluated at up to three round numbers of attempts.
 _ROUND_KS = (8, 16, 32, 64, 100)

@@ -28,6 +28,9 @@ MOST_TRIALS = 200_000
 FALSE_ALARMS = 0.01
 """How often a disturbance is seen where runs are independent, over all its kinds."""
 
+LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
+"""How runs are written: the letter of each outcome by its number."""
+
 # A burst with this share of its runs in rounds out of line is those rounds again.
 _MOSTLY = 0.9
 _DROPPED = "left out by request: "

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, VarianceSplit
-from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.task_clusters import METHOD, TaskClusters
-from passhat.analysis.reports.tasks import TaskRow
 from passhat.drawing import Point, Series
 from passhat.messages import few, plural
 from passhat.stats.estimate import Estimate, Number, Unavailable
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.system_report import SystemReport
+    from passhat.analysis.reports.tasks import TaskRow
 
 CLOSE = 0.05
 """How far apart pass@k and pass^k may be for an agent to count as doing what it can."""

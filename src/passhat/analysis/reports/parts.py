@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from passhat.errors import ArgumentError
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
 from passhat.stats.families import FamilyShares
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.system_report import SystemReport
 
 MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
 """From this share of luck on, and below that one, sentences say what it means."""
@@ -229,3 +234,12 @@ class Leaders:
     confidence: float
     ties: tuple[tuple[str, ...], ...] = ()
     here: str | None = None
+
+
+def system_named(systems: Sequence[SystemReport], name: str | None = None) -> SystemReport:
+    """The report of one system (the only one, if none is named)."""
+    found = [one for one in systems if name is None or one.name == name]
+    if len(found) != 1:
+        names = ", ".join(repr(one.name) for one in systems)
+        raise ArgumentError("system", f"must be one of {names}", name)
+    return found[0]

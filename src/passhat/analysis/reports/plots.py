@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from passhat.analysis.reports import figure_words as words
 from passhat.analysis.reports.headline_k import common_k, is_judged
-from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric
-from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, system_named
 from passhat.analysis.reports.task_clusters import cluster_tasks
-from passhat.analysis.reports.tasks import Label, TaskRow
 from passhat.drawing import (
     CellRow,
     Column,
@@ -37,6 +36,10 @@ from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.system_report import SystemReport
+    from passhat.analysis.reports.tasks import Label, TaskRow
 
 WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""

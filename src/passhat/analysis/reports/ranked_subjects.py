@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from passhat.analysis.reports.subject import Subject
 from passhat.fast_dataclass import dataclass
 from passhat.stats.derived_intervals import independent_difference
 from passhat.stats.estimate import Estimate, Number, Unavailable
-from passhat.stats.ranking import Ranking, rank_systems
+
+if TYPE_CHECKING:
+    from passhat.stats.ranking import Ranking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,6 +85,8 @@ def rank_subjects(
     # Families and weights are those of the first system that names any.
     families = (side.families_of(tasks) for side in sides)
     weights = (side.weights_of(tasks) for side in sides)
+    from passhat.stats.ranking import rank_systems
+
     ranking = rank_systems(
         values,
         confidence=confidence,

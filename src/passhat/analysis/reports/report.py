@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.parts import Leaders
+from passhat.analysis.reports.parts import Leaders, system_named
 from passhat.analysis.reports.provenance import Provenance
-from passhat.analysis.reports.system_report import SystemReport, system_named
+from passhat.analysis.reports.system_report import SystemReport
 from passhat.display import Displayed
 from passhat.fast_dataclass import dataclass
 from passhat.messages import first_few, plural, quoted, rounded, short_repr

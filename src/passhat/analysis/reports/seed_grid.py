@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.decay import LETTERS
-from passhat.analysis.reports.disturbances import place_in_group
+from passhat.analysis.reports.disturbances import LETTERS, place_in_group
 from passhat.defaults import CONFIDENCE
 from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Outcome, Trials

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 
 from passhat.analysis.reports.disturbances import Disturbance
@@ -103,12 +103,3 @@ class SystemReport:
             known = ", ".join(map(str, self.ks)) or "none"
             raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
         return found
-
-
-def system_named(systems: Sequence[SystemReport], name: str | None = None) -> SystemReport:
-    """The report of one system (the only one, if none is named)."""
-    found = [one for one in systems if name is None or one.name == name]
-    if len(found) != 1:
-        names = ", ".join(repr(one.name) for one in systems)
-        raise ArgumentError("system", f"must be one of {names}", name)
-    return found[0]
