@@ -37,12 +37,12 @@ def deploy(
       passhat deploy kubernetes suite.yml --workers 50 > workers.yaml
       passhat deploy slurm suite.yml --workers 200 --concurrency 10 > workers.sh
     """
-    from passhat.reporters import deployments
+    from passhat.reporters.deployments import RENDERERS, Deployment
     from passhat.suite import find_suite, load_suite
 
     path = suite or find_suite(Path())
     loaded = load_suite(str(path), models_asked=False)  # one that cannot be run is refused here
-    chosen = deployments.Deployment(
+    chosen = Deployment(
         suite=str(path),
         resources=loaded.resources,
         workers=workers,
@@ -50,4 +50,4 @@ def deploy(
         image=image,
         hours=hours,
     )
-    click.echo(getattr(deployments, f"render_{where}")(chosen), nl=False)
+    click.echo(RENDERERS[where](chosen), nl=False)

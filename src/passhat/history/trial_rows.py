@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from passhat.records import FEATURES, Outcome, Source, Trial
+from passhat.records import Source, Trial
+from passhat.records.trial import FEATURES, Outcome
 
 if TYPE_CHECKING:
     from passhat.records import Trials

@@ -185,3 +185,6 @@ def _is_flat(value: Any) -> bool:
 
 def _scalar(value: Any) -> str:
     return json.dumps(value)
+
+
+RENDERERS = {"kubernetes": render_kubernetes, "slurm": render_slurm, "compose": render_compose}

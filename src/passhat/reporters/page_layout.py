@@ -8,8 +8,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from passhat.fast_dataclass import dataclass
+from passhat.messages import safe_text
 from passhat.reporters.blocks import Block, Judged, Picture, Section, Shares, Steps, Table
-from passhat.reporters.safe_text import safe_text
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure

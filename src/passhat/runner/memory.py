@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from passhat.records import Amount, Answer, Observation, Trial
-from passhat.records.ledger import CallKey
+from passhat.records import Observation, Trial
+from passhat.records.ledger import Amount, Answer, CallKey
 from passhat.records.redaction import Redactor
 from passhat.runner.agents.attempt_request import Agent, AttemptRequest
 from passhat.runner.journal import Scribe

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from passhat.errors import RunError
-from passhat.fast_dataclass import dataclass
+from passhat.fast_dataclass import dataclass, replace
 from passhat.records import (
     CheckResult,
     CommandSystem,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from passhat.errors import SuiteError
-from passhat.records import ModelSystem, Pairing, Server, Suite, System
+from passhat.records.suite import Pairing, Suite
+from passhat.records.system import ModelSystem, Server, System
 
 UNDER_FAULTS = " under faults"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from passhat.arguments import whole_number
 from passhat.defaults import CONFIDENCE, HEADLINE_K
 from passhat.display import Displayed
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
+from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import Counts
 from passhat.stats.estimate import Estimate, Unavailable

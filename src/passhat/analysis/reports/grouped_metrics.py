@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from passhat.analysis.reports.disturbances import round_table
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.seed_grid import seeded_runs
-from passhat.fast_dataclass import dataclass
+from passhat.fast_dataclass import dataclass, replace
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Estimate
 from passhat.stats.group_spread import (

@@ -19,14 +19,12 @@ from passhat.runner.attempt import Attempts
 from passhat.runner.garbage_collection import rare_collections
 from passhat.runner.interruption import signals_to
 from passhat.runner.journal import Scribe
+from passhat.runner.run import GRACE
 from passhat.runner.run_resources import RunResources
 from passhat.runner.spending import Exhausted, RunSpending
 
 POLL_SECONDS = 0.3
 """How often a worker with nothing to do looks for tickets."""
-
-GRACE = 1.0
-"""Seconds that trials under way have to finish when a worker is stopped."""
 
 UNSEEN_ANSWER = 4096
 """Tokens reserved for the first answer of a model whose requests set no limit: workers cannot
