@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from passhat.dataclass import dataclass, replace
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, replace
 from passhat.stats.estimate import Estimate, Interval
 
 Decorator = Callable[..., Any]

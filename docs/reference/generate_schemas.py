@@ -22,11 +22,11 @@ from typing import (
 
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
-from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.event_stream import event_types
 from passhat.cli.list_rows import Listed
+from passhat.dataclass import Later
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passhat.defaults import STORE
+from passhat.arguments import STORE
 from passhat.errors import ArgumentError, InputError, MissingExtra, PasshatError
 from passhat.messages import one_of_rule, plural, short_commit
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pytest
 from _pytest.runner import runtestprotocol
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError
-from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.verdict import Verdict, Verdicts

@@ -10,19 +10,22 @@ from hypothesis import strategies as st
 from tests.forges.forge_server import forge_server
 
 from passhat.errors import ForgeError
-from passhat.forges.github import (
+from passhat.forges import (
     LARGEST_SUMMARY,
+    LONGEST_BODY,
+    MARKER,
     MOST_ANNOTATIONS,
     Annotation,
     GitHub,
+    GitLab,
     annotation_lines,
     github_job,
+    gitlab_job,
     post_check,
     post_comment,
+    post_note,
     write_summary,
 )
-from passhat.forges.gitlab import GitLab, gitlab_job, post_note
-from passhat.forges.sticky import LONGEST_BODY, MARKER
 
 MARK = MARKER.format(key="suite.yml")
 

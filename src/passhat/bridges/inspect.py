@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlparse
 from inspect_ai.hooks import Hooks, RunEnd, hooks
 from inspect_ai.scorer import Metric, SampleScore, metric, value_to_float
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
 from passhat.stats.estimate import Unavailable
 from passhat.stats.suite_mean import suite_estimate
 

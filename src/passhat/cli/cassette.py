@@ -12,8 +12,8 @@ import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.option_types import WholeNumber
+from passhat.dataclass import dataclass
 from passhat.errors import CassetteError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 
 if TYPE_CHECKING:

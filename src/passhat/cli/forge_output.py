@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
-    from passhat.forges.github import Annotation, Conclusion, GitHub
-    from passhat.forges.sticky import Posted
+    from passhat.forges import Annotation, Conclusion, GitHub, Posted
 
 BASE_BRANCHES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
 """Where CI says which branch a change is to be merged into."""
@@ -81,8 +80,7 @@ def announce_run(
 
 def announce(review: ChangeReview, output: Output, *, key: str) -> None:
     """Post for reviewers; what a forge refuses is only printed on standard error."""
-    from passhat.forges.github import github_job
-    from passhat.forges.gitlab import gitlab_job, post_note
+    from passhat.forges import github_job, gitlab_job, post_note
     from passhat.reporters import render
 
     text = str(render(review, "markdown"))
@@ -102,7 +100,7 @@ def announce(review: ChangeReview, output: Output, *, key: str) -> None:
 def _announce_on_github(
     job: GitHub, review: ChangeReview, text: str, output: Output, key: str
 ) -> None:
-    from passhat.forges.github import annotation_lines, post_check, post_comment, write_summary
+    from passhat.forges import annotation_lines, post_check, post_comment, write_summary
 
     try:
         if not write_summary(job, text) and job.summary_path is not None:
@@ -129,7 +127,7 @@ def _announce_on_github(
 
 
 def _annotations(review: ChangeReview) -> Iterator[Annotation]:
-    from passhat.forges.github import Annotation, Level
+    from passhat.forges import Annotation, Level
 
     levels: Mapping[str, Level] = {"FAIL": "error", "UNDECIDED": "warning"}
     for verdict in review.judged:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from passhat.arguments import CONFIDENCE
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.option_types import Share
 from passhat.cli.options import (
@@ -21,7 +22,6 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
-from passhat.defaults import CONFIDENCE
 from passhat.journeys.gating import MARGIN
 from passhat.journeys.results import is_there
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
+from passhat.arguments import STORE
 from passhat.cli.option_types import StoreType, WholeNumber
 from passhat.cli.options import SectionedCommand, output_options
 from passhat.cli.output import (
@@ -22,7 +23,6 @@ from passhat.cli.output import (
     writes_page,
 )
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
-from passhat.defaults import STORE
 from passhat.messages import listed, plural
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
+from passhat.arguments import CONFIDENCE, SEED, STORE
 from passhat.cli.option_types import K_LIST, OneOf, Share, StoreType, WholeNumber
 from passhat.cli.output import Output, usual_endings
-from passhat.defaults import CONFIDENCE, SEED, STORE
 from passhat.errors import ArgumentError
 from passhat.reporters import formats_for
 from passhat.reporters.grid import ENDINGS

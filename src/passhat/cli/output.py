@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.grid import ENDINGS, format_of_file

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from passhat.arguments import STORE
 from passhat.cli.error_messages import COLUMN, with_options
 from passhat.cli.option_types import ROUND_NUMBERS, StoreType
 from passhat.cli.options import READING, Command, Decorator, in_order, shared
-from passhat.defaults import STORE
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.rank import RankReport
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError
-from passhat.fast_dataclass import dataclass
 from passhat.history import History, Run
 from passhat.journeys.analyses import rank_results
 from passhat.journeys.report_cache import ReportCache

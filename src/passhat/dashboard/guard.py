@@ -20,7 +20,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 ENTRANCE = "/enter"
 PROXY = "x-passhat-proxy"

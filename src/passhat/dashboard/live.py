@@ -15,9 +15,9 @@ from starlette.concurrency import run_in_threadpool
 
 from passhat.analysis.gates.demands import NoWorseDemand, NumberDemand
 from passhat.dashboard.watched_gates import Funnel, demand_of, runs_expected, watched_numbers
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import escape
 from passhat.errors import PasshatError
-from passhat.fast_dataclass import dataclass
 from passhat.history import History, Run
 from passhat.history.lookups import (
     EndedTrial,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records.task_names import natural_key
 
 ROWS_A_PAGE = 200

@@ -8,9 +8,9 @@ from dataclasses import field, replace
 from typing import Literal
 
 from passhat.analysis.gates.demands import Demand, NumberDemand, parse_gate
+from passhat.dataclass import dataclass
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.errors import PasshatError
-from passhat.fast_dataclass import dataclass
 from passhat.history.lookups import EndedTrial
 from passhat.journeys.stored_runs import StoredGate, rate_so_far
 from passhat.records import Outcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import WIDTH, Figure, across, element, label
-from passhat.fast_dataclass import dataclass
 
 HEIGHT, LEFT, TOP, BOTTOM = 170, 8, 28, 40
 _GAP = 8

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from os import PathLike, fspath
 
+from passhat.dataclass import dataclass
 from passhat.drawing.colours import DARK, LIGHT, variables
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import quoted, safe_text, short_repr, shorten_apart
 
 RULES = """\

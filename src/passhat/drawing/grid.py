@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import WIDTH, Figure, Names, element, label, number, text_names
-from passhat.fast_dataclass import dataclass
 
 TOP, CELL, ROW = 34, 14, 16
 MOST_COLUMNS = 60

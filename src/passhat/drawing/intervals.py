@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
     WIDTH,
     Datum,
@@ -21,7 +22,6 @@ from passhat.drawing.figure import (
     text_names,
 )
 from passhat.drawing.scale import Kind, Scale
-from passhat.fast_dataclass import dataclass
 
 TOP, ROW, TALL_ROW = 42, 22, 30
 TEXT_WIDTH = 30

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
     WIDTH,
     Datum,
@@ -18,7 +19,6 @@ from passhat.drawing.figure import (
     rounded,
 )
 from passhat.drawing.scale import Kind, Scale, spread
-from passhat.fast_dataclass import dataclass
 from passhat.messages import shorten_apart
 
 HEIGHT = 290

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain, islice, repeat
 from textwrap import wrap
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
     WIDTH,
     Datum,
@@ -17,7 +18,6 @@ from passhat.drawing.figure import (
     rounded,
     text_names,
 )
-from passhat.fast_dataclass import dataclass
 
 TOP, ROW, GAP = 34, 22, 1
 LEVELS = ("l1", "l2", "l3", "l4")

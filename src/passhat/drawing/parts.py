@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import WIDTH, Figure, element, label, number, rounded
-from passhat.fast_dataclass import dataclass
 
 HEIGHT, LEFT = 84, 8
 LETTER, GAP = 8, 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 Kind = Literal["number", "whole", "percent", "log"]
 

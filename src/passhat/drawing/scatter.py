@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
     WIDTH,
     Figure,
@@ -19,7 +20,6 @@ from passhat.drawing.figure import (
 )
 from passhat.drawing.lines import y_axis
 from passhat.drawing.scale import Kind, Scale, spread
-from passhat.fast_dataclass import dataclass
 from passhat.messages import shorten_apart
 
 HEIGHT, TALL = 300, 380

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from passhat.dataclass import dataclass
 from passhat.errors import HistoryError, LostRun, StoreError
-from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database
 from passhat.history.runs import Run, now
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.history.database import ALL, Row
 from passhat.history.trial_rows import TRIAL_COLUMNS, split_texts, trial_of_row
 from passhat.messages import short_commit

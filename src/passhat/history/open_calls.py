@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.history.database import Database, Row
 from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.history.runs import Run, sources_of
 from passhat.records.trial import FEATURES, Outcome
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+from passhat.dataclass import dataclass
 from passhat.errors import HistoryError
-from passhat.fast_dataclass import dataclass
 from passhat.history.database import Database
 from passhat.history.runs import Run
 from passhat.messages import listed, plural, typo_hint

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from passhat._version import __version__
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Source
 from passhat.records.source import STOPPED_BY_GATES
 

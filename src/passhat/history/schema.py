@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from passhat.dataclass import dataclass
 from passhat.errors import HistoryError
-from passhat.fast_dataclass import dataclass
 
 # Texts that repeat (systems, tasks) are kept once, in `names`. A row of `trials` is found by its
 # run, system, task and trial number; `sequence` is the number of its ticket: the order of evidence.

@@ -15,19 +15,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.history.database import Database, is_postgres
 from passhat.history.leases import ProcessIdentity
 from passhat.history.runs import Run
-from passhat.records.ledger import (
-    Answer,
-    CallKey,
-    Entry,
-    Finished,
-    LostAnswer,
-    Refused,
-    TrialKey,
-)
+from passhat.records.ledger import Answer, CallKey, Entry, Finished, LostAnswer, Refused, TrialKey
 
 MARK_BYTES = 16
 """Bytes of the hash of a call: so many that no two calls of a run share one."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat import arguments
-from passhat.defaults import STORE
+from passhat.arguments import STORE
 from passhat.errors import ArgumentError, HistoryError, StoreError
 from passhat.history.database import ALL, Database, Duplicate, is_postgres
 from passhat.history.leases import with_owner

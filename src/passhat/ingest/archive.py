@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.compressed import inflate, join, unzstd
 from passhat.ingest.limits import Limits
 

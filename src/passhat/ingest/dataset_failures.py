@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.ingest.inputs import Input, as_inputs
 from passhat.ingest.query_engines import dataset_files, duckdb_database, duckdb_names, has_duckdb
 from passhat.ingest.remote import transcripts_beside

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.query_engines import VIEW, Engine, quoted
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
@@ -26,12 +26,7 @@ from passhat.records.column_names import (
     usual_name,
     verdict_columns,
 )
-from passhat.records.outcome_words import (
-    LETTER_GRADES,
-    NO_ERROR,
-    letter_grades,
-    parse_pass_if,
-)
+from passhat.records.outcome_words import LETTER_GRADES, NO_ERROR, letter_grades, parse_pass_if
 from passhat.records.table_meanings import find_conflict, find_meanings
 
 _LOOKED_AT = 200

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from xml.parsers import expat
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.records import Outcome
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError
-from passhat.fast_dataclass import dataclass
 
 FREE_BYTES = 64 * 2**20
 """Below this size no expansion is suspicious, however well it was compressed."""

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document, Kind
 from passhat.messages import few, short
 from passhat.records.column_names import ColumnMap

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeGuard
 
+from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.transcript_shards import FOLDER, shard_of
 from passhat.records import Source
 from passhat.records.secret import bare_address

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document, decode
 from passhat.ingest.nested_runs import RawRow, list_of_runs, rows_of_runs
 from passhat.ingest.parquet import parquet_columns, parquet_names

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.reader import TrialTable, choose_score, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError, UnknownFile
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.inputs import Input
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import listed, plural

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
 from passhat.ingest.document import Document
 from passhat.ingest.formats import tables
@@ -26,13 +26,7 @@ from passhat.ingest.group_query import (
 )
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
-from passhat.ingest.query_engines import (
-    Engine,
-    Shape,
-    dataset_files,
-    has_engine,
-    open_engine,
-)
+from passhat.ingest.query_engines import Engine, Shape, dataset_files, has_engine, open_engine
 from passhat.ingest.read import read_trials, recognise
 from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import is_own_file, separator_of

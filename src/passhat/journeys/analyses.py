@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat import arguments
-from passhat.defaults import CONFIDENCE, PROFILE_KS, SEED
+from passhat.arguments import CONFIDENCE, PROFILE_KS, SEED
 from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
     Names,

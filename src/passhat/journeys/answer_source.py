@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from passhat import arguments
+from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
-from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
 from passhat.records.secret import bare_address

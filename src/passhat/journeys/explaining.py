@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from passhat import arguments
-from passhat.defaults import CONFIDENCE, SEED
+from passhat.arguments import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 from passhat.journeys.results import Names, ResultsLike, as_results, choose_systems, chosen_names
 from passhat.messages import listed, one_of_rule

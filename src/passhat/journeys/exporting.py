@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passhat.defaults import STORE
+from passhat.arguments import STORE
 from passhat.errors import ArgumentError
 from passhat.ingest.remote import file_system, is_url
 from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, shard_of, write_shard

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat import arguments
-from passhat.defaults import SEED
+from passhat.arguments import SEED
 from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
     Names,

@@ -6,17 +6,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.defaults import STORE
+from passhat.arguments import STORE
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.history import History
-from passhat.journeys.results import (
-    Results,
-    ResultsLike,
-    as_results,
-    renamed,
-    renamed_transcripts,
-)
+from passhat.journeys.results import Results, ResultsLike, as_results, renamed, renamed_transcripts
 from passhat.messages import plural, quoted, short_repr
 from passhat.records import Trials
 

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError, RunError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import capitalised, listed, plural, short_value
 from passhat.runner.run import run_coroutine
 from passhat.suite.first_suite import (

@@ -11,10 +11,9 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from passhat.arguments import whole_number
-from passhat.defaults import SEED
+from passhat.arguments import SEED, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.verdict import Verdict, Verdicts

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from passhat import arguments
-from passhat.defaults import STORE
+from passhat.arguments import STORE
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:

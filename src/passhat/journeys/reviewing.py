@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from passhat.defaults import CONFIDENCE, SEED
+from passhat.arguments import CONFIDENCE, SEED
 from passhat.errors import InputError
 from passhat.journeys.gating import MARGIN, JudgedResults, baseline_name, names_baseline
 from passhat.journeys.results import Names, ResultsLike, choose_systems

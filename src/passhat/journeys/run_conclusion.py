@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
 from passhat.journeys.run_gates import floored, quarantined
 from passhat.messages import plural
 from passhat.suite.fault_variants import plain_pairings, variants

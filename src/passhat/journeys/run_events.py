@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.runner.events import Event
 
 

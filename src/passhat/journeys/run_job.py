@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, LostRun, RunError, RunInterrupted, StoreError, SuiteError
-from passhat.fast_dataclass import dataclass
 from passhat.journeys.answer_source import choose_source, open_source, surely_asked
 from passhat.journeys.run_conclusion import conclude, undone_sentence
 from passhat.journeys.run_events import RunOpened

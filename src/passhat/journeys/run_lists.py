@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from passhat.arguments import whole_number
-from passhat.defaults import STORE
+from passhat.arguments import STORE, whole_number
 from passhat.journeys.results import open_store
 from passhat.journeys.run_store import resume_newest
 from passhat.records.run_list import Row, RunList

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from passhat import arguments
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import Displayed, dataclass
 from passhat.journeys.answer_source import choose_source
 from passhat.journeys.run_gates import at_most
 from passhat.journeys.run_job import prepare

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import HistoryError, InputError, LostRun, RunInterrupted, StoreError
-from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns

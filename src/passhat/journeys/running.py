@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from passhat import arguments
-from passhat.defaults import STORE
+from passhat.arguments import STORE
 from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.run_job import RunJob, conduct, prepare
 from passhat.journeys.run_request import (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.arguments import path, several
+from passhat.dataclass import dataclass
 from passhat.errors import PasshatError
-from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.records import Suite

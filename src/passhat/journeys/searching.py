@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Literal, TypedDict, get_args
 
 from passhat import arguments
-from passhat.defaults import STORE
+from passhat.arguments import STORE
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.remote import is_url, transcript_files
 from passhat.ingest.transcript_shards import scan_shard
 from passhat.journeys.results import open_store

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError
-from passhat.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from passhat.history import Run

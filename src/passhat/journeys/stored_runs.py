@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import PasshatError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.messages import short_commit
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.headline_k import HeadlineNumber, headline_number, mean_pass_hat
+from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
-from passhat.fast_dataclass import dataclass
 from passhat.history import History, Run
 from passhat.history.lookups import SuiteLine, list_suites, suite_spending
 from passhat.journeys.report_cache import ReportCache

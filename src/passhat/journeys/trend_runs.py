@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat import arguments
-from passhat.defaults import CONFIDENCE, STORE
+from passhat.arguments import CONFIDENCE, STORE
 from passhat.errors import HistoryError
 from passhat.journeys.results import Names, chosen_names, is_store, open_store
 from passhat.journeys.stored_runs import run_groupings

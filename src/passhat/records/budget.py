@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from functools import cache, lru_cache
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, UnknownFile
-from passhat.fast_dataclass import dataclass
 from passhat.messages import closest, few, short
 
 ALIASES: Mapping[str, tuple[str, ...]] = {

@@ -18,7 +18,7 @@ from passhat.records.trial import Outcome, Trial
 from passhat.records.usual_columns import read_columns
 
 if TYPE_CHECKING:
-    from passhat.display import FrameLibrary
+    from passhat.dataclass import FrameLibrary
 
 Columns = Mapping[str, list[Any]]
 

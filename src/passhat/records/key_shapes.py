@@ -7,7 +7,7 @@ import sys
 from functools import cache, lru_cache
 from typing import Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 """Where a key may begin: at a word, or after the \\n of an escaped text."""

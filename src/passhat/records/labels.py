@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 
 Codes = NDArray[np.int32]
 

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

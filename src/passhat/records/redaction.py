@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records.clean_texts import clean_strings, clean_text
 from passhat.records.key_shapes import shapes_near
 from passhat.records.secret import Secret

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from passhat.dataclass import dataclass
 from passhat.errors import SuiteError
-from passhat.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

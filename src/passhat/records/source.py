@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 Facts = tuple[tuple[str, str], ...]
 """Pairs of a part of a trial (task, run, outcome, ...) and what in the file it was read from."""

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import quoted, short_repr
 from passhat.records.budget import Budget, RateLimit, Resources
 from passhat.records.system import Model, ModelSystem, Server, System

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.messages import plural, quoted, short_repr
 from passhat.records.labels import Codes, Labels
 from passhat.records.source import Source

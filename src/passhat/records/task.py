@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records.budget import Budget
 
 Level = Literal["function", "task", "system"]

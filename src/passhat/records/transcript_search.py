@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from passhat.display import Displayed
+from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, quoted, short_repr
 from passhat.records.clean_texts import clean_text
 from passhat.records.transcript import Transcript, TranscriptKey

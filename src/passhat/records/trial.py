@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Literal
 
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]

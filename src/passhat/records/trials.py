@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import several
-from passhat.display import Displayed, FrameLibrary
+from passhat.dataclass import Displayed, FrameLibrary, dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import one_of_rule, plural
 from passhat.records import frames, given_columns
 from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.source import how_read
 from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Steps

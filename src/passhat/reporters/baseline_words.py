@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, signed_points

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.reporters.numbers import both_intervals
 from passhat.reporters.text_bars import run_marks
 

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import field
 from typing import Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Resources
 
 STORE_VARIABLE = "PASSHAT_STORE"

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from passhat.arguments import refuse_unknown
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
-    from passhat.display import FrameLibrary
+    from passhat.dataclass import FrameLibrary
     from passhat.reporters.answer_kind import AnswerKind
     from passhat.reporters.terminal_style import Ink
 

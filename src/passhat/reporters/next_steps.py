@@ -13,7 +13,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.blocks import NextStep
 from passhat.reporters.headline import DEPENDABLE, is_above

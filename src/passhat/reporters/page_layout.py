@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import safe_text
 from passhat.reporters.blocks import Block, Judged, Picture, Section, Shares, Steps, Table
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.arguments import whole_number
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.clean_texts import CleanTexts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.reporters.text_bars import ASCII, UNICODE, Pen
 
 # The eight named colours follow the reader's theme, light or dark; yellow and the bright ones

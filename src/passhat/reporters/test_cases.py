@@ -12,7 +12,7 @@ from passhat.analysis.gates.verdict import Verdict
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials
 from passhat.reporters.numbers import end_cells, interval_of, value_of

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.answered_calls import TOOL_ROLES, answered_calls
 from passhat.records.transcript import Call, Check, Transcript, Turn, cut_text

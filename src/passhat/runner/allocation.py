@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Pairing, Ticket, Trial
 from passhat.records.ledger import TrialKey
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from passhat.dataclass import replace
 from passhat.errors import RunError, ServerError, ServerNeverStarted
-from passhat.fast_dataclass import replace
 from passhat.records import (
     Answer,
     Budget,

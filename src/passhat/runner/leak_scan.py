@@ -13,8 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
+from passhat.dataclass import dataclass
 from passhat.errors import InputError
-from passhat.fast_dataclass import dataclass
 from passhat.records.redaction import Redactor
 
 if sys.version_info >= (3, 14):

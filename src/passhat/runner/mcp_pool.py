@@ -11,18 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import ServerError, ServerNeverStarted
-from passhat.fast_dataclass import dataclass
 from passhat.records import Server
 from passhat.runner.mcp_servers import RunningServer
 from passhat.runner.models.exchange import ToolSpec
-from passhat.runner.tools import (
-    GET_PROMPT,
-    READ_RESOURCE,
-    ToolRequest,
-    ToolResult,
-    unknown_tool,
-)
+from passhat.runner.tools import GET_PROMPT, READ_RESOURCE, ToolRequest, ToolResult, unknown_tool
 
 MOST_FAILED_STARTS = 3
 """How often a server that has never started may fail before the run is given up."""

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+from passhat.dataclass import dataclass, replace
 from passhat.errors import RunError
-from passhat.fast_dataclass import dataclass, replace
 from passhat.records import (
     CheckResult,
     CommandSystem,

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from passhat.dataclass import dataclass
 from passhat.errors import SuiteError
-from passhat.fast_dataclass import dataclass
 from passhat.records import (
     CommandSystem,
     PythonSystem,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import CassetteError, ModelBusy, ModelError
-from passhat.fast_dataclass import dataclass
 from passhat.records import (
     SCRIPTED,
     Amount,

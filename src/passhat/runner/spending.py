@@ -9,8 +9,8 @@ from dataclasses import field
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import RunError
-from passhat.fast_dataclass import dataclass
 from passhat.records import (
     Amount,
     Budget,

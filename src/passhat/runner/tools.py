@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records.ledger import CallKey
 from passhat.runner.models.exchange import Attachment, ToolSpec
 

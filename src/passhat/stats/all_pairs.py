@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.dirichlet_mean import (
     lower_quantile,

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts
 from passhat.stats.estimate import Estimate, Interval, Unavailable

@@ -9,9 +9,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import replace, short_dataclass
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import replace, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of
 from passhat.stats.betabinomial import fit_cells

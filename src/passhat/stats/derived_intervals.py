@@ -8,7 +8,7 @@ from math import hypot, sqrt
 
 import numpy as np
 
-from passhat.fast_dataclass import replace
+from passhat.dataclass import replace
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 

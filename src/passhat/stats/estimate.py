@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 
 Scope = Literal["this suite", "tasks like these"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.hypergeometric import log_choose, log_probability, upper_tail
 from passhat.stats.special import bdtr, xlog1py, xlogy

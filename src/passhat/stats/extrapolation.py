@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.cells import Cells, count_cells, remembered

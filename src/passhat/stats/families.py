@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level

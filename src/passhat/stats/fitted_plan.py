@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval, Unavailable

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import Estimate, Interval

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import probability
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.betabinomial import chance_above

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.hypergeometric import log_probability
 

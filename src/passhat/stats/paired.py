@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import probability
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.arguments import CONFIDENCE, probability
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.messages import plural
 from passhat.stats.arguments import (
     Counts,

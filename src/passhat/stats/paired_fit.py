@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, float_array, score_array
 from passhat.stats.cells import count_cells
 from passhat.stats.dirichlet_mean import (

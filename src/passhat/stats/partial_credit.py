@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import count_cells, together
 from passhat.stats.mean_intervals import few_strays_bound, student_quantile

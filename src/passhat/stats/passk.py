@@ -10,8 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import probability, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts
 from passhat.stats.cells import task_counts

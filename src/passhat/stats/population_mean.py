@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.stats.arguments import Floats, float_array
 from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile

@@ -15,7 +15,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.fast_dataclass import dataclass, replace
+from passhat.dataclass import dataclass, replace
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, count_cells, task_counts
 from passhat.stats.difficulty_model import prior_weights

@@ -7,10 +7,9 @@ from math import ceil, floor, log, sqrt
 
 import numpy as np
 
-from passhat.arguments import finite_number, probability, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, finite_number, probability, whole_number
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import confidence_level, one_of
 from passhat.stats.estimate import Unavailable

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import (
     Counts,

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, trial_counts
 from passhat.stats.estimate import Estimate, Interval, Scope

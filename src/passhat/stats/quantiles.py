@@ -7,8 +7,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import probability
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, probability
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.messages import plural
 from passhat.stats.all_pairs import AllPairs, all_pairs
 from passhat.stats.arguments import (

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Unavailable
 

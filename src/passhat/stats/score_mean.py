@@ -9,10 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import (
     Floats,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, score_array
 from passhat.stats.estimate import (

@@ -7,8 +7,8 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, Floats, float_array, trial_counts
 from passhat.stats.estimate import Interval
 from passhat.stats.hypergeometric import upper_tail

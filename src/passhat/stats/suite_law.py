@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.fast_dataclass import replace
+from passhat.dataclass import replace
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells, remembered
@@ -21,13 +21,7 @@ from passhat.stats.dirichlet_mean import UNSEEN
 from passhat.stats.passk import shares_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.roots import crossing_within
-from passhat.stats.sum_laws import (
-    TABLED_RUNS,
-    Places,
-    SumLaws,
-    sums_of_long_tasks,
-    sums_of_tasks,
-)
+from passhat.stats.sum_laws import TABLED_RUNS, Places, SumLaws, sums_of_long_tasks, sums_of_tasks
 from passhat.stats.task_laws import lattice_steps
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not

@@ -11,10 +11,9 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import (
     Counts,
     Floats,

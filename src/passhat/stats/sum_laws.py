@@ -15,7 +15,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass, replace
+from passhat.dataclass import dataclass, replace
 from passhat.stats.arguments import Floats
 from passhat.stats.cells import Cells
 from passhat.stats.passk import share_of_passing_subsets

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets

@@ -10,10 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.arguments import probability, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import DaySpread, longer_arms

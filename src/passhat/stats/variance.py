@@ -8,10 +8,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import probability, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, one_of, score_sums
 from passhat.stats.estimate import Estimate, Interval, Unavailable

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Interval, Unavailable

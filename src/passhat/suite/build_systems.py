@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import (
     Behaviour,
     CommandSystem,

@@ -9,7 +9,7 @@ from dataclasses import field
 from importlib import resources
 from typing import Any
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*(?:[ ./-][A-Za-z0-9_]+)*")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}

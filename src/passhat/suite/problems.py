@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import closest
 
 MAX_SHOWN = 60

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeGuard
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.suite.problems import Path, Problem, shown
 from passhat.suite.references import UnsetVariable, refers, substitute
 

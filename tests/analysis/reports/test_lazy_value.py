@@ -4,8 +4,8 @@ from threading import Barrier, Thread
 
 import pytest
 
-from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.measure import measure
+from passhat.dataclass import Later, Parts
 from passhat.records import Trials
 
 

@@ -20,10 +20,9 @@ from passhat.analysis.reports.evidence import Evidence, Floats, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.analysis.reports.seed_grid import seeded_runs
 from passhat.analysis.reports.subject import trials_on
-from passhat.defaults import COMPARED_KS, CONFIDENCE
-from passhat.display import Displayed
+from passhat.arguments import COMPARED_KS, CONFIDENCE
+from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally

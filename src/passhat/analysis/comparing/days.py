@@ -9,7 +9,7 @@ import numpy as np
 from passhat.analysis.comparing.differences import Difference
 from passhat.analysis.comparing.moved_together import wider
 from passhat.analysis.reports.evidence import Evidence
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.group_spread import Arms, DaySpread

@@ -10,7 +10,7 @@ import numpy as np
 from passhat.analysis.reports.disturbances import has_partial_credit
 from passhat.analysis.reports.evidence import Evidence, Floats
 from passhat.analysis.reports.provenance import ReportOptions
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
 from passhat.stats.paired import Answer, PairedDifference

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passhat.analysis.comparing.trends import Moment
-from passhat.defaults import CONFIDENCE
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Interval

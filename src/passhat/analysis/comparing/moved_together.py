@@ -13,7 +13,7 @@ from passhat.analysis.reports.disturbances import disturbance_sentence
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.analysis.reports.subject import Subject
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.group_spread import Arms, excess, longer_arms

@@ -8,11 +8,9 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
-from passhat.arguments import instance, several
-from passhat.defaults import CONFIDENCE, PROFILE_KS
-from passhat.display import Displayed
+from passhat.arguments import CONFIDENCE, PROFILE_KS, instance, several
+from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame

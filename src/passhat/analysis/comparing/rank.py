@@ -9,11 +9,9 @@ from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
 from passhat.analysis.reports.ranked_subjects import rank_subjects
 from passhat.analysis.reports.subject import Subject
-from passhat.arguments import instance, whole_number
-from passhat.defaults import CONFIDENCE
-from passhat.display import Displayed
+from passhat.arguments import CONFIDENCE, instance, whole_number
+from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.frames import refuse_frame

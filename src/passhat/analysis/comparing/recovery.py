@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, gather
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import short_dataclass
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import short_dataclass
 from passhat.records import Outcome, Trials
 from passhat.stats.derived_intervals import ratio_of
 from passhat.stats.estimate import Estimate, Number

@@ -11,11 +11,9 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups
 from passhat.analysis.reports.metrics import measure_metrics
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE, HEADLINE_K
-from passhat.display import Displayed
+from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
+from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import Counts
 from passhat.stats.estimate import Estimate, Unavailable

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.multiplicity import standardised, step_down_p
 

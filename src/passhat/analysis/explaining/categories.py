@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.normal_calls import masked_text
 from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.records import Outcome
 from passhat.records.task_names import natural_key
 from passhat.records.transcript import Check, TranscriptKey

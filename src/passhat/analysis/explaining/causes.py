@@ -20,7 +20,7 @@ from passhat.analysis.explaining.tested_features import (
     associations,
     holds_within,
 )
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.messages import plural
 from passhat.records.transcript import TranscriptKey
 from passhat.stats.multiplicity import shuffled_in_strata

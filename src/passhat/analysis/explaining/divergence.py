@@ -9,7 +9,7 @@ from typing import Literal
 from passhat.analysis.explaining.agreement import FEWEST_PASSES, tool_calls
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 Kind = Literal["extra call", "other argument", "call missing", "no difference"]
 

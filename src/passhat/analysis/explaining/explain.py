@@ -31,11 +31,9 @@ from passhat.analysis.explaining.side_by_side import SideBySide, aligned_runs
 from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
-from passhat.arguments import probability, whole_number
-from passhat.defaults import CONFIDENCE
-from passhat.display import Displayed
+from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.dataclass import Displayed, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.records import Outcome, Trials
 from passhat.records.task_names import first_number
 from passhat.records.transcript import Transcripts

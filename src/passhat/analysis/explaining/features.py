@@ -9,7 +9,7 @@ from statistics import median
 
 from passhat.analysis.explaining.normal_calls import FREE_TEXT, NormalCall, list_lengths
 from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 
 COUNTS = (2, 3, 4, 6)
 """A tool called at least this often."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.explaining.normal_calls import NormalCall, normal_calls
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import Check, Transcript, TranscriptKey, Transcripts
 

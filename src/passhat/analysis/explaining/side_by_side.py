@@ -10,9 +10,8 @@ from typing import Literal
 from passhat.analysis.explaining.divergence import differing_arguments, nearest_passing
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun, explained_runs
-from passhat.display import Displayed
+from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError, InputError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import listed, one_of_rule, short
 from passhat.records import Trials
 from passhat.records.task_names import first_number, run_number

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from passhat.analysis.explaining.runs import ExplainedRun, runs_by_task
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.records import Outcome
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.explaining.features import KINDS, Having, RunFeature
 from passhat.analysis.explaining.runs import ComparedRuns
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.exact_tests import StratifiedLaw, stratified_law
 from passhat.stats.multiplicity import step_down_p

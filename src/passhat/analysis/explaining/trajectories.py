@@ -14,7 +14,7 @@ from passhat.analysis.explaining.divergence import Divergence
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun, runs_by_task
 from passhat.analysis.explaining.side_by_side import align
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
 from passhat.stats.score_mean import score_estimate

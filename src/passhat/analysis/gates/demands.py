@@ -8,10 +8,9 @@ from dataclasses import fields
 from typing import Any, Literal, cast, get_args
 
 from passhat.analysis.reports.targets import Target, parse_target
-from passhat.arguments import instance
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, instance
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.messages import closest
 
 Sign = Literal[">=", ">", "<=", "<"]

@@ -27,9 +27,8 @@ from passhat.analysis.gates.sequential import (
     least_share,
 )
 from passhat.arguments import probability, whole_number
-from passhat.display import Displayed
+from passhat.dataclass import Displayed, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.fitted_plan import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate

@@ -29,17 +29,13 @@ from passhat.analysis.gates.sequential_verdicts import every_task_verdict, strea
 from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.bars import Bars
-from passhat.analysis.reports.disturbances import (
-    Disturbance,
-    disturbance_sentence,
-    dropped_note,
-)
+from passhat.analysis.reports.disturbances import Disturbance, disturbance_sentence, dropped_note
 from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.target_families import passed
 from passhat.arguments import names, several
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.source import stopped_by_gates

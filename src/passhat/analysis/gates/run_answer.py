@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
 
 # Types alone: most runs are answered with a few lines on a terminal and load none of these.

@@ -14,8 +14,8 @@ from passhat.analysis.gates.demands import (
     NumberDemand,
 )
 from passhat.analysis.reports.targets import parse_target
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.records import Trial
 from passhat.stats.derived_intervals import hull
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable

@@ -29,8 +29,8 @@ from passhat.analysis.gates.sequential_verdicts import (
 from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
 from passhat.analysis.gates.verdict import Verdict, Verdicts
 from passhat.analysis.reports.target_families import passed
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Finished, Pairing, Source, Ticket, Trial, Trials
 from passhat.records.source import STOPPED_BY_GATES

@@ -10,7 +10,7 @@ from typing import Any
 from passhat.analysis.gates.demands import Gate
 from passhat.analysis.gates.outages import OutageWatch
 from passhat.analysis.gates.sequential import PAIR, DrawGate, draw_gate
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Trial
 from passhat.stats.sequential import (
     SET_ASIDE,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import short_dataclass
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import short_dataclass
 from passhat.records import Pairing, ToolSelection, Trials
 from passhat.stats.estimate import Interval
 from passhat.stats.proportions import lower_bound, proportion_interval

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
 
 from passhat.analysis.gates.demands import EvidenceKind, Gate
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Estimate, Unavailable
 

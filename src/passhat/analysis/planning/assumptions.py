@@ -6,7 +6,7 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import probability
-from passhat.fast_dataclass import short_dataclass
+from passhat.dataclass import short_dataclass
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.fitted_plan import (
     GUESSED_ICC,

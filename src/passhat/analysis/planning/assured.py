@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from passhat.analysis.reports.evidence import Evidence
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.stats.estimate import Unavailable
 from passhat.stats.population_mean import grouping
 from passhat.stats.possible_suites import (

@@ -8,10 +8,9 @@ from math import floor
 
 import numpy as np
 
-from passhat.arguments import instance, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, instance, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.records import Tally, Trials
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable

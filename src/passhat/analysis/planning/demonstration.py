@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from passhat.analysis.planning.simulate import World, simulate
-from passhat.defaults import CONFIDENCE
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import Displayed, dataclass
 from passhat.messages import short_repr
 
 if TYPE_CHECKING:

@@ -16,11 +16,8 @@ from passhat.analysis.planning.assured import (
 )
 from passhat.analysis.planning.budgets import BudgetPlan, Spending, budgets, priced
 from passhat.analysis.reports.evidence import Evidence, error_policy, gather
-from passhat.analysis.reports.lazy_value import Later
-from passhat.arguments import probability, whole_number
-from passhat.defaults import CONFIDENCE
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.dataclass import Displayed, Later, dataclass
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import probability, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.records import Labels, Outcome, Source, Trials
 from passhat.stats import special
 from passhat.stats.arguments import Floats

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from passhat.analysis.reports.lazy_value import Later
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import Later, dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.records import Outcome, Trials
 from passhat.records.subject import check_subject
 from passhat.stats.arguments import confidence_level

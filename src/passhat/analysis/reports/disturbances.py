@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.dataclass import short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import short_dataclass
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.arguments import Floats

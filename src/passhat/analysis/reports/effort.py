@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.parts import ResourceUse
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Number, Unavailable

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from passhat.analysis.reports.disturbances import round_table
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.seed_grid import seeded_runs
-from passhat.fast_dataclass import dataclass, replace
+from passhat.dataclass import dataclass, replace
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import Estimate
 from passhat.stats.group_spread import (

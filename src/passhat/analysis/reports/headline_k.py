@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.metrics import measure_metrics
-from passhat.defaults import CONFIDENCE, HEADLINE_K
-from passhat.fast_dataclass import dataclass
+from passhat.arguments import CONFIDENCE, HEADLINE_K
+from passhat.dataclass import dataclass
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.passk import pass_hat_k

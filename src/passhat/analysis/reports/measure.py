@@ -15,7 +15,6 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.family_note import family_note, given_families_note
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
 from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.lazy_value import Later, Parts
 from passhat.analysis.reports.leaders import find_leaders
 from passhat.analysis.reports.metrics import measure_metrics, split_errors, usual_ks
 from passhat.analysis.reports.parts import Design, Exclusion, Leaders, Metric, VarianceSplit
@@ -26,7 +25,8 @@ from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import Later, Parts
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file

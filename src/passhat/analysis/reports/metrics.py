@@ -10,8 +10,8 @@ from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups, include_groups
 from passhat.analysis.reports.parts import ErrorSplit, Metric
 from passhat.analysis.reports.provenance import ReportOptions
-from passhat.defaults import KS
-from passhat.fast_dataclass import replace
+from passhat.arguments import KS
+from passhat.dataclass import replace
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.stats.derived_intervals import no_narrower, rising
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Number, Scope, Unavailable

@@ -12,6 +12,7 @@ from passhat.analysis.reports import figure_words as words
 from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, system_named
 from passhat.analysis.reports.task_clusters import cluster_tasks
+from passhat.dataclass import dataclass
 from passhat.drawing import (
     CellRow,
     Column,
@@ -32,7 +33,6 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable

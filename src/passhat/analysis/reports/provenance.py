@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from passhat._version import __version__
 from passhat.analysis.reports.evidence import error_policy
 from passhat.arguments import whole_number
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
 from passhat.stats.arguments import ascending, confidence_level
 

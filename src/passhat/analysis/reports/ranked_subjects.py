@@ -10,7 +10,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Floats, value_table
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.subject import Subject
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.derived_intervals import independent_difference
 from passhat.stats.estimate import Estimate, Number, Unavailable
 

@@ -9,8 +9,7 @@ from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.parts import Leaders, system_named
 from passhat.analysis.reports.provenance import Provenance
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import Displayed, dataclass
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import Unavailable
 

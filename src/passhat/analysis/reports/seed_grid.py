@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.disturbances import LETTERS, place_in_group
-from passhat.defaults import CONFIDENCE
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.estimate import TASKS_LIKE_THESE, Scope, Unavailable
 from passhat.stats.seeds import SeedVariance, seed_variance

@@ -11,10 +11,9 @@ from passhat.analysis.reports.bars import Bars
 from passhat.analysis.reports.disturbances import Disturbance, find_disturbances
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
-from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.parts import Metric
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import Later, dataclass
 from passhat.records import ErrorPolicy, Tally, Trials
 
 Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from passhat.analysis.reports.disturbances import Disturbance
-from passhat.analysis.reports.lazy_value import Later
 from passhat.analysis.reports.parts import (
     BarCount,
     Decay,
@@ -21,8 +20,8 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.tasks import TaskTable
+from passhat.dataclass import Later, dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.width_sources import NoiseSources

@@ -12,7 +12,7 @@ from functools import partial
 from passhat.analysis.reports.parts import Rounds, RunOrder, VarianceSplit
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 from passhat.stats.passk import pass_hat_k

@@ -9,8 +9,8 @@ from functools import cache
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.target_families import FAMILIES, Places, TargetFamily, Value
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import closest
 from passhat.records import Trial
 from passhat.records.trial import FEATURES

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
-from passhat.analysis.reports.lazy_value import Later
-from passhat.display import Displayed
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.dataclass import Displayed, Later, dataclass, short_dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import Tally
 from passhat.records.task_names import natural_key

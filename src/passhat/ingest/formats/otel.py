@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.fast_dataclass import dataclass
 from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, first_line, seconds_between, sum_of
 from passhat.ingest.transcripts.otel_spans import (

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reading, TrialTable

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records.transcript import UNKNOWN_ROLE, Call, Transcript, Turn, safe_picture
 
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")

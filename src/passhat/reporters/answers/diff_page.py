@@ -9,7 +9,7 @@ from typing import Any
 from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.task_names import run_number
 from passhat.reporters.safe_text import short, shorten

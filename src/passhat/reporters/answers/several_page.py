@@ -10,7 +10,7 @@ from passhat.analysis.reports.headline_k import common_k, is_judged
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.task_names import natural_key
 from passhat.reporters import headline

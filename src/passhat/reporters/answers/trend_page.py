@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.comparing.trends import SystemTrend, TaskMove, TaskTurn, TrendPoint
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.blocks import Chip, Table

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.records import Observation, Task
 from passhat.records.ledger import CallKey
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import ServerError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import (
     ModelParameters,

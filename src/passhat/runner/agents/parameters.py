@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import SuiteError
-from passhat.fast_dataclass import dataclass
 
 OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
 """What a function may ask for, by the names of its parameters."""

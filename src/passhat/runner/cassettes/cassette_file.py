@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import CassetteError
-from passhat.fast_dataclass import dataclass
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
+from passhat.dataclass import dataclass
 from passhat.errors import LostRun
-from passhat.fast_dataclass import dataclass
 from passhat.records import Budget, Suite, Ticket
 from passhat.records.ledger import CallKey, Claim, Entry, TrialKey
 from passhat.runner.attempt import Attempts

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import GraderError
-from passhat.fast_dataclass import dataclass
 from passhat.records import CheckResult, Expectation, Grade, Observation
 from passhat.runner.graders import patterns
 from passhat.runner.graders.judging import Ask, match_rubric

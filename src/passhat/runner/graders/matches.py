@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import GraderError
-from passhat.fast_dataclass import dataclass
 from passhat.records import Expectation
 from passhat.runner.graders import patterns
 from passhat.runner.value_paths import MISSING

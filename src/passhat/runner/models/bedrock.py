@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from passhat.dataclass import dataclass
 from passhat.errors import ModelError
-from passhat.fast_dataclass import dataclass
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.anthropic import DEFAULT_MAX_TOKENS, thinking_budget
 from passhat.runner.models.dialect import Body, Dialect, attachments_of, bearer, joined_turns

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import ModelBusy, ModelError
-from passhat.fast_dataclass import dataclass
 from passhat.runner.models.exchange import Attachment, Message, Reply, Request
 
 Body = Mapping[str, Any]

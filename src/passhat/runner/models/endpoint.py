@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 
+from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ModelBusy, ModelError, SuiteError
-from passhat.fast_dataclass import dataclass
 from passhat.messages import listed
 from passhat.records.ledger import CallKey
 from passhat.runner.models.dialect import Body, Dialect

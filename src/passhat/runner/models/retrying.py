@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from passhat.dataclass import dataclass
 from passhat.errors import ModelBusy, ModelError
-from passhat.fast_dataclass import dataclass
 from passhat.records import RateLimit
 from passhat.runner.deadline import excused
 from passhat.runner.models.exchange import ChatModel, Reply, Request

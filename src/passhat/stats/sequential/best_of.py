@@ -9,8 +9,8 @@ from math import log
 import numpy as np
 
 from passhat.arguments import probability, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats, score_array
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from passhat.arguments import probability, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.sequential.draws import drawn_task
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE
 from passhat.stats.sequential.random_tasks import draws_per_bet

@@ -9,10 +9,9 @@ from typing import Self
 
 import numpy as np
 
-from passhat.arguments import finite_number, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, finite_number, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.passk import pass_hat_k

@@ -12,8 +12,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Self
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.sequential.verdicts import Observed, SetAside
 
 Score = float | SetAside

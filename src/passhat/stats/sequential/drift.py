@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.special import ndtr
 
 DRIFT_ALARMS = 0.01

@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, Drawn
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState

@@ -9,10 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import score_array
 from passhat.stats.sequential.draws import DrawTicket
 from passhat.stats.sequential.operating import OperatingCharacteristics

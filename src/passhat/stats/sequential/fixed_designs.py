@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import probability
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts
 from passhat.stats.sequential.verdicts import error_rates
 from passhat.stats.special import bdtr, bdtrc

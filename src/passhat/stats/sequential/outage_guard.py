@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from passhat.arguments import probability, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.verdicts import SET_ASIDE, SetAside
 

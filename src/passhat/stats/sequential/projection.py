@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.fast_dataclass import dataclass
+from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.special import expit, logit
 

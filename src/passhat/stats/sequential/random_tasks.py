@@ -10,10 +10,9 @@ from typing import ClassVar, Protocol, Self
 
 from numpy.typing import ArrayLike
 
-from passhat.arguments import whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval
 from passhat.stats.sequential.confidence_sequences import BettingSequence

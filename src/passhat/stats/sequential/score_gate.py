@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats
 from passhat.stats.sequential.fixed_designs import fixed_design
 from passhat.stats.sequential.projection import Wealth, predicted

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import whole_number
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats, RandomSource, random_generator, score_array
 from passhat.stats.sequential.operating import OperatingCharacteristics
 from passhat.stats.sequential.projection import FAIL_SIDE, PASS_SIDE, tilted

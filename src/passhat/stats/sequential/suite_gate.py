@@ -9,15 +9,10 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 
 from passhat.arguments import whole_number
-from passhat.fast_dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import Floats, one_of
 from passhat.stats.sequential.fixed_designs import fixed_design, two_rates
-from passhat.stats.sequential.projection import (
-    Wealth,
-    predicted,
-    projected,
-    tilted,
-)
+from passhat.stats.sequential.projection import Wealth, predicted, projected, tilted
 from passhat.stats.sequential.random_tasks import RandomTaskGate, SuiteState
 from passhat.stats.sequential.verdicts import observed_score
 

@@ -9,10 +9,9 @@ from typing import Literal, Self, get_args
 
 from numpy.typing import ArrayLike
 
-from passhat.arguments import probability, whole_number
-from passhat.defaults import CONFIDENCE
+from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
-from passhat.fast_dataclass import dataclass, short_dataclass
 from passhat.stats.arguments import one_of
 from passhat.stats.sequential import task_designs
 from passhat.stats.sequential.confidence_sequences import confidence_sequence

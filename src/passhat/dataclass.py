@@ -1,25 +1,136 @@
-"""`dataclass` for classes with slots, at a fifth of what the standard library takes to make one.
-
-`dataclasses` writes and compiles up to six methods for every class as it is imported. A command
-imports some two hundred and makes instances of half of them, and compares hardly any. Here a class
-gets `__init__` when it is first called, and methods that need no compiling for the rest. What comes
-out is a dataclass in every other way: `fields`, `replace`, `asdict`, copies and pickles work.
-"""
+"""Values that are computed on first use and kept."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, Field, FrozenInstanceError, field, fields
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from passhat.messages import repr_fields
+from passhat.messages import quoted, repr_fields, short_repr
+
+Answer = TypeVar("Answer")
+Name = TypeVar("Name")
+
+
+class Later(Generic[Answer]):
+    """A value that is computed when it is first looked at.
+
+    >>> square = Later(lambda: 3**2)
+    >>> square.look()
+    9
+    """
+
+    __slots__ = ("_answer", "_lock", "_make")
+
+    def __init__(self, make: Callable[[], Answer]) -> None:
+        self._make: Callable[[], Answer] | None = make
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _known, (self.look(),)
+
+    def look(self) -> Answer:
+        """The value; threads that look at the same time get the same one."""
+        with self._lock:
+            if self._make is not None:
+                self._answer = self._make()
+                self._make = None  # what it was made from is no longer needed
+            return self._answer
+
+
+class Parts(Mapping[Name, Answer]):
+    """Values by name, each computed on first use; names and count cost nothing.
+
+    A copy or a pickle is a plain dict of all of them.
+
+    >>> parts = Parts({"easy": Later(lambda: 0.9), "hard": Later(lambda: 0.2)})
+    >>> list(parts), parts["hard"]
+    (['easy', 'hard'], 0.2)
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Mapping[Name, Later[Answer]]) -> None:
+        self._parts = dict(parts)
+
+    def __getitem__(self, name: Name) -> Answer:
+        return self._parts[name].look()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parts
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __repr__(self) -> str:
+        return short_repr("Parts", *(quoted(str(name)) for name in self._parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def _known(answer: Answer) -> Later[Answer]:
+    return Later(lambda: answer)
+
+
+# --------------------------------------------------------------------------------------------------
+# How a result shows itself in a notebook, and how it becomes a data frame.
+# --------------------------------------------------------------------------------------------------
+
+FrameLibrary = Literal["pandas", "polars", "pyarrow"]
+
+
+class Displayed:
+    """A result that a notebook draws and that has a data frame.
+
+    The formats are in layers above the results, so a result reaches them through the public names
+    of the package, as a user would.
+    """
+
+    __slots__ = ()
+
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """The rows of this result as a data frame: the same rows and columns as its CSV file.
+
+        `library` is "pandas", "polars" or "pyarrow"; without it, the one that your program has
+        imported, else the first of these that is installed.
+        """
+        import passhat
+
+        return passhat.to_frame(self, library)
+
+    def _repr_html_(self) -> str:
+        import passhat
+
+        return str(passhat.render(self, "fragment", results=None, verbose=False))
+
+    def _repr_markdown_(self) -> str:
+        import passhat
+
+        return str(passhat.render(self, "markdown", results=None, verbose=False))
+
+
+# --------------------------------------------------------------------------------------------------
+# `dataclass` for classes with slots, at a fifth of what the standard library takes to make one.
+#
+# `dataclasses` writes and compiles up to six methods for every class as it is imported. A command
+# imports some two hundred and makes instances of half of them, and compares hardly any. Here a
+# class gets `__init__` when it is first called, and methods that need no compiling for the rest.
+# What comes out is a dataclass in every other way: `fields`, `replace`, `asdict`, copies and
+# pickles work.
+# --------------------------------------------------------------------------------------------------
 
 __all__ = ["dataclass", "replace", "short_dataclass"]
+
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
