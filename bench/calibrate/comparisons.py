@@ -18,13 +18,10 @@ from bench.calibrate.simulated_suites import beta_rates
 from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
-from passhat.stats.multiplicity import holm
+from passhat.stats.multiple_testing import holm, minimum_runs, task_tests
 from passhat.stats.paired import PairedDifference, paired_difference
-from passhat.stats.per_task import minimum_runs, task_tests
-from passhat.stats.series import MeanSeries, PassSeries
-from passhat.stats.task_series import TaskSeries
-from passhat.stats.task_sums import TaskSums
-from passhat.stats.trend import change_points
+from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.trend import MeanSeries, PassSeries, TaskSeries, change_points
 
 SEED = 20261115
 MEAN = 0.7

@@ -12,11 +12,11 @@ from bench.calibrate.default_search import CANDIDATES
 from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH, Difficulty
 from bench.calibrate.suite_coverage import NOMINAL, SCOPES, Covered, Design, cover, grid
 from bench.calibrate.table import Table, monte_carlo_error
+from passhat.stats.decay import extrapolate_pass_hat_k
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
-from passhat.stats.extrapolation import extrapolate_pass_hat_k
-from passhat.stats.labels import UNDECIDED, label_tasks
 from passhat.stats.proportions import proportion_bounds
-from passhat.stats.score_mean import score_estimate
+from passhat.stats.suite_mean import score_estimate
+from passhat.stats.task_labels import UNDECIDED, label_tasks
 
 SEED = 20261115
 TASKS = (10, 20, 45, 100, 500)

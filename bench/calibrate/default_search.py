@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells
 from passhat.stats.estimate import Scope
 from passhat.stats.mean_intervals import (
     default_bounds,
@@ -16,8 +15,9 @@ from passhat.stats.mean_intervals import (
     mean_and_variance,
     student_quantile,
 )
-from passhat.stats.passk_noise import beta_moments, run_covariances
+from passhat.stats.passk import beta_moments, run_covariances
 from passhat.stats.proportions import Bounds, wilson_bounds
+from passhat.stats.sufficient_statistics import Cells
 
 Variance = Callable[[Floats, Floats], Floats]
 

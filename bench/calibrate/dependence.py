@@ -11,18 +11,15 @@ from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.grouped_metrics import groupings_of
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
-from passhat.stats.exact_tests import boschloo_greater
-from passhat.stats.group_spread import _SIGMAS, DaySpread
-from passhat.stats.multiplicity import (
+from passhat.stats.dependent_runs import _SIGMAS, DaySpread, find_bursts, round_tests
+from passhat.stats.exact_tests import boschloo_greater, pass_tests
+from passhat.stats.multiple_testing import (
     benjamini_hochberg,
     discrete_benjamini_hochberg,
     discrete_holm,
     holm,
 )
-from passhat.stats.null_laws import pass_tests
-from passhat.stats.rounds import find_bursts, round_tests
-from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import _OF_DAYS, alarm_threshold, change_points
+from passhat.stats.trend import _OF_DAYS, TaskSeries, alarm_threshold, change_points
 
 SEED = 20_261_115
 

@@ -8,13 +8,12 @@ from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_suites import Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.cells import count_cells
-from passhat.stats.difficulty_model import prior_weights
+from passhat.stats.beta_binomial import prior_weights
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.paired import PairedDifference, paired_difference
 from passhat.stats.special import stdtrit
+from passhat.stats.sufficient_statistics import TaskSums, count_cells
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.task_sums import TaskSums
 
 SEED = 20261115
 RUNS = 4

@@ -15,8 +15,8 @@ from passhat.stats.sequential import (
     fixed_design,
     wald_lower_bounds,
 )
-from passhat.stats.sequential.operating import Boundaries, operating_characteristics
-from passhat.stats.sequential.simulation import (
+from passhat.stats.sequential.designs import Boundaries, operating_characteristics
+from passhat.stats.sequential.suite_gate import (
     Ends,
     Results,
     blocks_at,

@@ -13,7 +13,7 @@ from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_suites import DIFFICULTIES, Difficulty
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.labels import (
+from passhat.stats.task_labels import (
     BROKEN,
     BROKEN_BELOW,
     FLAKY,

@@ -10,9 +10,8 @@ import numpy as np
 from bench.calibrate.cells import run_cells
 from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.sequential import SET_ASIDE, DrawTicket, OutageGuard, SuiteGate, TaskGate
-from passhat.stats.sequential.draws import drawn_task
-from passhat.stats.sequential.drift import find_drift
-from passhat.stats.sequential.simulation import suite_rates
+from passhat.stats.sequential.draws import drawn_task, find_drift
+from passhat.stats.sequential.suite_gate import suite_rates
 
 SEED = 20_261_116
 TASKS = 20

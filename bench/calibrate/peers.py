@@ -20,12 +20,12 @@ from bench.calibrate.cells import ROOT, run_cells
 from bench.calibrate.simulated_suites import Difficulty, tally_suites
 from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.cells import count_cells
-from passhat.stats.difficulty_model import prior_weights
+from passhat.stats.beta_binomial import prior_weights
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
 from passhat.stats.mean_intervals import default_bounds
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.special import betaln, stdtrit
+from passhat.stats.sufficient_statistics import count_cells
 
 SEED = 20_261_118
 PEERS = ROOT / ".venv-peers" / "bin" / "python"

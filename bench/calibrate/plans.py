@@ -10,11 +10,11 @@ from bench.calibrate.table import Table
 from passhat.analysis.planning.plan import plan
 from passhat.records import Tally
 from passhat.stats.arguments import Counts
+from passhat.stats.assurance import CLOSE
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 from passhat.stats.paired import PairedDifference, paired_difference
-from passhat.stats.possible_suites import CLOSE
+from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.task_sums import TaskSums
 
 SEED = 20261116
 NEAR_ONE = Difficulty("Beta(19, 1)", beta=(19.0, 1.0))

@@ -12,7 +12,7 @@ from bench.calibrate.comparison_peers import naive_rank_sets
 from bench.calibrate.simulated_suites import beta_rates
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Floats
-from passhat.stats.multiplicity import tukey
+from passhat.stats.multiple_testing import tukey
 from passhat.stats.ranking import Ranking, rank_systems
 
 SEED = 20261121

@@ -12,7 +12,7 @@ from bench.calibrate.cells import run_cells
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.sequential import BestOf, ComparisonGate, EquivalenceGate, ScoreGate
-from passhat.stats.sequential.simulation import simulated_ends
+from passhat.stats.sequential.suite_gate import simulated_ends
 
 SEED = 20_261_117
 TASKS = 50

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.cells import Cells
+from passhat.stats.sufficient_statistics import Cells
 
 
 @dataclass(frozen=True, slots=True)

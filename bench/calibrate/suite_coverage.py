@@ -10,22 +10,20 @@ import numpy as np
 
 from bench.calibrate.simulated_suites import Difficulty, Suites, draw_suites
 from passhat.stats.arguments import Floats
-from passhat.stats.betabinomial import fit_cells
-from passhat.stats.bootstrap import (
-    bca_interval,
-    percentile_interval,
-    resampled_cells,
-)
-from passhat.stats.cells import Cells
+from passhat.stats.beta_binomial import fit_cells
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
 from passhat.stats.mean_intervals import (
+    bca_interval,
     default_bounds,
     normal_bounds,
+    percentile_interval,
     pooled_wilson_bounds,
+    resampled_cells,
     student_bounds,
 )
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds
+from passhat.stats.sufficient_statistics import Cells
 
 NOMINAL = 0.95
 RESAMPLES = 1000

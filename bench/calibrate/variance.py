@@ -10,13 +10,12 @@ from scipy import special
 from bench.calibrate.cells import run_tables
 from bench.calibrate.table import Table
 from passhat.stats.arguments import Floats
-from passhat.stats.chains import cascade
-from passhat.stats.decay import DecayCurve, decay_curve
+from passhat.stats.decay import DecayCurve, cascade, decay_curve
+from passhat.stats.dependent_runs import SeedVariance, seed_variance
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Scope
-from passhat.stats.paired_power import difference_power
 from passhat.stats.probability_calibration import Calibration, calibration
 from passhat.stats.proportions import wilson_bounds
-from passhat.stats.seeds import SeedVariance, seed_variance
+from passhat.stats.sample_size import difference_power
 from passhat.stats.variance import WIDENED_F, icc
 
 SEED = 20261115

@@ -23,8 +23,8 @@ from passhat.analysis.reports.subject import Subject
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.events import Event, TrialFinished
-from passhat.stats.sequential.operating import operating_characteristics
-from passhat.stats.sequential.simulation import suite_rates
+from passhat.stats.sequential.designs import operating_characteristics
+from passhat.stats.sequential.suite_gate import suite_rates
 
 SEED = 20261116
 CONCURRENCIES = (1, 8, 64)

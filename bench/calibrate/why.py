@@ -26,7 +26,7 @@ from passhat.analysis.explaining.runs import ComparedRuns, compared_runs, explai
 from passhat.analysis.explaining.tested_features import associations
 from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome
-from passhat.stats.multiplicity import shuffled_in_strata
+from passhat.stats.multiple_testing import shuffled_in_strata
 
 SEED = 20261115
 ALPHA = 0.05

@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from passhat.stats.passk import pass_at_k as pass_at_k
     from passhat.stats.passk import pass_hat_k as pass_hat_k
     from passhat.stats.proportions import proportion_interval as proportion_interval
-    from passhat.stats.score_mean import score_estimate as score_estimate
+    from passhat.stats.suite_mean import score_estimate as score_estimate
     from passhat.stats.suite_mean import suite_estimate as suite_estimate
     from passhat.suite import load_suite as load_suite
 

@@ -4,8 +4,8 @@ import pytest
 
 from passhat.reporters.noise_words import noise_object, noise_sentence
 from passhat.stats.estimate import Unavailable
-from passhat.stats.task_sums import TaskSums
-from passhat.stats.width_sources import noise_sources
+from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.variance import noise_sources
 
 
 @pytest.mark.parametrize(

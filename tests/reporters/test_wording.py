@@ -12,8 +12,8 @@ from passhat.reporters.glossary import GLOSSARY
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.noise_words import luck
 from passhat.reporters.numbers import percent
+from passhat.stats.dependent_runs import SeedVariance
 from passhat.stats.estimate import Estimate, Interval
-from passhat.stats.seeds import SeedVariance
 
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 

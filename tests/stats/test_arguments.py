@@ -12,8 +12,7 @@ from passhat.stats import (
     suite_estimate,
 )
 from passhat.stats.arguments import ascending
-from passhat.stats.quantiles import quantile_estimate
-from passhat.stats.ratios import ratio_of_totals
+from passhat.stats.usage import quantile_estimate, ratio_of_totals
 
 
 def test_whole_numbers_keep_all_their_digits_and_end_where_a_count_does():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from passhat.errors import ArgumentError
-from passhat.stats.betabinomial import (
+from passhat.stats.beta_binomial import (
     BetaPrior,
     Likelihood,
     _GammaSums,
@@ -14,7 +14,7 @@ from passhat.stats.betabinomial import (
     fit_beta_binomial,
     fit_cells,
 )
-from passhat.stats.cells import Cells, count_cells
+from passhat.stats.sufficient_statistics import Cells, count_cells
 
 suites = st.lists(
     st.integers(1, 25).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),

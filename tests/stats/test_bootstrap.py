@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from passhat.stats.bootstrap import (
+from passhat.stats.mean_intervals import (
     bca_interval,
     exact_task_interval,
     hierarchical_means,
@@ -13,8 +13,8 @@ from passhat.stats.bootstrap import (
     resampled_cells,
     task_means,
 )
-from passhat.stats.cells import count_cells
 from passhat.stats.passk import pass_hat_k, share_of_passing_subsets
+from passhat.stats.sufficient_statistics import count_cells
 
 
 def cells_and_values(n, c, k):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
-from passhat.stats.cells import count_cells
+from passhat.stats.sufficient_statistics import count_cells
 
 suites = st.lists(
     st.integers(0, 30).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))), min_size=1

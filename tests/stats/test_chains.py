@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from passhat.errors import ArgumentError
-from passhat.stats.chains import cascade, containment_rate
+from passhat.stats.decay import cascade, containment_rate
 from passhat.stats.estimate import Unavailable
 from passhat.stats.proportions import proportion_interval
 

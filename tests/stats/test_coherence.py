@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from passhat.stats.estimate import Estimate
 from passhat.stats.paired import paired_difference
-from passhat.stats.score_mean import score_estimate
-from passhat.stats.suite_mean import suite_estimate, suite_estimates
-from passhat.stats.task_sums import TaskSums
+from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.suite_mean import score_estimate, suite_estimate, suite_estimates
 
 BOTH = ("this suite", "tasks like these")
 # What a root is found to, and the window of a long sum.

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from passhat.stats.group_spread import DaySpread
-from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import change_points
+from passhat.stats.dependent_runs import DaySpread
+from passhat.stats.trend import TaskSeries, change_points
 
 
 def history(rng, points, tasks=45, runs=4, *, sd, drop=None):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from passhat.errors import ArgumentError
-from passhat.stats.betabinomial import fit_cells
-from passhat.stats.cells import count_cells
+from passhat.stats.beta_binomial import fit_cells
 from passhat.stats.decay import (
     DecayCurve,
     _run_covariance,
@@ -25,6 +24,7 @@ from passhat.stats.decay import (
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Unavailable
 from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.proportions import proportion_interval
+from passhat.stats.sufficient_statistics import count_cells
 from passhat.stats.suite_mean import suite_estimate
 
 P, F = True, False

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.stats.derived_intervals import independent_difference, no_narrower, ratio_of, rising
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import (
+    Estimate,
+    Interval,
+    Unavailable,
+    independent_difference,
+    no_narrower,
+    ratio_of,
+    rising,
+)
 from passhat.stats.proportions import proportion_interval
 
 intervals = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(lambda ends: Interval(*sorted(ends)))

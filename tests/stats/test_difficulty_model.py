@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from passhat.errors import ArgumentError
-from passhat.stats.bars import bars_cleared
-from passhat.stats.cells import count_cells
-from passhat.stats.difficulty_model import prior_weights
+from passhat.stats.beta_binomial import prior_weights
+from passhat.stats.decay import MODEL_WARNING, extrapolate_pass_hat_k
 from passhat.stats.estimate import Unavailable
-from passhat.stats.extrapolation import MODEL_WARNING, extrapolate_pass_hat_k
-from passhat.stats.labels import UNDECIDED, label_tasks
+from passhat.stats.sufficient_statistics import count_cells
 from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_labels import UNDECIDED, bars_cleared, label_tasks
 
 suites = st.lists(
     st.integers(1, 20).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.stats.extrapolation import extrapolate_pass_hat_k
-from passhat.stats.labels import label_tasks
+from passhat.stats.decay import extrapolate_pass_hat_k
 from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_labels import label_tasks
 
 
 @settings(max_examples=30, deadline=None)

@@ -6,14 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
-from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile, lower_ratio_tail
 from passhat.stats.estimate import Unavailable
-from passhat.stats.families import family_components, family_shares
 from passhat.stats.paired import paired_difference
+from passhat.stats.population_bounds import lower_quantile, lower_ratio_quantile, lower_ratio_tail
 from passhat.stats.ranking import rank_systems
-from passhat.stats.score_mean import score_estimate
-from passhat.stats.suite_mean import suite_estimate, suite_estimates
-from passhat.stats.task_sums import TaskSums
+from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.suite_mean import score_estimate, suite_estimate, suite_estimates
+from passhat.stats.variance import family_components, family_shares
 
 BOTH = ("this suite", "tasks like these")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from passhat.stats.hypergeometric import log_choose, log_probability, upper_tail
+from passhat.stats.numerics import log_choose, log_probability, upper_tail
 
 
 @pytest.mark.parametrize(("n_a", "n_b", "passes"), [(3, 4, 3), (5, 2, 4), (1, 5, 2), (4, 4, 0)])

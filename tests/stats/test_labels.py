@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.stats.labels import HORIZONS, UNDECIDED, label_tasks, runs_to_label
+from passhat.stats.task_labels import HORIZONS, UNDECIDED, label_tasks, runs_to_label
 
 SUITES = {
     "one clean task": ([3], [3]),

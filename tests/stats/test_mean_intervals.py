@@ -4,7 +4,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from passhat.stats.cells import count_cells
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
 from passhat.stats.mean_intervals import (
     SuiteCurve,
@@ -16,7 +15,8 @@ from passhat.stats.mean_intervals import (
     wilson_suite_bounds,
 )
 from passhat.stats.proportions import proportion_interval, wilson_bounds
-from passhat.stats.suite_law import suite_bounds
+from passhat.stats.sufficient_statistics import count_cells
+from passhat.stats.suite_bounds import suite_bounds
 
 
 @given(st.floats(0.001, 0.999), st.floats(1, 1e4), st.floats(1, 5))

@@ -13,7 +13,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from passhat.errors import ArgumentError
-from passhat.stats.multiplicity import (
+from passhat.stats.multiple_testing import (
     benjamini_hochberg,
     holm,
     shuffled_in_strata,

@@ -14,7 +14,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired import paired_difference
-from passhat.stats.task_sums import TaskSums
+from passhat.stats.sufficient_statistics import TaskSums
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
 SCOPES = ("this suite", "tasks like these")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 from statsmodels.stats.contingency_tables import StratifiedTable
 
-from passhat.stats.paired_exact import divided_passes_test, sign_flip_test, sign_flip_tests
+from passhat.stats.exact_tests import divided_passes_test, sign_flip_test, sign_flip_tests
 
 
 def flips_by_hand(differences):

@@ -9,7 +9,7 @@ from statsmodels.stats.power import TTestPower
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.paired_power import (
+from passhat.stats.sample_size import (
     detectable_difference,
     difference_power,
     runs_for_difference,

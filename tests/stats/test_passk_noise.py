@@ -4,17 +4,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from passhat.stats import passk_noise
-from passhat.stats.cells import count_cells
-from passhat.stats.passk import pass_hat_k
-from passhat.stats.passk_noise import (
+from passhat.stats import passk
+from passhat.stats.passk import (
     _sharing_chances,
     beta_moments,
     cell_moments,
     expected_totals,
     observed_noise_and_values,
+    pass_hat_k,
     run_covariances,
 )
+from passhat.stats.sufficient_statistics import count_cells
 
 
 def noise_seen(cells, k):
@@ -136,7 +136,7 @@ def test_noise_is_that_of_its_tasks_one_by_one_however_few_moments_are_held_at_o
     cells = count_cells(n, c)
     whole = observed_noise_and_values(cells, (k,))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passk_noise, "_BLOCK", block)
+        patch.setattr(passk, "_BLOCK", block)
         found = expected_noise_and_mean(cells, k, prior)
         parts = observed_noise_and_values(cells, (k,))
     for part, all_at_once in zip(parts, whole, strict=True):

@@ -20,7 +20,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from passhat.errors import ArgumentError
 from passhat.stats.exact_tests import boschloo_greater
-from passhat.stats.per_task import _smallest_p, minimum_runs, score_task_tests, task_tests
+from passhat.stats.multiple_testing import _smallest_p, minimum_runs, score_task_tests, task_tests
 
 
 @st.composite

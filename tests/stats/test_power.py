@@ -9,14 +9,14 @@ from statsmodels.stats.proportion import samplesize_confint_proportion
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.power import (
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.sample_size import (
     confidence_band,
     plan_suite,
     recommend_runs,
     smallest_count,
     zero_failure_runs,
 )
-from passhat.stats.proportions import proportion_interval
 
 
 def test_the_published_run_counts_come_out():

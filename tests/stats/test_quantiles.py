@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.quantiles import _ranks, quantile_estimate
+from passhat.stats.usage import _ranks, quantile_estimate
 
 
 def _binomial_below(rank, size, share):

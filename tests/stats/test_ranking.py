@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.multiplicity import tukey
+from passhat.stats.multiple_testing import tukey
 from passhat.stats.paired import paired_difference
 from passhat.stats.ranking import rank_systems
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.ratios import (
+from passhat.stats.usage import (
     OutcomeSums,
     association_with_passing,
     difference_of_ratios,

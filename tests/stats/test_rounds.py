@@ -5,17 +5,18 @@ import pytest
 from statsmodels.stats.contingency_tables import cochrans_q
 
 from passhat.errors import ArgumentError
-from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.group_spread import (
+from passhat.stats.dependent_runs import (
     GroupedRuns,
     arm_ratios,
+    find_bursts,
     mean_variance,
+    round_tests,
     streak_variance,
     stretched,
     widened,
     with_excess,
 )
-from passhat.stats.rounds import find_bursts, round_tests
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 
 def flips(rng, tasks, runs, rate=0.7):

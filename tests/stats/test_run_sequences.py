@@ -3,7 +3,7 @@ from statistics import pstdev
 
 import pytest
 
-from passhat.stats.run_sequences import describe_sequences
+from passhat.stats.decay import describe_sequences
 
 
 def test_every_sequence_of_one_to_eight_runs_has_the_figures_of_the_sources():

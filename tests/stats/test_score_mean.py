@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.score_mean import SCORE_METHODS, score_estimate
-from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.suite_mean import SCORE_METHODS, score_estimate, suite_estimate
 
 AGENTREL = Path(__file__).parents[3] / "shared" / "samples" / "agentrel" / "synthetic_runs.json"
 BOTH = ("this suite", "tasks like these")

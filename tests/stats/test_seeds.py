@@ -5,9 +5,9 @@ import pytest
 from scipy import special, stats
 
 from passhat.errors import ArgumentError
+from passhat.stats.dependent_runs import seed_variance
 from passhat.stats.estimate import Unavailable
 from passhat.stats.proportions import wilson_bounds
-from passhat.stats.seeds import seed_variance
 
 
 def columns(scores):

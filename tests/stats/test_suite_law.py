@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from passhat.stats.cells import Cells, count_cells, remembered
-from passhat.stats.suite_law import ShrunkLaw
-from passhat.stats.sum_laws import sums_of_long_tasks, sums_of_tasks
-from passhat.stats.task_laws import lattice_steps, scaled_betas
+from passhat.stats.sufficient_statistics import Cells, count_cells, remembered
+from passhat.stats.suite_bounds import (
+    ShrunkLaw,
+    lattice_steps,
+    scaled_betas,
+    sums_of_long_tasks,
+    sums_of_tasks,
+)
 
 
 def suite(tasks, runs, seed=1):

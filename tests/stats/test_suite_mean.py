@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from passhat.errors import ArgumentError
-from passhat.stats.cells import Cells
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.mean_intervals import default_bounds
 from passhat.stats.passk import pass_hat_k, plug_in_pass_hat_k, pooled_pass_hat_k
+from passhat.stats.sufficient_statistics import Cells
 from passhat.stats.suite_mean import BIAS_WARNING, SUITE_METHODS, suite_estimate, suite_estimates
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"

@@ -11,8 +11,7 @@ from scipy import stats
 from passhat.errors import ArgumentError
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.task_series import TaskSeries, permutation_p
-from passhat.stats.trend import change_points
+from passhat.stats.trend import TaskSeries, change_points, permutation_p
 
 sides = st.tuples(st.integers(2, 5), st.integers(2, 5)).flatmap(
     lambda n: st.tuples(st.just(n[0]), st.integers(0, n[0]), st.just(n[1]), st.integers(0, n[1]))

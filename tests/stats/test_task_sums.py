@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
-from passhat.stats.task_sums import TaskSums
+from passhat.stats.sufficient_statistics import TaskSums
 
 scores = st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=6), min_size=1, max_size=6)
 

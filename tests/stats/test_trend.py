@@ -13,8 +13,7 @@ from scipy.stats import fisher_exact, norm
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.series import MeanSeries, PassSeries
-from passhat.stats.trend import alarm_threshold, change_points, divergence
+from passhat.stats.trend import MeanSeries, PassSeries, alarm_threshold, change_points, divergence
 
 
 def calm(rng, points=60, n=30, rate=0.8):

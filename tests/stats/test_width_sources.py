@@ -5,9 +5,8 @@ import pytest
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.task_sums import TaskSums
-from passhat.stats.variance import spearman_brown, variance_components
-from passhat.stats.width_sources import NoiseSources, noise_sources
+from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.variance import NoiseSources, noise_sources, spearman_brown, variance_components
 
 
 def _split(runs, passes, **options) -> NoiseSources:

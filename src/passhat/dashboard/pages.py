@@ -37,7 +37,7 @@ from passhat.reporters.baseline_words import ChangeTile, change_tile
 from passhat.reporters.formats.html import answer_values
 from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
 from passhat.stats.estimate import Unavailable
-from passhat.stats.per_task import TaskAnswer
+from passhat.stats.multiple_testing import TaskAnswer
 
 FILTERS = ("suite", "branch", "status")
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50

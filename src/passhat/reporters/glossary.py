@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from passhat.messages import capitalised
 from passhat.reporters.headline import DEPENDABLE
 from passhat.reporters.numbers import percent
-from passhat.stats.labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
+from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
 
 GLOSSARY: Mapping[str, str] = {
     "task": "one thing the agent is asked to do, with a way to tell whether it did it",

@@ -9,7 +9,7 @@ from passhat.messages import capitalised, plural
 from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
 from passhat.reporters.numbers import decimals, interval_of, percent, percent_range
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.width_sources import NoiseSources, Purchase, Unit
+from passhat.stats.variance import NoiseSources, Purchase, Unit
 
 
 class NoiseObject(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import replace, short_dataclass
+from passhat.dataclass import dataclass, replace, short_dataclass
+from passhat.errors import ArgumentError
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, one_of
-from passhat.stats.betabinomial import fit_cells
-from passhat.stats.cells import Cells, count_cells, task_counts
-from passhat.stats.derived_intervals import tightened
+from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, trial_counts
+from passhat.stats.beta_binomial import DifficultyModel, fit_cells, fit_with_atoms, prior_weights
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -23,12 +22,20 @@ from passhat.stats.estimate import (
     Interval,
     Scope,
     Unavailable,
+    tightened,
 )
 from passhat.stats.mean_intervals import bounds_both_ways
-from passhat.stats.passk import pass_hat_k
-from passhat.stats.passk_noise import Prior, cell_moments, expected_totals, run_covariances
-from passhat.stats.proportions import proportion_interval
-from passhat.stats.run_sequences import SequenceDecay, describe_sequences
+from passhat.stats.passk import (
+    Prior,
+    cell_moments,
+    expected_totals,
+    pass_hat_k,
+    run_covariances,
+    share_of_passing_subsets,
+)
+from passhat.stats.population_bounds import population_bounds
+from passhat.stats.proportions import interval_at, proportion_interval, share_estimate
+from passhat.stats.sufficient_statistics import Cells, count_cells, remembered, task_counts
 from passhat.stats.suite_mean import METRICS, estimates_within, suite_estimates
 
 # A curve is read by eye: more than ten runs in a row are shown only if k says so.
@@ -357,3 +364,304 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
 def _density(t: float, freedom: float) -> float:
     log = -special.betaln(0.5, freedom / 2) - (freedom + 1) / 2 * np.log1p(t * t / freedom)
     return float(np.exp(log) / np.sqrt(freedom))
+
+
+# --------------------------------------------------------------------------------------------------
+# Descriptions of the order of a task's runs, as defined in mcptest's documentation.
+# --------------------------------------------------------------------------------------------------
+
+TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceDecay:
+    """The measures of mcptest's documentation for one task's runs, in the order they were made.
+
+    Whole percentages. `curve` is (passes so far / runs so far)^(runs so far), rounded down;
+    `graceful_degradation` the share of passes where run i weighs i, rounded;
+    `variance_amplification` the standard deviation of the outcomes against the largest it can be,
+    1/2, rounded: 0 if all runs end alike, 100 if half of them pass; `flips` the share of
+    neighbours that differ, rounded down.
+
+    All but amplification depend on the order of the runs. If runs are exchangeable, the third
+    and the seventh differ by chance alone and the order means nothing: read `DecayCurve` instead.
+    """
+
+    curve: tuple[int, ...]
+    variance_amplification: int
+    graceful_degradation: int
+    flips: int | Unavailable
+    runs: int
+    passes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SequenceColumns:
+    """`SequenceDecay` of many tasks with equally many runs, a row a task; NaN is unavailable."""
+
+    curve: Counts
+    variance_amplification: Counts
+    graceful_degradation: Counts
+    flips: Floats
+    passes: Counts
+
+
+def describe_sequences(outcomes: Sequence[Sequence[bool]]) -> tuple[SequenceDecay, ...]:
+    """Describe each task's runs.
+
+    >>> describe_sequences([[True, True, True, False]])[0].curve
+    (100, 100, 100, 31)
+    """
+    tasks = [np.asarray(entry) for entry in outcomes]
+    for task in tasks:
+        if task.ndim != 1 or task.size == 0 or not np.isin(task, (0, 1)).all():
+            rule = "must be passes (True) and failures (False), at least one per task"
+            raise ArgumentError("outcomes", rule, outcomes)
+    found: dict[int, SequenceDecay] = {}
+    for places in by_length([task.size for task in tasks]):
+        columns = describe_columns(np.stack([tasks[i] for i in places]).astype(bool))
+        found |= zip(places, _rows(columns), strict=True)
+    return tuple(found[i] for i in range(len(tasks)))
+
+
+def describe_columns(passed: Flags) -> SequenceColumns:
+    """Describe tasks (rows) with equally many runs (columns, in order) all at once."""
+    runs = passed.shape[1]
+    place = np.arange(1, runs + 1)
+    so_far = np.cumsum(passed, axis=1, dtype=np.int64)
+    changes = (passed[:, 1:] != passed[:, :-1]).sum(axis=1)
+    return SequenceColumns(
+        curve=np.floor(100 * (so_far / place) ** place).astype(np.int64),
+        variance_amplification=_amplification(so_far[:, -1], runs),
+        graceful_degradation=np.rint(100 * (passed @ place) / place.sum()).astype(np.int64),
+        flips=100 * changes // (runs - 1) * 1.0 if runs > 1 else np.full(len(passed), np.nan),
+        passes=so_far[:, -1],
+    )
+
+
+def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The places of the tasks with equally many runs, one list a length."""
+    sizes = np.asarray(lengths)
+    order = np.argsort(sizes, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+        yield places.tolist()
+
+
+def _amplification(passes: Counts, runs: int) -> Counts:
+    """The population standard deviation of the outcomes, in percent of the 1/2 it is at most."""
+    rate = passes / runs
+    return np.rint(np.sqrt(rate * (1 - rate)) / 0.5 * 100).astype(np.int64)
+
+
+def _rows(columns: SequenceColumns) -> Iterator[SequenceDecay]:
+    runs = columns.curve.shape[1]
+    for i, curve in enumerate(columns.curve.tolist()):
+        flips = columns.flips[i]
+        yield SequenceDecay(
+            curve=tuple(curve),
+            variance_amplification=int(columns.variance_amplification[i]),
+            graceful_degradation=int(columns.graceful_degradation[i]),
+            flips=TOO_SHORT_TO_FLIP if np.isnan(flips) else int(flips),
+            runs=runs,
+            passes=int(columns.passes[i]),
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# Chains: how reliable several steps in a row are, and how often a failure is contained.
+# --------------------------------------------------------------------------------------------------
+
+EXACT_ZERO_FAILURES = "product of steps, exact (zero failures)"
+
+EXACT_ZERO_PASSES = "product of steps, exact (a step never passed)"
+EFFECTIVE_RUNS = "product of steps, Lindstrom-Madden with effective runs"
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Cascade:
+    """A chain that succeeds only if every step does: the product, and the steps it came from."""
+
+    reliability: Estimate
+    steps: tuple[Estimate, ...]
+    weakest: int
+
+    @property
+    def length(self) -> int:
+        return len(self.steps)
+
+
+def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = CONFIDENCE) -> Cascade:
+    """The reliability of a chain of independent steps, each given as (passes, runs).
+
+    The interval is that of Lindstrom and Madden (Lloyd and Lipow 1962): a binomial with the
+    product as its rate, here with as many runs as give the product's own variance, never fewer
+    than the least tested step has. With zero failures the bound is exact, and depends only on the
+    step with the fewest runs: a failure could still hide there most easily.
+
+    >>> chain = cascade([(19, 20), (48, 50), (30, 30)])
+    >>> round(chain.reliability.value, 3), chain.weakest
+    (0.912, 0)
+    >>> round(cascade([(20, 20), (50, 50)]).reliability.interval.low, 4)  # 0.025 ** (1 / 20)
+    0.8316
+    """
+    level = confidence_level(confidence)
+    passes, runs = _step_counts(steps)
+    value = float(np.prod(passes / runs))
+    method, bounds = _product_interval(passes, runs, value, confidence=level)
+    return Cascade(
+        reliability=Estimate(
+            value=value, interval=bounds, method=method, confidence=level, runs=int(runs.sum())
+        ),
+        steps=tuple(
+            share_estimate(c, n, method="wilson", confidence=level)
+            for c, n in zip(passes.tolist(), runs.tolist(), strict=True)
+        ),
+        weakest=int(np.argmin(passes / runs)),
+    )
+
+
+def containment_rate(
+    contained: int, escaped: int, *, confidence: float = CONFIDENCE
+) -> Estimate | Unavailable:
+    """The share of failures that were caught before they did harm (Wilson).
+
+    >>> rate = containment_rate(9, 1)
+    >>> rate.value, round(rate.interval.low, 3)
+    (0.9, 0.596)
+    """
+    caught = whole_number("contained", contained, least=0)
+    loose = whole_number("escaped", escaped, least=0)
+    level = confidence_level(confidence)
+    if caught + loose == 0:
+        return Unavailable("no failure happened, so none could be contained")
+    return share_estimate(caught, caught + loose, method="wilson", confidence=level)
+
+
+def _step_counts(steps: Sequence[tuple[int, int]]) -> tuple[Counts, Counts]:
+    pairs = list(steps)
+    if not pairs or any(np.shape(pair) != (2,) for pair in pairs):
+        raise ArgumentError("steps", "must be at least one pair (passes, runs)", steps)
+    runs, passes = trial_counts([n for _, n in pairs], [c for c, _ in pairs])
+    if (runs < 1).any():
+        raise ArgumentError("steps", "must have at least 1 run each", pairs[int(runs.argmin())])
+    return passes, runs
+
+
+def _product_interval(
+    passes: Counts, runs: Counts, value: float, *, confidence: float
+) -> tuple[str, Interval]:
+    tail = (1 - confidence) / 2
+    if (passes == runs).all():
+        return EXACT_ZERO_FAILURES, Interval(float(tail ** (1 / runs.min())), 1.0)
+    if (passes == 0).any():
+        tested = runs[passes == 0].max()
+        return EXACT_ZERO_PASSES, Interval(0.0, float(1 - tail ** (1 / tested)))
+    trials = _effective_runs(passes.astype(np.float64), runs.astype(np.float64))
+    failures = trials * (1 - value)
+    low = special.betaincinv(trials - failures, failures + 1, tail)
+    high = special.betaincinv(trials - failures + 1, failures, 1 - tail)
+    return EFFECTIVE_RUNS, Interval(min(float(low), value), max(float(high), value))
+
+
+def _effective_runs(passes: Floats, runs: Floats) -> float:
+    """The runs of one binomial whose variance is that of the product, by the delta method."""
+    # Half a pass and half a failure keep the variance of a step that always passed above 0.
+    rate = (passes + 0.5) / (runs + 1)
+    product = float(np.prod(rate))
+    log_variance = float(((1 - rate) / (rate * runs)).sum())
+    return max(float(runs.min()), (1 - product) / (product * log_variance))
+
+
+# --------------------------------------------------------------------------------------------------
+# pass^k for more attempts than were run, by the beta model of task difficulty.
+# --------------------------------------------------------------------------------------------------
+
+MODEL_WARNING = (
+    "model-based: assumes the tasks' pass rates follow a beta, with some tasks that always or "
+    "never pass where the counts ask for them"
+)
+
+ATOMS_NOTE = "more tasks pass or fail every time than a beta allows: the interval needs no model"
+
+
+def extrapolate_pass_hat_k(
+    n: ArrayLike, c: ArrayLike, k: int, *, confidence: float = CONFIDENCE
+) -> Estimate | Unavailable:
+    """The suite's pass^k for any k, also beyond the runs there are: E[p^k] under the fitted beta.
+
+    Beyond the runs that every task has, n of them, value and interval stay inside the limits that
+    need no model: (pass^n)^(k/n) <= pass^k <= pass^n, the first by Jensen. The interval is the
+    credible interval over the priors that the suite leaves possible; where tasks at 0 or 1 are
+    too many for any beta, it is those limits themselves.
+
+    >>> extrapolate_pass_hat_k([5] * 4, [5, 5, 4, 2], 32).method
+    'beta-binomial extrapolation (model-based)'
+    """
+    return extrapolate_pass_hat_ks(n, c, (k,), confidence=confidence)[0]
+
+
+def extrapolate_pass_hat_ks(
+    n: ArrayLike, c: ArrayLike, ks: Sequence[int], *, confidence: float = CONFIDENCE
+) -> list[Estimate | Unavailable]:
+    """The same for several k: one model serves them all."""
+    powers, level = [whole_number("k", k) for k in ks], confidence_level(confidence)
+    every = count_cells(n, c)
+    cells = every.having(1)
+    if cells.n.size == 0:
+        return [
+            Unavailable(f"extrapolating pass^{power} needs a task with a run; there is none")
+            for power in powers
+        ]
+    model = fit_with_atoms(cells)
+    left_out = int(every.task_count - cells.task_count)
+    return [_extrapolated(cells, model, power, level, left_out) for power in powers]
+
+
+def _extrapolated(
+    cells: Cells, model: DifficultyModel, power: int, level: float, left_out: int
+) -> Estimate:
+    value = model.solid + (1 - model.solid - model.broken) * float(_moment(model.a, model.b, power))
+    limits, free = _limits(cells, power, level)
+    value = min(max(value, limits.low), limits.high)
+    if model.atoms:
+        interval = free
+    else:
+        priors = prior_weights(cells)
+        interval = priors.interval(_moment(priors.a, priors.b, power), level)
+        low = min(max(interval.low, free.low), free.high)
+        interval = Interval(low, max(low, min(interval.high, free.high)))
+    return Estimate(
+        value=value,
+        interval=Interval(min(interval.low, value), max(interval.high, value)),
+        method="beta-binomial extrapolation (model-based)",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=int(cells.task_count),
+        runs=int(cells.run_count),
+        excluded_tasks=left_out,
+        notes=(MODEL_WARNING, ATOMS_NOTE) if model.atoms else (MODEL_WARNING,),
+    )
+
+
+def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Interval]:
+    """Where pass^k must lie given pass^n, and given its interval; every task has n runs.
+
+    Up to n runs, that is the estimate of pass^k itself.
+    """
+    runs = min(int(cells.n.min()), power)
+    seen, ends = _seen(cells, runs, confidence)
+    share = power / runs
+    return Interval(seen**share, seen), Interval(ends.low**share, ends.high)
+
+
+@remembered
+def _seen(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
+    """pass^k of the runs there are, with its interval."""
+    values = share_of_passing_subsets(cells.n, cells.c, k)
+    ends = interval_at(population_bounds(values, cells.tasks, confidence))
+    return float(cells.mean(values)), ends
+
+
+def _moment(a: Floats, b: Floats, k: int) -> Floats:
+    """E[p^k] under Beta(a, b), as a ratio of gammas that stays accurate for large k."""
+    return np.asarray(np.exp(special.betaln(a + k, b) - special.betaln(a, b)))

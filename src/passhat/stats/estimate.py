@@ -1,11 +1,173 @@
-"""What a statistic returns: a number with its interval, or the reason why there is none."""
+"""Intervals made from other intervals: of a difference, a ratio, a row in order, a hull."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+from math import hypot, sqrt
 from typing import Literal
 
-from passhat.dataclass import dataclass, short_dataclass
+import numpy as np
+
+from passhat.dataclass import dataclass, replace, short_dataclass
 from passhat.errors import ArgumentError
+
+
+def hull(one: Interval, other: Interval) -> Interval:
+    """The smallest interval that holds both.
+
+    >>> hull(Interval(0.2, 0.4), Interval(0.3, 0.7))
+    Interval(low=0.2, high=0.7)
+    """
+    return Interval(min(one.low, other.low), max(one.high, other.high))
+
+
+def to_zero(interval: Interval) -> Interval:
+    """The interval, extended to 0: for a difference that a test does not tell from 0.
+
+    >>> to_zero(Interval(0.1, 0.7))
+    Interval(low=0.0, high=0.7)
+    """
+    return hull(interval, Interval(0.0, 0.0))
+
+
+def no_narrower(wider: Number, narrower: Number) -> Number:
+    """`wider`, with an interval that holds that of `narrower` too.
+
+    How a suite would do on other tasks like these cannot be known better than how it does on its
+    own tasks: the runs are as random, and the tasks are random too. Yet the spread between a few
+    tasks may by luck be smaller than the noise of their runs, and its interval narrower.
+
+    >>> from passhat.stats.estimate import Estimate
+    >>> own = Estimate(value=0.5, interval=Interval(0.3, 0.7), method="", confidence=0.95)
+    >>> like = Estimate(value=0.5, interval=Interval(0.4, 0.8), method="", confidence=0.95)
+    >>> no_narrower(like, own).interval
+    Interval(low=0.3, high=0.8)
+    """
+    if isinstance(wider, Unavailable) or isinstance(narrower, Unavailable):
+        return wider
+    if wider.interval is None or narrower.interval is None:
+        return wider
+    return replace(wider, interval=hull(wider.interval, narrower.interval))
+
+
+def rising(estimates: Sequence[Number]) -> list[Number]:
+    """Estimates of numbers that cannot fall from one to the next, their ends tightened to agree.
+
+    pass@10 is at least pass@5, so a lower bound of pass@5 is one of pass@10 too. Near k = n an
+    interval by itself is far wider than those before it, because it depends on the last runs of few
+    tasks. Using several intervals at once costs little coverage: docs/explanation/statistics.md,
+    "In the order of k", says how much.
+
+    Numbers over different tasks (some have too few runs for the larger k) need not be in order,
+    and are not changed.
+
+    >>> wide = Estimate(value=1.0, interval=Interval(0.5, 1.0), method="", confidence=0.95)
+    >>> sure = Estimate(value=0.9, interval=Interval(0.8, 1.0), method="", confidence=0.95)
+    >>> rising([sure, wide])[1].interval
+    Interval(low=0.8, high=1.0)
+    """
+    found: list[Number] = []
+    for bounded, group in groupby(estimates, key=_over):
+        same = list(group)
+        found += tightened(same) if bounded else same
+    return found
+
+
+def tightened(group: Sequence[Number]) -> list[Estimate]:
+    """`rising` for estimates over the same tasks, each with an interval."""
+    known = [one for one in group if isinstance(one, Estimate) and one.interval is not None]
+    low = np.array([one.interval.low for one in known if one.interval])
+    high = np.array([one.interval.high for one in known if one.interval])
+    lows = np.maximum.accumulate(low)
+    # Each value lies inside its own ends and values are in order: ends can cross by rounding only.
+    highs = np.maximum(np.minimum.accumulate(high[::-1])[::-1], lows)
+    return [
+        replace(one, interval=Interval(lowest, highest))
+        for one, lowest, highest in zip(known, lows.tolist(), highs.tolist(), strict=True)
+    ]
+
+
+def independent_difference(a: Number, b: Number) -> Number:
+    """The first minus the second, where the two are independent.
+
+    The limits are recovered from those of each estimate (MOVER: Zou and Donner 2008), which keeps
+    their skew.
+
+    >>> a = Estimate(value=0.6, interval=Interval(0.5, 0.7), method="m", confidence=0.95)
+    >>> b = Estimate(value=0.4, interval=Interval(0.3, 0.5), method="m", confidence=0.95)
+    >>> answer = independent_difference(a, b)
+    >>> round(answer.value, 3), round(answer.interval.low, 3), round(answer.interval.high, 3)
+    (0.2, 0.059, 0.341)
+    """
+    if isinstance(a, Unavailable) or isinstance(b, Unavailable):
+        return a if isinstance(a, Unavailable) else b
+    if a.interval is None or b.interval is None:
+        return Unavailable("a difference needs an interval on both sides")
+    value = a.value - b.value
+    low = value - hypot(a.value - a.interval.low, b.interval.high - b.value)
+    high = value + hypot(a.interval.high - a.value, b.value - b.interval.low)
+    return Estimate(
+        value=value,
+        interval=Interval(max(-1.0, low), min(1.0, high)),
+        method=f"MOVER on {a.method}",
+        confidence=a.confidence,
+        scope=a.scope,
+        tasks=a.tasks,
+        runs=None if a.runs is None or b.runs is None else a.runs + b.runs,
+    )
+
+
+def ratio_of(numerator: Number, denominator: Number) -> Number:
+    """The numerator over the denominator, for two rates estimated from different runs.
+
+    The interval is made from those of the two rates, so it needs no variance and keeps their skew
+    (MOVER-R: Donner and Zou, Statistical Methods in Medical Research 2012).
+
+    >>> half = Estimate(value=0.4, interval=Interval(0.3, 0.5), method="given", confidence=0.95)
+    >>> whole = Estimate(value=0.8, interval=Interval(0.7, 0.9), method="given", confidence=0.95)
+    >>> found = ratio_of(half, whole)
+    >>> round(found.value, 3), round(found.interval.low, 3), round(found.interval.high, 3)
+    (0.5, 0.367, 0.649)
+    """
+    if isinstance(numerator, Unavailable) or isinstance(denominator, Unavailable):
+        return numerator if isinstance(numerator, Unavailable) else denominator
+    if denominator.value <= 0:
+        return Unavailable("the rate to compare with is 0")
+    if numerator.interval is None or denominator.interval is None:
+        return Unavailable("a ratio needs the interval of both rates")
+    return Estimate(
+        value=numerator.value / denominator.value,
+        interval=_mover(numerator, denominator, numerator.interval, denominator.interval),
+        method="MOVER-R of two independent intervals",
+        confidence=min(numerator.confidence, denominator.confidence),
+        scope=numerator.scope,
+        tasks=numerator.tasks,
+        runs=(numerator.runs or 0) + (denominator.runs or 0) or None,
+    )
+
+
+def _over(number: Number) -> tuple[int | None, int] | None:
+    """How many tasks it covers, of those with enough runs; None if it has no interval."""
+    if isinstance(number, Unavailable) or number.interval is None:
+        return None
+    return number.tasks, number.excluded_tasks
+
+
+def _mover(over: Estimate, under: Estimate, top: Interval, base: Interval) -> Interval | None:
+    a, b = over.value, under.value
+    # Both ends of the denominator must lie on its side of zero, or the ratio has no upper end.
+    far, near = base.high * (2 * b - base.high), base.low * (2 * b - base.low)
+    if far <= 0 or near <= 0:
+        return None
+    low = (a * b - sqrt(max(0.0, (a * b) ** 2 - top.low * (2 * a - top.low) * far))) / far
+    high = (a * b + sqrt(max(0.0, (a * b) ** 2 - top.high * (2 * a - top.high) * near))) / near
+    return Interval(max(0.0, low), high)
+
+
+# --------------------------------------------------------------------------------------------------
+# What a statistic returns: a number with its interval, or the reason why there is none.
+# --------------------------------------------------------------------------------------------------
 
 Scope = Literal["this suite", "tasks like these"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.explaining.agreement import departures
 from passhat.analysis.explaining.runs import compared_runs
-from passhat.stats.multiplicity import shuffled_in_strata
+from passhat.stats.multiple_testing import shuffled_in_strata
 
 outcomes_and_values = st.lists(
     st.tuples(st.booleans(), st.integers(0, 2)), min_size=3, max_size=7

@@ -78,7 +78,7 @@ def test_tau_bench_airline_every_run_counted_as_departing_departs_from_the_truth
     import numpy as np
 
     from passhat.analysis.explaining.agreement import departures
-    from passhat.stats.multiplicity import shuffled_in_strata
+    from passhat.stats.multiple_testing import shuffled_in_strata
 
     rng = np.random.default_rng(0)
     shuffled = shuffled_in_strata(compared.failed, compared.stratum, shuffles=499, rng=rng)

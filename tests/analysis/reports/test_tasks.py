@@ -2,7 +2,7 @@ import pytest
 
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.stats.labels import label_tasks
+from passhat.stats.task_labels import label_tasks
 
 TASKS = ["lost"] * 3 + ["a"] * 4 + ["b"] * 5 + ["c"] * 2
 OUTCOMES = ["errored"] * 3 + ["passed", "failed", "errored", "passed"]

@@ -6,8 +6,8 @@ from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.unsettled import SENSIBLE_RUNS, WORTH_RUNNING, runs_until
 from passhat.records import Trials
-from passhat.stats.power import zero_failure_runs
 from passhat.stats.proportions import lower_bound, upper_bound
+from passhat.stats.sample_size import zero_failure_runs
 
 
 @pytest.mark.parametrize("bar", [0.9, 0.95, 0.99])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from passhat.stats.sequential.drift import DRIFT_ALARMS, find_drift
+from passhat.stats.sequential.draws import DRIFT_ALARMS, find_drift
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.8, 0.95])

@@ -7,7 +7,7 @@ import pytest
 
 from passhat.errors import ArgumentError
 from passhat.stats.sequential import EquivalenceGate
-from passhat.stats.sequential.simulation import simulated_ends
+from passhat.stats.sequential.suite_gate import simulated_ends
 
 
 def differences_at(first, second):

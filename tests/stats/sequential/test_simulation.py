@@ -10,7 +10,7 @@ from passhat.stats.sequential import (
     simulated_characteristics,
 )
 from passhat.stats.sequential.draws import drawn_task
-from passhat.stats.sequential.simulation import blocks_at, suite_rates
+from passhat.stats.sequential.suite_gate import blocks_at, suite_rates
 
 
 @pytest.mark.parametrize("kind", [SuiteGate, ScoreGate])

@@ -12,8 +12,8 @@ from passhat.stats.sequential import (
     block_outcomes,
     fixed_design,
 )
+from passhat.stats.sequential.confidence_sequences import projected, tilted
 from passhat.stats.sequential.draws import drawn_task
-from passhat.stats.sequential.projection import projected, tilted
 
 outcome_lists = st.lists(st.sampled_from([0.0, 1.0]), max_size=120)
 score_lists = st.lists(st.floats(0, 1), max_size=60)

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.sequential import TaskGate, TaskState, fixed_design, wald_lower_bounds
-from passhat.stats.sequential.operating import Boundaries, operating_characteristics
-from passhat.stats.sequential.task_designs import log_mixture_evidence, ratio_boundaries
+from passhat.stats.sequential.designs import (
+    Boundaries,
+    log_mixture_evidence,
+    operating_characteristics,
+    ratio_boundaries,
+)
 
 SMALL_GATES = [
     TaskGate(p0=0.3, p1=0.8, alpha=0.1, beta=0.15, max_runs=9),

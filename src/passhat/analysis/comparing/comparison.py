@@ -26,17 +26,24 @@ from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import check_subject, one_tally
-from passhat.stats.derived_intervals import hull, independent_difference
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Scope,
+    Unavailable,
+    hull,
+    independent_difference,
+)
+from passhat.stats.multiple_testing import minimum_runs
 from passhat.stats.paired import (
     PairedDifference,
     in_agreement,
     paired_difference,
     pass_hat_differences,
 )
-from passhat.stats.per_task import minimum_runs
-from passhat.stats.task_sums import Mask, TaskSums
-from passhat.stats.width_sources import NoiseSources, noise_sources
+from passhat.stats.sufficient_statistics import Mask, TaskSums
+from passhat.stats.variance import NoiseSources, noise_sources
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
 

@@ -11,12 +11,11 @@ from passhat.analysis.comparing.moved_together import wider
 from passhat.analysis.reports.evidence import Evidence
 from passhat.dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Tally
+from passhat.stats.dependent_runs import Arms, DaySpread
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.group_spread import Arms, DaySpread
 from passhat.stats.paired import PairedDifference
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.task_series import TaskSeries
-from passhat.stats.trend import change_points, day_spread
+from passhat.stats.trend import TaskSeries, change_points, day_spread
 
 FEWEST_RUNS = 5
 """With fewer stored runs a comparison does not include the spread between days, and says so."""

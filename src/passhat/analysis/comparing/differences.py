@@ -13,8 +13,8 @@ from passhat.analysis.reports.provenance import ReportOptions
 from passhat.dataclass import short_dataclass
 from passhat.records import ErrorPolicy, Trials
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
+from passhat.stats.multiple_testing import TaskAnswer, score_task_tests, task_tests
 from passhat.stats.paired import Answer, PairedDifference
-from passhat.stats.per_task import TaskAnswer, score_task_tests, task_tests
 
 Flip = Literal["gained", "lost"]
 

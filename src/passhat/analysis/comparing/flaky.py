@@ -10,8 +10,8 @@ from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Interval
-from passhat.stats.labels import label_tasks
 from passhat.stats.proportions import proportion_interval
+from passhat.stats.task_labels import label_tasks
 
 PASSED, FAILED, MIXED, ABSENT = "P", "F", "~", "."
 """What a task did in one run: all trials passed, all failed, some of each, not run."""

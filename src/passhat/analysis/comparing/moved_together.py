@@ -15,8 +15,8 @@ from passhat.analysis.reports.provenance import ReportOptions
 from passhat.analysis.reports.subject import Subject
 from passhat.dataclass import dataclass
 from passhat.records import Trials
+from passhat.stats.dependent_runs import Arms, excess, longer_arms
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.group_spread import Arms, excess, longer_arms
 from passhat.stats.paired import Answer, PairedDifference
 from passhat.stats.special import ndtr, ndtri
 

@@ -23,11 +23,11 @@ from passhat.stats.estimate import (
     Number,
     Unavailable,
 )
-from passhat.stats.labels import FLAKY, label_tasks
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
-from passhat.stats.ratios import ratio_of_totals
 from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_labels import FLAKY, label_tasks
+from passhat.stats.usage import ratio_of_totals
 from passhat.stats.variance import icc
 
 Measure = Callable[[Evidence, float], Number]

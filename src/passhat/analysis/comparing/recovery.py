@@ -10,8 +10,7 @@ from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import short_dataclass
 from passhat.records import Outcome, Trials
-from passhat.stats.derived_intervals import ratio_of
-from passhat.stats.estimate import Estimate, Number
+from passhat.stats.estimate import Estimate, Number, ratio_of
 from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import suite_estimate
 

@@ -17,13 +17,13 @@ from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import Counts
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.labels import UNDECIDED, label_tasks
-from passhat.stats.task_series import TaskSeries
+from passhat.stats.task_labels import UNDECIDED, label_tasks
 from passhat.stats.trend import (
     DEFAULT_HORIZON,
     ChangePoint,
     Changes,
     DivergingTrend,
+    TaskSeries,
     change_points,
     divergence,
 )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun
 from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.multiplicity import standardised, step_down_p
+from passhat.stats.multiple_testing import standardised, step_down_p
 
 FEWEST_PASSES = 2
 """With fewer passing runs of a task there is no saying what they agree on."""

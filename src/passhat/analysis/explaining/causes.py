@@ -23,7 +23,7 @@ from passhat.analysis.explaining.tested_features import (
 from passhat.dataclass import short_dataclass
 from passhat.messages import plural
 from passhat.records.transcript import TranscriptKey
-from passhat.stats.multiplicity import shuffled_in_strata
+from passhat.stats.multiple_testing import shuffled_in_strata
 
 TESTS = 2
 """Two tests share the chance of naming a false cause: each has half of it."""

@@ -12,7 +12,7 @@ from passhat.analysis.explaining.runs import ComparedRuns
 from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.exact_tests import StratifiedLaw, stratified_law
-from passhat.stats.multiplicity import step_down_p
+from passhat.stats.multiple_testing import step_down_p
 
 MOST_CLASSES = 2_000
 """Classes of properties that are tested at most: those that could give the smallest p."""

@@ -17,7 +17,7 @@ from passhat.analysis.explaining.side_by_side import align
 from passhat.dataclass import short_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
-from passhat.stats.score_mean import score_estimate
+from passhat.stats.suite_mean import score_estimate
 
 MOST_RUNS = 10
 """Runs of a task that are compared pair by pair: 45 pairs say enough of one task."""

@@ -20,14 +20,12 @@ from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.subject import Subject
 from passhat.analysis.reports.targets import Target
 from passhat.messages import plural
-from passhat.stats.derived_intervals import hull
-from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Number, Unavailable, hull
 from passhat.stats.paired import SETTLING_POWER
 from passhat.stats.proportions import proportion_interval
-from passhat.stats.quantiles import quantile_estimate
-from passhat.stats.score_mean import score_estimate
 from passhat.stats.special import ndtri
-from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.suite_mean import score_estimate, suite_estimate
+from passhat.stats.usage import quantile_estimate
 
 _MOST_RUNS = 10_000_000
 

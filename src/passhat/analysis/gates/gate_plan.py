@@ -30,9 +30,9 @@ from passhat.arguments import probability, whole_number
 from passhat.dataclass import Displayed, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.fitted_plan import GUESSED_ICC
+from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
-from passhat.stats.sequential.simulation import (
+from passhat.stats.sequential.suite_gate import (
     Results,
     blocks_at,
     simulated_characteristics,

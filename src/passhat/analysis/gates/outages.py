@@ -8,7 +8,7 @@ from datetime import datetime
 from passhat.messages import listed, plural
 from passhat.records import Outcome, Trial
 from passhat.stats.sequential import Outage, OutageGuard
-from passhat.stats.sequential.drift import find_drift
+from passhat.stats.sequential.draws import find_drift
 
 LONGEST_PAUSE = 600.0
 """Seconds that a run waits at most before it tries again."""

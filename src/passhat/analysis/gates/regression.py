@@ -17,8 +17,8 @@ from passhat.analysis.reports.subject import Subject
 from passhat.messages import listed, plural
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.multiple_testing import TaskTests, task_tests
 from passhat.stats.paired import STATE_A_MARGIN
-from passhat.stats.per_task import TaskTests, task_tests
 
 _NAMED = 5
 

@@ -17,8 +17,7 @@ from passhat.analysis.reports.targets import parse_target
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.records import Trial
-from passhat.stats.derived_intervals import hull
-from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable, hull
 from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.sequential import (
     SET_ASIDE,

@@ -8,7 +8,7 @@ from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import probability
 from passhat.dataclass import short_dataclass
 from passhat.stats.estimate import Interval, Unavailable
-from passhat.stats.fitted_plan import (
+from passhat.stats.sample_size import (
     GUESSED_ICC,
     UNKNOWN,
     Seen,

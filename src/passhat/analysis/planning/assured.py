@@ -8,9 +8,7 @@ from typing import Literal
 
 from passhat.analysis.reports.evidence import Evidence
 from passhat.dataclass import dataclass, short_dataclass
-from passhat.stats.estimate import Unavailable
-from passhat.stats.population_mean import grouping
-from passhat.stats.possible_suites import (
+from passhat.stats.assurance import (
     ASSURANCE,
     CLOSE,
     CLOSE_SHARE,
@@ -25,6 +23,8 @@ from passhat.stats.possible_suites import (
     with_families,
     with_tasks,
 )
+from passhat.stats.estimate import Unavailable
+from passhat.stats.population_bounds import grouping
 
 Bought = Literal["runs", "tasks", "families"]
 

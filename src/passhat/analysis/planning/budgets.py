@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Tally, Trials
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.power import SuitePlan
+from passhat.stats.sample_size import SuitePlan
 
 Design = Callable[[int, int], SuitePlan]
 """What so many tasks and runs of each show."""

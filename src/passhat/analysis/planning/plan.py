@@ -22,28 +22,24 @@ from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import one_tally
 from passhat.stats.arguments import confidence_level
+from passhat.stats.assurance import ASSURANCE
 from passhat.stats.estimate import Unavailable
-from passhat.stats.fitted_plan import (
+from passhat.stats.sample_size import (
     WIDEST,
+    DetectableDifference,
     Expected,
     Seen,
     Spread,
-    expected_half_widths,
-    plan_from,
-)
-from passhat.stats.paired_power import (
-    DetectableDifference,
-    detectable_difference,
-    runs_for_difference,
-    tasks_for_difference,
-)
-from passhat.stats.possible_suites import ASSURANCE
-from passhat.stats.power import (
     SuitePlan,
     confidence_band,
+    detectable_difference,
+    expected_half_widths,
+    plan_from,
     plan_suite,
     recommend_runs,
+    runs_for_difference,
     smallest_count,
+    tasks_for_difference,
     zero_failure_runs,
 )
 

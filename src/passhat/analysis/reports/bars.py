@@ -11,7 +11,7 @@ from passhat.analysis.reports.parts import BarCount
 from passhat.arguments import probability
 from passhat.errors import ArgumentError
 from passhat.messages import typo_hint
-from passhat.stats.bars import bars_cleared
+from passhat.stats.task_labels import bars_cleared
 
 Bars = Mapping[str, float] | float | None
 

@@ -13,15 +13,17 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import CurvePoint, Decay, Rounds, RunOrder
 from passhat.analysis.reports.provenance import ReportOptions
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.decay import LONGEST_DEFAULT, DecayCurve, decay_curves
-from passhat.stats.estimate import THIS_SUITE, Number, Unavailable
-from passhat.stats.extrapolation import extrapolate_pass_hat_ks
-from passhat.stats.run_sequences import (
+from passhat.stats.decay import (
+    LONGEST_DEFAULT,
     TOO_SHORT_TO_FLIP,
+    DecayCurve,
     SequenceColumns,
     by_length,
+    decay_curves,
     describe_columns,
+    extrapolate_pass_hat_ks,
 )
+from passhat.stats.estimate import THIS_SUITE, Number, Unavailable
 
 MOST_TRIALS = 200_000
 """Beyond this many trials, sequences are neither kept nor described."""

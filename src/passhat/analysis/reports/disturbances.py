@@ -17,8 +17,8 @@ from passhat.errors import ArgumentError
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.stats.arguments import Floats
+from passhat.stats.dependent_runs import Burst, RoundTests, find_bursts, round_tests
 from passhat.stats.estimate import Unavailable
-from passhat.stats.rounds import Burst, RoundTests, find_bursts, round_tests
 
 Kind = Literal["rounds out of line", "drift", "rounds differ", "burst"]
 

@@ -13,11 +13,11 @@ from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Number, Unavailable
 from passhat.stats.passk import pass_hat_k
-from passhat.stats.quantiles import quantile_estimate
-from passhat.stats.ratios import (
+from passhat.stats.usage import (
     OutcomeSums,
     association_with_passing,
     difference_of_ratios,
+    quantile_estimate,
     ratio_of_totals,
 )
 

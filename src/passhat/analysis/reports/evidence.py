@@ -12,7 +12,7 @@ from passhat.messages import plural
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import one_of
 from passhat.stats.passk import task_values
-from passhat.stats.task_sums import TaskSums
+from passhat.stats.sufficient_statistics import TaskSums
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -18,9 +18,9 @@ from passhat.messages import listed
 from passhat.records import Trials
 from passhat.records.task_names import families_by_prefix
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
-from passhat.stats.families import families_differ, family_components
-from passhat.stats.population_mean import FEWEST_FAMILIES
-from passhat.stats.score_mean import score_estimate
+from passhat.stats.population_bounds import FEWEST_FAMILIES
+from passhat.stats.suite_mean import score_estimate
+from passhat.stats.variance import families_differ, family_components
 
 _FEWEST_GROUPS, _FEWEST_MORE_TASKS = 3, 8
 _LEAST_SHARE = 0.25

@@ -9,10 +9,10 @@ from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.seed_grid import seeded_runs
 from passhat.dataclass import dataclass, replace
 from passhat.records import ErrorPolicy, Trials
-from passhat.stats.estimate import Estimate
-from passhat.stats.group_spread import (
+from passhat.stats.dependent_runs import (
     Arms,
     GroupedRuns,
+    SeedVariance,
     arm_ratios,
     mean_variance,
     streak_variance,
@@ -20,7 +20,7 @@ from passhat.stats.group_spread import (
     widened,
     with_excess,
 )
-from passhat.stats.seeds import SeedVariance
+from passhat.stats.estimate import Estimate
 
 _ROUNDS = "includes the spread between rounds"
 _SEEDS = "includes the spread between re-runs of the suite (one seed each)"

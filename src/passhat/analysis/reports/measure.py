@@ -31,11 +31,17 @@ from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.subject import framed_trials, refuse_file
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
-from passhat.stats.families import family_shares, weight_notes
-from passhat.stats.population_mean import grouping
+from passhat.stats.population_bounds import grouping
 from passhat.stats.proportions import share_estimate
-from passhat.stats.variance import icc, spearman_brown, variance_components
-from passhat.stats.width_sources import NoiseSources, noise_sources
+from passhat.stats.variance import (
+    NoiseSources,
+    family_shares,
+    icc,
+    noise_sources,
+    spearman_brown,
+    variance_components,
+    weight_notes,
+)
 
 
 def measure(

@@ -13,11 +13,17 @@ from passhat.analysis.reports.provenance import ReportOptions
 from passhat.arguments import KS
 from passhat.dataclass import replace
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
-from passhat.stats.derived_intervals import no_narrower, rising
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Number, Scope, Unavailable
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Number,
+    Scope,
+    Unavailable,
+    no_narrower,
+    rising,
+)
 from passhat.stats.proportions import share_estimate
-from passhat.stats.score_mean import score_estimate
-from passhat.stats.suite_mean import suite_estimates
+from passhat.stats.suite_mean import score_estimate, suite_estimates
 
 _NOT_ASKED = Unavailable("only this suite was asked for")
 UNNAMED = "unnamed"

@@ -9,7 +9,7 @@ from passhat.dataclass import dataclass, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
-from passhat.stats.families import FamilyShares
+from passhat.stats.variance import FamilyShares
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.system_report import SystemReport

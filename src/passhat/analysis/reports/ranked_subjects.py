@@ -11,8 +11,7 @@ from passhat.analysis.reports.evidence import Floats, value_table
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.subject import Subject
 from passhat.dataclass import dataclass
-from passhat.stats.derived_intervals import independent_difference
-from passhat.stats.estimate import Estimate, Number, Unavailable
+from passhat.stats.estimate import Estimate, Number, Unavailable, independent_difference
 
 if TYPE_CHECKING:
     from passhat.stats.ranking import Ranking

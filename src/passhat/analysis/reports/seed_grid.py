@@ -11,8 +11,8 @@ from passhat.analysis.reports.disturbances import LETTERS, place_in_group
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import dataclass, short_dataclass
 from passhat.records import ErrorPolicy, Outcome, Trials
+from passhat.stats.dependent_runs import SeedVariance, seed_variance
 from passhat.stats.estimate import TASKS_LIKE_THESE, Scope, Unavailable
-from passhat.stats.seeds import SeedVariance, seed_variance
 
 MOST_CELLS = 200_000
 """Beyond this many cells nothing is laid out: the picture would be unreadable."""

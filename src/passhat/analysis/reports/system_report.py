@@ -24,7 +24,7 @@ from passhat.dataclass import Later, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded
 from passhat.stats.estimate import Estimate, Unavailable
-from passhat.stats.width_sources import NoiseSources
+from passhat.stats.variance import NoiseSources
 
 _LARGEST_SHOWN_K = 5
 

@@ -16,8 +16,8 @@ from passhat.messages import plural, short_repr
 from passhat.records import Tally
 from passhat.records.task_names import natural_key
 from passhat.stats.estimate import Estimate, Interval
-from passhat.stats.labels import label_tasks, runs_to_label
 from passhat.stats.proportions import proportion_bounds
+from passhat.stats.task_labels import label_tasks, runs_to_label
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure

@@ -12,9 +12,8 @@ from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, Variance
 from passhat.analysis.reports.tasks import LABELS, TaskTable
 from passhat.messages import capitalised, plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.fitted_plan import Seen, Spread, plan_from, seen_spread
-from passhat.stats.power import SuitePlan
 from passhat.stats.proportions import lower_bound, upper_bound
+from passhat.stats.sample_size import Seen, Spread, SuitePlan, plan_from, seen_spread
 
 HALF_WIDTH = 0.05
 """A mean is settled when it is known to five points either way."""

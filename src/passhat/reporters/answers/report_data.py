@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from passhat.analysis.reports.parts import (
-    CurvePoint,
-    Decay,
-    Leaders,
-    ResourceUse,
-    RunOrder,
-)
+from passhat.analysis.reports.parts import CurvePoint, Decay, Leaders, ResourceUse, RunOrder
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.analysis.reports.system_report import SystemReport

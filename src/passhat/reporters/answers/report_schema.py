@@ -16,7 +16,7 @@ from passhat.reporters.data import (
 )
 from passhat.reporters.noise_words import NoiseObject
 from passhat.stats.estimate import Scope
-from passhat.stats.families import FamilyShares
+from passhat.stats.variance import FamilyShares
 
 SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
 

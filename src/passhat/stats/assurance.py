@@ -17,14 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from passhat.dataclass import dataclass, replace
 from passhat.stats.arguments import Floats
-from passhat.stats.cells import Cells, count_cells, task_counts
-from passhat.stats.difficulty_model import prior_weights
-from passhat.stats.dirichlet_mean import lower_quantile, lower_ratio_quantile
-from passhat.stats.paired_fit import UNSEEN_OF_PAIRS
+from passhat.stats.beta_binomial import prior_weights
+from passhat.stats.paired import UNSEEN_OF_PAIRS
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_mean import TaskGroups, family_bounds, population_bounds
-from passhat.stats.power import smallest_count
-from passhat.stats.suite_law import suite_bounds
+from passhat.stats.population_bounds import (
+    TaskGroups,
+    family_bounds,
+    lower_quantile,
+    lower_ratio_quantile,
+    population_bounds,
+)
+from passhat.stats.sample_size import smallest_count
+from passhat.stats.sufficient_statistics import Cells, count_cells, task_counts
+from passhat.stats.suite_bounds import suite_bounds
 
 ASSURANCE = 0.8
 """The share of reports that are to be as narrow as planned."""

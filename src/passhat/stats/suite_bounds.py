@@ -1,0 +1,751 @@
+"""Coherent bounds for the mean pass^k of the tasks that were run: only runs are random.
+
+Each task's pass^k gets a law that moves to the right with every pass (task_laws), the laws are
+added up, and a low quantile of the mean bounds it from below. No count shows a failure that did not
+happen yet, so the mean is multiplied by the law of runs without a failure. All parts move in the
+same direction with a pass, so a failure never improves a bound.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.dataclass import dataclass, replace
+from passhat.stats import special
+from passhat.stats.arguments import Floats
+from passhat.stats.numerics import crossing_within
+from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets
+from passhat.stats.population_bounds import UNSEEN
+from passhat.stats.proportions import Bounds
+from passhat.stats.sufficient_statistics import Cells, remembered
+
+# One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
+# always pass may lie, which says how much a further pass of it would add to pass^k.
+_UNSEEN_PASSES = 1.5
+# Keeps logarithms and roots finite; no chance or variance that matters is as small.
+_TINY = 1e-300
+# Terms within so many powers of e of one another are summed as they are: a float reaches from
+# e^-708 to e^709, and chances below e^-46 are the rounding of the others.
+_ONE_SCALE = 1300.0
+_TOP_OF_SCALE = 690.0
+# The place of a quantile is looked for among every so many places, then among those between two:
+# of a thousand chances 64 are computed.
+_STRIDE = 32
+# Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
+_USUAL_RHO = (-4.0, 5.0)
+_RHO_RANGE = (-12.0, 40.0)
+
+
+class ShrunkLaw:
+    """The law of X U^(1/groups), with X at `places`, which rise along the last axis, U uniform.
+
+    U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
+    chance of at most x is the mean of min(1, x / X)^groups. Between two places that is a constant
+    plus a multiple of x^groups, so every quantile has a closed form.
+    """
+
+    def __init__(self, places: Floats, chances: Floats, groups: Floats) -> None:
+        at_zero = places <= 0
+        self._chance_of_zero = (chances * at_zero).sum(axis=-1)
+        self._groups = groups
+        self._size = np.where(groups > 0, groups, 1.0)[..., None]
+        # In place: a plan has hundreds of laws, and new arrays would take longer than the numbers.
+        scaled, terms = np.where(at_zero, 1.0, places), np.where(at_zero, 0.0, chances)
+        scaled = np.log(scaled, out=scaled)
+        scaled *= self._size
+        with np.errstate(divide="ignore"):
+            terms = np.log(terms, out=terms)
+        terms -= scaled
+        self._shift, self._sums = _sums_from_end(terms, reach=float(np.ptp(scaled, axis=-1).max()))
+        scaled[at_zero] = -np.inf
+        self._scaled, self._before = scaled, np.cumsum(chances, axis=-1) - chances
+        self._last = places.shape[-1] - 1
+        self._rows = np.arange(0, places.size, places.shape[-1]).reshape(self._size.shape)
+
+    def quantile(self, tail: Floats | float) -> Floats:
+        """The `tail` quantile of the law; 0 if the law has at least that chance at 0."""
+        tail = np.broadcast_to(tail, self._groups.shape)[..., None]
+        # The chance rises along the places: first among some of them, then between two of those.
+        some = np.arange(0, self._last + 1, _STRIDE)
+        start = _STRIDE * np.maximum(self._below(some, tail) - 1, 0)
+        near = np.minimum(start + np.arange(_STRIDE), self._last)
+        place = np.minimum(start + self._below(near, tail), self._last)
+        before = self._before.reshape(-1)[self._rows + place]
+        with np.errstate(over="ignore"):
+            power = (np.log(np.maximum(tail - before, _TINY)) - self._from(place)) / self._size
+            found = np.minimum(np.exp(power[..., 0]), 1.0)
+        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
+        return np.where(nothing, 0.0, found)
+
+    def _below(self, places: Places, tail: Floats) -> Places:
+        """At how many of these places the chance of at most X is below the tail."""
+        at = self._rows + places
+        scaled, before = self._scaled.reshape(-1)[at], self._before.reshape(-1)[at]
+        reached = before + np.exp(scaled + self._from(places))
+        return np.asarray((reached < tail).sum(axis=-1, keepdims=True))
+
+    def _from(self, places: Places) -> Floats:
+        """From each place on: ln of the sum of chance / X^groups."""
+        sums = self._sums.reshape(-1)[self._rows + (self._last - places)]
+        if self._shift is None:
+            return np.asarray(sums)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(sums) + self._shift)
+
+
+def _sums_from_end(terms: Floats, *, reach: float) -> tuple[Floats | None, Floats]:
+    """Sums of exp(term) from the last place on, of terms that `reach` so far; they are replaced.
+
+    With a shift the sums are those of exp(term - shift); without one they are logarithms.
+    """
+    if reach > _ONE_SCALE:
+        return None, np.logaddexp.accumulate(terms[..., ::-1], axis=-1)
+    # If there is no chance at all every term is -inf, and so must the sums be.
+    largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
+    shift = largest - _TOP_OF_SCALE
+    terms -= shift
+    return shift, np.cumsum(np.exp(terms, out=terms)[..., ::-1], axis=-1)
+
+
+def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:
+    """The intervals for the mean pass^k of these tasks, k along the last axis.
+
+    Every task has at least k runs, for every k. `confidence` may differ from suite to suite: it
+    is broadcast against the result.
+    """
+    tail = (1 - confidence) / 2
+    helpers = sorted({*ks, *(_helper(cells, k) for k in ks)} - {0})
+    low, high = _own_bounds(cells, helpers, tail)
+    for place, k in enumerate(helpers):
+        j = _helper(cells, k)
+        if j:
+            # Tasks with too few runs to show the spread of p^k show that of p^j, and by Jensen
+            # (mean p^j)^(k/j) <= mean p^k <= mean p^j.
+            lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
+            low[..., place] = np.maximum(low[..., place], lower ** (k / j))
+            high[..., place] = np.minimum(high[..., place], upper)
+    values = shares_of_cells(cells, tuple(ks))
+    means = cells.tasks @ values.T / cells.task_count[..., None]
+    asked = [helpers.index(k) for k in ks]
+    return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+
+
+@remembered
+def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
+    """pass^k of each cell, a row for each k; every scope and confidence needs it."""
+    return shares_of_passing_subsets(cells.n, cells.c, ks)
+
+
+def _few_runs_quantile(
+    values: Floats, tasks: Floats, weight: Floats, tail: Floats | float
+) -> Floats:
+    """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
+
+    G has the law Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not seen.
+    The last axis runs over distinct values, the others over questions, each with its weight. By
+    the saddle point: for a ratio rho of its two factors, all else follows in closed form.
+    """
+    target = special.ndtri(1 - np.asarray(tail))
+    some = np.vecdot(tasks, values) > 0
+    missing, count = 1 - values, tasks.sum(axis=-1)
+
+    def at(log: Floats) -> tuple[Floats, Floats]:
+        rho = 1 + np.exp(log)
+        # Beyond e^700 a float overflows; the tilt is 0 long before.
+        odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
+        tilted = values / (values + missing * odds[..., None])
+        held = np.vecdot(tasks, tilted)
+        ones = weight * held
+        rest = weight * (count - held) + UNSEEN
+        theta = ones / (ones + rest * rho)
+        s = (rho - 1) / (1 - theta + rho * theta)
+        up, down = 1 + s * (1 - theta), 1 - s * theta
+        mixed = values * (up**-weight)[..., None] + missing * (down**-weight)[..., None]
+        cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY))) - UNSEEN * np.log(down)
+        root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
+        one, zero = (1 - theta) / up, theta / down
+        jump = np.vecdot(tasks, tilted * (1 - tilted)) * (weight * (one + zero)) ** 2
+        spread = s * np.sqrt(jump + ones * one**2 + rest * zero**2)
+        return theta, root + np.log(np.maximum(spread, _TINY) / root) / root
+
+    def beyond(minus_log: Floats) -> Floats:
+        return np.where(some, at(-minus_log)[1] - target, 0.0)
+
+    usual, range_ = ((-end[1], -end[0]) for end in (_USUAL_RHO, _RHO_RANGE))
+    theta = at(-crossing_within(beyond, some.shape, usual, range_))[0]
+    return np.where(some, theta, 0.0)
+
+
+def _helper(cells: Cells, k: int) -> int:
+    """The largest j for which every task has 2j runs, if it has not 2k; 0 for none."""
+    fewest = int(cells.n.min())
+    return fewest // 2 if fewest < 2 * k else 0
+
+
+def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
+    fewest, most = cells.n.min(), cells.n.max()
+    kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in ks]
+    for kind, bounds in enumerate((_bounds_of_laws, _bounds_together, _bounds_of_both)):
+        places = [place for place, one in enumerate(kinds) if one == kind]
+        if places:
+            found = bounds(cells, [ks[place] for place in places], tail)
+            low[..., places], high[..., places] = found
+    return low, high
+
+
+def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """Bounds where some tasks have fewer than 2k runs: those have one law together, not one each.
+
+    Tasks with more runs may join them, or be bounded by their own laws at the same level: the
+    better of the two bounds is taken.
+    """
+    low, high = _bounds_together(cells, ks, tail)
+    for place, k in enumerate(ks):
+        short = cells.n < 2 * k
+        rest, these = cells.taken(~short), cells.taken(short)
+        ends = _bounds_of_laws(rest, (k,), tail), _bounds_together(these, (k,), tail)
+        share = these.task_count / cells.task_count
+        lower, upper = (
+            (1 - share) * one[..., 0] + share * other[..., 0]
+            for one, other in zip(*ends, strict=True)
+        )
+        low[..., place] = np.maximum(low[..., place], lower)
+        high[..., place] = np.minimum(high[..., place], upper)
+    return low, high
+
+
+def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """Bounds of tasks with fewer than 2k runs, each k along the last axis.
+
+    pass^k is known for each task, its spread only for all together. With n = k runs a task's
+    pass^k is seen as 0 or 1, once. Of T such tasks the share that passed is bounded as a proportion
+    is, by Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so
+    the weights vary less: Gamma(n / (2k - n)) in place of Gamma(1).
+    """
+    values = shares_of_passing_subsets(cells.n, cells.c, ks)
+    tasks = cells.tasks[..., None, :]
+    mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
+    runs = np.minimum(cells.n, 2 * np.array(ks)[:, None] - 1)
+    weight = (runs / (2 * np.array(ks)[:, None] - runs)).min(axis=-1)
+    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1.
+    sides = np.stack((values, 1 - values)).reshape(2, *(1,) * (cells.tasks.ndim - 1), *values.shape)
+    found = _few_runs_quantile(sides, tasks, weight, tail)
+    fewer, more = _unseen_groups(cells, ks)
+    with np.errstate(divide="ignore"):
+        low = np.minimum(found[0], mean * tail ** (1 / fewer))
+        high = np.maximum(1 - found[1], 1 - (1 - mean) * tail ** (1 / more))
+    return low, high
+
+
+def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
+    shape = *cells.tasks.shape[:-1], len(ks)
+    tails = np.broadcast_to(tail, shape).reshape(-1, len(ks))
+    low, high = np.empty((2, *tails.shape))
+    for at, law in _laws_of_means(cells, tuple(ks)):
+        found = law.quantile(tails[at])
+        low[at], high[at] = found[0], 1 - found[1]
+    return low.reshape(shape), high.reshape(shape)
+
+
+@remembered
+def _laws_of_means(
+    cells: Cells, ks: tuple[int, ...]
+) -> list[tuple[tuple[Places, Places], ShrunkLaw]]:
+    """The laws of the mean pass^k and of what it lacks to 1, with the suite and k of each."""
+    unseen = [part.reshape(-1, len(ks)) for part in _unseen_groups(cells, ks)]
+    tasks = cells.task_count.reshape(-1)
+    found = []
+    for laws in _sums(cells, ks):
+        at = laws.suite, laws.k
+        shares = np.clip(laws.positions / tasks[laws.suite][:, None], 0.0, 1.0)
+        sides = np.stack((shares, 1 - shares[:, ::-1]))
+        both = np.stack((laws.chances, laws.chances[:, ::-1]))
+        groups = np.stack([part[at] for part in unseen])
+        found.append((at, ShrunkLaw(sides, both, groups)))
+    return found
+
+
+def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaws]:
+    """The laws of the summed pass^k, those on as many points together."""
+    found, places = list[SumLaws](), list(range(len(ks)))
+    if cells.n.max() > TABLED_RUNS:
+        found, places = sums_of_long_tasks(cells, ks)
+    by_steps = defaultdict[int, list[int]](list)
+    for place in places:
+        by_steps[lattice_steps(cells.n, ks[place])].append(place)
+    for steps, some in by_steps.items():
+        laws = sums_of_tasks(cells, [ks[place] for place in some], steps)
+        found += (replace(one, k=np.array(some)[one.k]) for one in laws)
+    by_points = defaultdict[int, list[SumLaws]](list)
+    for one in found:
+        by_points[one.chances.shape[-1]].append(one)
+    return [_joined(some) for some in by_points.values()]
+
+
+def _joined(laws: Sequence[SumLaws]) -> SumLaws:
+    return SumLaws(
+        suite=np.concatenate([one.suite for one in laws]),
+        k=np.concatenate([one.k for one in laws]),
+        positions=np.concatenate([one.positions for one in laws]),
+        chances=np.concatenate([one.chances for one in laws]),
+    )
+
+
+def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
+    """`_unseen` for each k, along the last axis."""
+    found = zip(*(_unseen(cells, k) for k in ks), strict=True)
+    fewer, more = (np.stack(groups, axis=-1) for groups in found)
+    return fewer, more
+
+
+def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
+    """How many groups of k runs are evidence against an unseen failure, and an unseen pass.
+
+    Runs count for the first if pass^k is above 0, and for the second if it is below 1. A
+    pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups are
+    larger there: p^(k-1) is taken halfway between its mean and its largest.
+    """
+    n, c, tasks = cells.n, cells.c, cells.tasks
+    fewer = tasks @ (n * (c >= k)) / k
+    reach = np.minimum(1.0, (c + _UNSEEN_PASSES) / n) ** (k - 1)
+    largest = np.where(tasks > 0, reach, 0.0).max(axis=-1)
+    halfway = (cells.mean(reach) + largest) / 2
+    return fewer, tasks @ (n * (c < n)) / (k * halfway)
+
+
+# --------------------------------------------------------------------------------------------------
+# The law of the summed pass^k of tasks, at the same cost for any number of tasks.
+#
+# The characteristic functions of the tasks' laws are multiplied, and the product is turned back
+# into chances over a window outside which there is next to none. Tasks with hundreds of runs have
+# hundreds of different counts, and a table of each one's law would take seconds; their sum is so
+# close to normal that twelve cumulants, which add up over tasks, give it to eight digits.
+# --------------------------------------------------------------------------------------------------
+
+Complex = NDArray[np.complex128]
+
+Places = NDArray[np.intp]
+# Points at which the law of the sum is given, unless laws on few points need all of them.
+_POINTS = 1024
+# A window of so many standard deviations leaves less than 1e-20 outside.
+_WINDOW = 20.0
+# Frequencies this small add nothing that eight digits show.
+_DEAD = 1e-8
+# Laws on a few points have frequencies that never die away: the whole lattice is used for
+# them up to this length, and the last frequencies are tapered beyond it.
+_LONGEST = 1 << 15
+# exp(-12.5) = 4e-6 at the last frequency: the ringing of a sharp cut is gone.
+_TAPER = 12.5
+TABLED_RUNS = 128
+"""Tables of every count of passes are kept up to so many runs; they serve pass@k too."""
+# Keeps a logarithm finite; e^-690 is far below any chance that counts.
+_NOTHING = 1e-300
+# Cumulants used; `_NEGLIGIBLE` checks that those beyond would not matter.
+_ORDER = 12
+# The characteristic function is below 1e-15 from here on, in standard deviations.
+_LAST_FREQUENCY = 8.5
+# Cumulants beyond the last do not matter where that adds at most this much to any chance.
+_NEGLIGIBLE = 1e-8
+# Betas whose cumulants are computed at once: what that takes stays in the cache of a core.
+_AT_ONCE = 4096
+_FACTORIALS = np.array([float(factorial(one)) for one in range(_ORDER + 1)])
+# The largest of t^12 exp(-t^2 / 2).
+_PEAK = (_ORDER / np.e) ** (_ORDER / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SumLaws:
+    """Laws of sums, a row each: `chances` of being at `positions`, which rise along the last axis.
+
+    Row i is about the suite at the place `suite[i]` and the k at the place `k[i]`.
+    """
+
+    suite: Places
+    k: Places
+    positions: Floats
+    chances: Floats
+
+
+def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumLaws]:
+    """The laws of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps.
+
+    Each suite gets the law that it would get alone. All k are computed together, because most of
+    the time of a single one is the overhead of numpy calls.
+    """
+    rows = cells.tasks.reshape(-1, cells.n.size)
+    longest = rows.sum(axis=-1) * steps + 1
+    if cells.n.max() > TABLED_RUNS:
+        cells = _with_value(cells, min(ks))
+        rows = cells.tasks.reshape(-1, cells.n.size)
+    means, variances = _per_cell(cells, ks, steps, _moment_table)
+    centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
+    # A power of two, so that the tables of one report serve all its questions.
+    window = np.maximum(np.minimum(longest, _WINDOW * np.sqrt(variance)), _POINTS)
+    periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
+    found = list[SumLaws]()
+    for period in set(periods.ravel().tolist()):
+        k, suite = np.nonzero(periods == period)
+        asked = _Sums(cells=cells, ks=ks, steps=steps, k=k, suite=suite)
+        found += _sums_over(asked, period, centre[k, suite], longest[suite])
+    return found
+
+
+def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumLaws], list[int]]:
+    """The laws of the summed pass^k by cumulants, and the places of the k too far from normal.
+
+    All k are computed together: with hundreds of different counts that takes a fifth of the time.
+    """
+    places = [place for place, k in enumerate(ks) if betas_in_order(cells.n, k).all()]
+    if not places:
+        return [], list(range(len(ks)))
+    means, cumulants = _cumulants(cells, [ks[place] for place in places])
+    rows = cells.tasks.reshape(-1, cells.n.size)
+    centre = rows @ means.T
+    sums = rows @ cumulants.reshape(-1, cells.n.size).T
+    sums = np.moveaxis(sums.reshape(len(rows), _ORDER + 1, len(places)), 1, 0)
+    deviation = np.sqrt(sums[2])
+    scale = np.where(deviation > 0, deviation, 1.0)
+    terms = np.stack([one / scale**order / _FACTORIALS[order] for order, one in enumerate(sums)])
+    normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
+    near = np.flatnonzero(normal.all(axis=0))
+    taken = [places[place] for place in near.tolist()]
+    rest = [place for place in range(len(ks)) if place not in taken]
+    if not taken:
+        return [], rest
+    positions, chances = _from_spectrum(terms[..., near], centre[:, near], deviation[:, near])
+    laws = SumLaws(
+        suite=np.repeat(np.arange(len(rows)), len(taken)),
+        k=np.tile(taken, len(rows)),
+        positions=positions.reshape(-1, _POINTS),
+        chances=chances.reshape(-1, _POINTS),
+    )
+    return [laws], rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sums:
+    """Which sums are asked for: of the suite and of the k at each of these places."""
+
+    cells: Cells
+    ks: Sequence[int]
+    steps: int
+    k: Places
+    suite: Places
+
+    def taken(self, kept: Places) -> _Sums:
+        return replace(self, k=self.k[kept], suite=self.suite[kept])
+
+    def spectrum(self, period: int, points: int = _POINTS) -> Complex:
+        """The characteristic function of each sum at the lowest frequencies of the period."""
+        places, row = np.unique(self.k, return_inverse=True)
+        rows = self.cells.tasks.reshape(-1, self.cells.n.size)
+        tables = _per_cell(
+            self.cells,
+            [self.ks[place] for place in places.tolist()],
+            self.steps,
+            lambda *key: _log_table(*key, period, points),
+        )
+        size, angle = (np.matmul(rows, table)[row, self.suite] for table in tables)
+        return np.asarray(np.exp(size + 1j * angle))
+
+
+def _sums_over(asked: _Sums, period: int, centre: Floats, longest: Floats) -> Iterator[SumLaws]:
+    """The laws of sums with the same period; those with whole lattices of a length together."""
+    spectrum = asked.spectrum(period)
+    alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
+    lattice = np.zeros(len(alive), dtype=np.int64)
+    if alive.any():
+        lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
+        taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+        spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
+        lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
+    for length in set(lattice.tolist()):
+        kept = np.flatnonzero(lattice == length)
+        some, whole, points = asked.taken(kept), length or period, length or _POINTS
+        found = some.spectrum(whole, points) if length else spectrum[kept]
+        chances = np.maximum(np.fft.irfft(found, points, axis=-1), 0.0)
+        start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
+        positions, laid = _turned(chances, start=start, period=whole, unit=asked.steps)
+        yield SumLaws(suite=some.suite, k=some.k, positions=positions, chances=laid)
+
+
+def _turned(
+    chances: Floats, *, start: Floats, period: Floats | float, unit: float
+) -> tuple[Floats, Floats]:
+    """Positions and chances of laws whose points repeat after a period, cut open at `start`.
+
+    Positions are in multiples of `unit`.
+    """
+    points = chances.shape[-1]
+    step = np.asarray(period)[..., None] / points
+    first = np.ceil(start[..., None] / step).astype(np.intp)
+    places = first + np.arange(points)
+    # The points are a power of two, so their remainder is a mask of bits.
+    laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
+    return places * (step / unit), laid / laid.sum(axis=-1, keepdims=True)
+
+
+def _per_cell(cells: Cells, ks: Sequence[int], steps: int, table):  # type: ignore[no-untyped-def]
+    """The columns of a table for every cell, the tables of each number of runs joined; k first."""
+    tables = zip(*(_of_one_k(cells, k, steps, table) for k in ks), strict=True)
+    return tuple(columns[0][None] if len(ks) == 1 else np.stack(columns) for columns in tables)
+
+
+def _of_one_k(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
+    parts = []
+    for runs in cells.lengths.tolist():
+        rows = cells.n == runs
+        if runs <= TABLED_RUNS:
+            passes = cells.c[rows].astype(np.intp)
+            parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
+        else:
+            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+
+
+def _with_value(cells: Cells, k: int) -> Cells:
+    """The cells whose pass^k is not 0 (the others add nothing); one cell where all are 0."""
+    kept = share_of_passing_subsets(cells.n, cells.c, k) > NO_VALUE
+    kept[0] |= not kept.any()
+    return cells.taken(kept)
+
+
+@lru_cache(maxsize=256)
+def _laws(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
+    c = np.arange(n + 1.0) if passes is None else np.array(passes)
+    return task_laws(np.full(c.size, float(n)), c, k, steps)
+
+
+@lru_cache(maxsize=256)
+def _moment_table(
+    n: int, passes: tuple[float, ...] | None, k: int, steps: int
+) -> tuple[Floats, Floats]:
+    laws, places = _laws(n, passes, k, steps), np.arange(steps + 1.0)
+    means = laws @ places
+    return means, np.maximum(laws @ places**2 - means**2, 0.0)
+
+
+@lru_cache(maxsize=128)
+def _log_table(
+    n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
+) -> tuple[Floats, Floats]:
+    """Ln of the characteristic functions: its real part and its imaginary part."""
+    found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
+    # Separately: numpy's logarithm of complex numbers takes ten times as long.
+    square = found.real**2 + found.imag**2
+    return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
+
+
+def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> tuple[Floats, Floats]:
+    """The laws from their cumulants in standard deviations, order by order, each in its window."""
+    period = _WINDOW * deviation
+    last = int(_LAST_FREQUENCY * _WINDOW / (2 * np.pi))
+    turns = 2 * np.pi / period[..., None] * np.arange(last + 1)
+    angle = turns * deviation[..., None]
+    log = np.zeros(angle.shape, dtype=np.complex128)
+    for order in range(_ORDER, 1, -1):
+        log = 1j * angle * log + terms[order][..., None]
+    log = (1j * angle) ** 2 * log + 1j * turns * centre[..., None]
+    # irfft reads its input as the transform with the opposite sign of the angle.
+    chances = np.maximum(np.fft.irfft(np.conj(np.exp(log)), _POINTS, axis=-1), 0.0)
+    return _turned(chances, start=centre - period / 2, period=period, unit=1.0)
+
+
+def _cumulants(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
+    """The mean of each cell's law for each k, and its cumulants order by order from the second."""
+    betas = scaled_betas(cells.n, cells.c, ks)
+    shapes = betas.a.ravel(), betas.b.ravel(), betas.scale.ravel()
+    found = np.zeros((_ORDER + 1, betas.value.size))
+    for start in range(0, betas.value.size, _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        _cumulants_of_betas(found[:, some], *(part[some] for part in shapes))
+    found *= _FACTORIALS[[0, *range(_ORDER)], None]
+    return betas.value, found.reshape(_ORDER + 1, *betas.value.shape)
+
+
+def _cumulants_of_betas(found: Floats, a: Floats, b: Floats, scale: Floats) -> None:
+    """Fill in the cumulants of scale * Beta(a, b) from the second on, each over (order - 1)!."""
+    size = a + b
+    mean = a / size
+    product, lean = mean * (1 - mean) * scale**2, (1 - 2 * mean) * scale
+    # Moments too are over their factorial: each cumulant is then a moment less a sum of products
+    # of those before, without binomials.
+    moments = np.zeros((_ORDER + 1, a.size))
+    moments[0] = 1.0
+    for r in range(1, _ORDER):
+        # Integrating (x - mean)^r x (1 - x) f by parts gives each central moment from two before.
+        inner = product * moments[r - 1] + r * lean * moments[r]
+        moments[r + 1] = inner / ((r + 1) * (size + r))
+    for r in range(2, _ORDER + 1):
+        before = found[2 : r - 1], moments[r - 2 : 1 : -1]
+        found[r] = r * moments[r] - np.einsum("jc,jc->c", *before)
+
+
+# --------------------------------------------------------------------------------------------------
+# The law of each task's pass^k given its runs; it moves to the right with every pass.
+# --------------------------------------------------------------------------------------------------
+
+# Splitting a value between two points of the lattice adds up to a sixth of a squared step to
+# its variance; four steps to the standard deviation of the tightest law, one failure in n runs,
+# keep that at 1 %.
+_STEPS_PER_DEVIATION = 4
+
+_FEWEST_STEPS, _MOST_STEPS = 64, 512
+NO_VALUE = 1e-12
+"""A pass^k below this is 0 to every digit that is ever shown."""
+
+# Beyond this exponent a tail is below e^-40, less than the rounding of a float.
+_REACH = 40.0
+# From so many times k runs on, betas of these means and variances are in order.
+_BETAS_IN_ORDER = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScaledBetas:
+    """Laws of pass^k: scale * Beta(a, b) where it `varies`, else `value`; a row for each k."""
+
+    value: Floats
+    varies: NDArray[np.bool_]
+    a: Floats
+    b: Floats
+    scale: Floats
+
+
+def lattice_steps(n: Floats, k: int) -> int:
+    """Into how many steps [0, 1] is divided for tasks of so many runs: a power of two."""
+    wanted = np.clip(_STEPS_PER_DEVIATION * n.max() / k, _FEWEST_STEPS, _MOST_STEPS)
+    return int(2 ** np.ceil(np.log2(wanted)))
+
+
+def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n >= 2k runs; a row for each.
+
+    Mean and variance are those that the counts say without bias: f = C(c, k) / C(n, k) and
+    f^2 - C(c, 2k) / C(n, 2k). A row with more passes lies to the right of one with fewer, at
+    every chance, and so does whatever only adds and mixes rows.
+    """
+    laws = np.empty((n.size, steps + 1))
+    close = ~betas_in_order(n, k)
+    laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
+    for runs in set(n[close].tolist()):
+        rows = n == runs
+        laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
+    return laws
+
+
+def scaled_betas(n: Floats, c: Floats, ks: Sequence[int]) -> ScaledBetas:
+    """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
+    value = shares_of_passing_subsets(n, c, ks)
+    twice = shares_of_passing_subsets(n, c, [2 * k for k in ks])
+    top = value.copy()
+    for row, k in enumerate(ks):
+        few = (c >= k) & (c < 2 * k - 1)
+        if few.any():
+            top[row, few] = share_of_passing_subsets(n[few], np.full(few.sum(), 2.0 * k - 1), k)
+    varies = (c < n) & (c >= np.array(ks)[:, None]) & (top > NO_VALUE)
+    # What does not vary is a beta of some shape times 0.
+    most = np.where(varies, top, 0.5)
+    relative = np.where(varies, 1 - twice / most / most, 0.5)
+    first = (1 - most) / relative - most
+    second = first * (1 - most) / most
+    scale = np.where(varies, value / most, 0.0)
+    return ScaledBetas(value=value, varies=varies, a=first, b=second, scale=scale)
+
+
+def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
+    """Where so many runs make `scaled_betas` move to the right with every pass."""
+    return np.asarray(n >= _BETAS_IN_ORDER * k)
+
+
+def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+    betas = scaled_betas(n, c, (k,))
+    varies = betas.varies[0]
+    points = np.arange(steps + 2) / steps
+    below = np.maximum(points - betas.value[0, :, None], 0.0)
+    shapes = betas.a[0, varies], betas.b[0, varies]
+    below[varies] = _expected_shortfall(shapes, betas.scale[0, varies], points)
+    return _split(below, steps)
+
+
+@lru_cache(maxsize=64)
+def _chained_laws(n: int, k: int, steps: int) -> Floats:
+    """Laws for every count of passes where n is close to 2k, and betas would cross.
+
+    From one failure downward, the law with one pass fewer is that with one pass more, times a
+    share: the mean share, or else 1 or 0 with that mean, mixed so that the second moment is right.
+    """
+    passes = np.arange(n + 1.0)
+    runs = np.full(n + 1, float(n))
+    value = share_of_passing_subsets(runs, passes, k)
+    square = 2 * value**2 - share_of_passing_subsets(runs, passes, 2 * k)
+    laws = np.zeros((n + 1, steps + 1))
+    laws[n, steps], laws[:k, 0] = 1.0, 1.0
+    spread = square[n - 1] - value[n - 1] ** 2
+    size = value[n - 1] * (1 - value[n - 1]) / spread - 1
+    if size > 1e-9:
+        shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
+        points = np.arange(steps + 2) / steps
+        laws[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
+    else:
+        laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
+    for one in range(n - 2, k - 1, -1):
+        if value[one] < NO_VALUE:
+            laws[one, 0] = 1.0
+            continue
+        share = value[one] / value[one + 1]
+        moment = square[one] / square[one + 1]
+        thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
+        laws[one] = (1 - thinned) * _scaled(laws[one + 1], share)
+        laws[one] += thinned * share * laws[one + 1]
+        laws[one, 0] += thinned * (1 - share)
+    return laws
+
+
+def _scaled(law: Floats, share: float) -> Floats:
+    """The law of a share of what has this law, each value split between its neighbours."""
+    places = np.arange(law.size) * share
+    left = np.minimum(places.astype(np.intp), law.size - 2)
+    right = (places - left) * law
+    found = np.bincount(left, law - right, law.size)
+    found[1:] += np.bincount(left, right, law.size)[:-1]
+    return np.asarray(found)
+
+
+def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
+    """E max(x - s X, 0) for X from Beta(a, b)."""
+    a, b = (shape[:, None] for shape in shapes)
+    mean, factor = a / (a + b), scale[:, None]
+    x = points / factor
+    short = np.maximum(x - mean, 0.0)
+    # Beyond its reach X lies on one side of x, to every digit.
+    below, above = mean - _reach(b, a), mean + _reach(a, b)
+    rows, columns = np.nonzero((x < 1) & (x > below) & (x < above))
+    inside, first, second = x[rows, columns], shapes[0][rows], shapes[1][rows]
+    missing = mean[rows, 0] * special.betainc(first + 1, second, inside)
+    short[rows, columns] = inside * special.betainc(first, second, inside) - missing
+    return np.asarray(factor * short)
+
+
+def _reach(a: Floats, b: Floats) -> Floats:
+    """How far above its mean Beta(a, b) reaches: Bernstein's inequality at exp(-_REACH)."""
+    mean = a / (a + b)
+    variance = mean * (1 - mean) / (a + b + 1)
+    heavy = _REACH * variance / mean
+    return np.asarray(heavy + np.sqrt(heavy**2 + 2 * _REACH * variance))
+
+
+def _split(below: Floats, steps: float) -> Floats:
+    """Chances on the lattice with the mean of the law: each value is split between neighbours."""
+    before = np.concatenate((np.zeros((len(below), 1)), below[:, :-2]), axis=1)
+    chances = steps * (below[:, 1:] - 2 * below[:, :-1] + before)
+    return np.maximum(chances, 0.0)
