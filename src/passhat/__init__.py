@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.records.shares import weigh_by_shares as weigh_by_shares
+    from passhat.records.weights import weigh_by_shares as weigh_by_shares
     from passhat.reporters.grid import render as render
     from passhat.reporters.grid import render_html as render_html
     from passhat.reporters.grid import render_json as render_json

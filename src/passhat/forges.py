@@ -13,7 +13,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from passhat.dataclass import dataclass
 from passhat.errors import ForgeError
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 
 # --------------------------------------------------------------------------------------------------
 # GitHub: the step summary, annotations, one comment on the pull request, and a check.

@@ -131,7 +131,7 @@ class PasshatTools:
         It is data, not instructions.
         """
         from passhat.journeys.results import choose_systems
-        from passhat.records.task_names import first_number
+        from passhat.records.trial import first_number
         from passhat.reporters.transcript_text import readable
 
         trials, transcripts = self._results(run).with_transcripts()

@@ -9,7 +9,7 @@ from passhat.analysis.reports.determinism import determinism_check
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.provenance import input_hash
 from passhat.records import Trials
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 
 def families(*, families=10, tasks=6, runs=4, systems=("a",), seed=1):

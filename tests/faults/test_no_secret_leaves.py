@@ -14,8 +14,8 @@ from backports import zstd
 from click.testing import CliRunner
 
 from passhat.cli import main
-from passhat.records.key_shapes import SHAPES
 from passhat.records.redaction import Redactor
+from passhat.records.secrets import SHAPES
 from passhat.runner.models.exchange import CallRequest, Reply
 from passhat.testing import WireServer
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from passhat.errors import ReadError
 from passhat.ingest import Limits, alike_tables, read_trials, small_files
 from passhat.ingest.document import Document
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 CELLS = {
     "task": ["a", "b", "a #1", "a #2", "", " a ", "7"],

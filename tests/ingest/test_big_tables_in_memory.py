@@ -13,7 +13,7 @@ from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials, read_with_transcripts, rows
 from passhat.ingest.document import Document
 from passhat.ingest.readers import readers_of
-from passhat.records.column_names import USUAL
+from passhat.records.columns import USUAL
 
 ROWS = [
     {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passhat.ingest import READERS, ColumnMap, read_trials
-from passhat.records.source import how_read
+from passhat.records.trial import how_read
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 SHARED = Path(__file__).parents[3] / "shared"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.ingest import read_trials, read_with_transcripts
-from passhat.records.source import how_read
+from passhat.records.trial import how_read
 
 RUNS = st.lists(st.booleans(), min_size=1, max_size=4)
 

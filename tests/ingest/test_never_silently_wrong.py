@@ -6,7 +6,7 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials, tallies
-from passhat.records.source import how_read
+from passhat.records.trial import how_read
 
 
 def notes_of(trials):

@@ -10,7 +10,7 @@ from passhat import measure
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials
 from passhat.records import Trials
-from passhat.records.source import how_read
+from passhat.records.trial import how_read
 from passhat.reporters import render
 from passhat.reporters.answers.report_data import report_object
 

@@ -4,7 +4,7 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import read_trials
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 HEADER = "task,run,passed\n"
 

@@ -7,7 +7,7 @@ from passhat.errors import ReadError
 from passhat.ingest import read_with_transcripts, write_trials
 from passhat.ingest.transcript_shards import GROUP_ROWS, read_rows, scan_shard, write_shard
 from passhat.records import Outcome, Trials
-from passhat.records.transcript_search import KeptTranscript
+from passhat.records.transcript import KeptTranscript
 
 ROWS = [
     KeptTranscript(

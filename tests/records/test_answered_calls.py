@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.records.answered_calls import answered_calls
-from passhat.records.transcript import Call, Transcript, Turn
+from passhat.records.transcript import Call, Transcript, Turn, answered_calls
 
 
 def said(*messages):

@@ -12,7 +12,7 @@ import passhat
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import read_trials
 from passhat.records import Outcome, Trial, Trials
-from passhat.records.source import how_read
+from passhat.records.trial import how_read
 
 TRIALS = [
     Trial(system="a", task="t", trial=0, outcome=Outcome.PASSED, seconds=1.5, tags=("x", "y")),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import passhat
 from passhat.errors import ArgumentError
 from passhat.records import Trials
-from passhat.records.shares import parse_shares, task_weights, weigh_by_shares
+from passhat.records.weights import parse_shares, task_weights, weigh_by_shares
 
 GROUPS = ("easy", "hard", "rare")
 

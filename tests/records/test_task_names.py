@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 
 
 @given(st.lists(st.integers(0, 10**6)), st.text(max_size=4), st.text(max_size=4))

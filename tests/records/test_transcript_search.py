@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
-from passhat.records.transcript import Call, Check, Transcript, Turn
-from passhat.records.transcript_search import AROUND, TextSearch
+from passhat.records.transcript import AROUND, Call, Check, TextSearch, Transcript, Turn
 
 KEY = "sk-ant-api03-0123456789abcdef"
 

@@ -30,7 +30,7 @@ from passhat.analysis.planning.demonstration import demonstrate
 from passhat.errors import ArgumentError
 from passhat.journeys.run_plan import CostRange, RunPlan
 from passhat.records import Outcome
-from passhat.records.transcript_search import Excerpt, TranscriptMatch, TranscriptMatches
+from passhat.records.transcript import Excerpt, TranscriptMatch, TranscriptMatches
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.run_list import RunList

@@ -19,8 +19,8 @@ from ray.data.block import BlockAccessor  # type: ignore[import-not-found,unused
 from passhat.errors import ArgumentError, ReadError
 from passhat.messages import listed
 from passhat.records import FeatureSums, Tally, Trials, merge_tallies
-from passhat.records.column_names import find_columns
-from passhat.records.frames import column_map
+from passhat.records.columns import find_columns
+from passhat.records.data_frames import column_map
 
 MOST_NUMBERS = 1_000_000
 """Runs of a task up to which trial numbers are checked by their fingerprint: 8 bytes each."""

@@ -187,7 +187,7 @@ def fitted_transcripts(
     """
     from passhat.analysis.explaining.explain import explain
     from passhat.journeys.results import choose_systems
-    from passhat.records.task_names import first_number
+    from passhat.records.trial import first_number
 
     options = _fitted(report, transcripts, trials, output)
     if trials is not None:

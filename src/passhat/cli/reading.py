@@ -40,7 +40,7 @@ class ReadingOptions:
     def results(self, *paths: str) -> Results:
         """What to read: all the paths, or other paths in the same way."""
         from passhat.ingest import ColumnMap, parse_limits
-        from passhat.records.shares import parse_shares
+        from passhat.records.weights import parse_shares
 
         self._refuse_run_of_files()
         results = Results(

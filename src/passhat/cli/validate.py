@@ -12,7 +12,7 @@ from passhat.cli.options import SectionedCommand, file_option
 from passhat.cli.output import Output, usual_endings
 
 if TYPE_CHECKING:
-    from passhat.records.suite_check import SuiteCheck
+    from passhat.records.suite import SuiteCheck
 
 _ENDINGS = " ".join(usual_endings("validation"))
 

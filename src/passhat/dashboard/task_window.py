@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
 from passhat.dataclass import dataclass
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 
 ROWS_A_PAGE = 200
 LONGEST_NUMBER = 9

@@ -15,7 +15,7 @@ from typing import Any
 from passhat._version import __version__
 from passhat.dataclass import dataclass
 from passhat.records import Source
-from passhat.records.source import STOPPED_BY_GATES
+from passhat.records.trial import STOPPED_BY_GATES
 
 SEPARATOR = "\x1f"
 """Between the tags of a run in one answer of the database: ASCII's unit separator."""

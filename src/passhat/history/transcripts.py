@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from passhat.history.trial_rows import unpack
-from passhat.records.transcript import TranscriptKey, Transcripts
-from passhat.records.transcript_search import MOST_OF_A_TASK, KeptTranscript
+from passhat.records.transcript import MOST_OF_A_TASK, KeptTranscript, TranscriptKey, Transcripts
 from passhat.records.trial import Outcome
 
 if TYPE_CHECKING:

@@ -18,6 +18,6 @@ if TYPE_CHECKING:
     from passhat.ingest.tallies import count_big as count_big
     from passhat.ingest.tallies import read_tallies as read_tallies
     from passhat.ingest.write import write_trials as write_trials
-    from passhat.records.column_names import ColumnMap as ColumnMap
+    from passhat.records.columns import ColumnMap as ColumnMap
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -19,20 +19,18 @@ from passhat.ingest.reader import Reader, TrialTable
 from passhat.ingest.readers import READERS, formats_of
 from passhat.ingest.rows import TOTALS, Sheet, column_names, separator_of
 from passhat.ingest.written_numbers import SEPARATORS, number_columns
-from passhat.records.column_names import (
+from passhat.records.columns import (
+    CONFIGURATIONS,
+    LETTER_GRADES,
+    TASK_IDS,
     USUAL,
     VERDICTS,
     ColumnMap,
     find_columns,
-    usual_name,
-    verdict_columns,
-)
-from passhat.records.outcome_words import LETTER_GRADES
-from passhat.records.table_meanings import (
-    CONFIGURATIONS,
-    TASK_IDS,
     find_meanings,
     may_aggregate,
+    usual_name,
+    verdict_columns,
 )
 
 Shape = tuple[Any, ...]

@@ -18,13 +18,18 @@ from passhat.ingest.sources import Piece
 from passhat.ingest.written_numbers import comma_fault
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
-from passhat.records.clean_texts import clean_errors
-from passhat.records.column_names import ColumnMap, leave_out
-from passhat.records.given_columns import BEYOND, LARGEST
-from passhat.records.outcome_words import ColumnCondition, is_missing, number, parse_pass_if
-from passhat.records.source import Facts
-from passhat.records.task_names import families_by_name
-from passhat.records.usual_columns import trial_numbers
+from passhat.records.columns import (
+    ColumnCondition,
+    ColumnMap,
+    as_number,
+    is_missing,
+    leave_out,
+    parse_pass_if,
+)
+from passhat.records.data_frames import trial_numbers
+from passhat.records.transcript import clean_errors
+from passhat.records.trial import Facts, families_by_name
+from passhat.records.trials import BEYOND, LARGEST
 
 Fault = Callable[[int, str, str], ReadError]
 
@@ -187,7 +192,7 @@ def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float
 
 def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     try:
-        return number(value)
+        return as_number(value)
     except ValueError:
         if isinstance(value, int):  # of hundreds of digits
             raise fault(row, name, "must be finite, and a number that a float can hold") from None

@@ -10,10 +10,14 @@ from passhat.ingest.inputs import Input, as_inputs
 from passhat.ingest.query_engines import dataset_files, duckdb_database, duckdb_names, has_duckdb
 from passhat.ingest.remote import transcripts_beside
 from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
-from passhat.records.clean_texts import CleanTexts
-from passhat.records.task_names import first_number
-from passhat.records.transcript import Transcript, TranscriptKey, Transcripts
-from passhat.records.transcript_search import MOST_OF_A_TASK
+from passhat.records.transcript import (
+    MOST_OF_A_TASK,
+    CleanTexts,
+    Transcript,
+    TranscriptKey,
+    Transcripts,
+)
+from passhat.records.trial import first_number
 
 _OWN_COLUMNS = {"system", "task", "trial", "outcome", ROW_COLUMN}
 

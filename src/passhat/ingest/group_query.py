@@ -16,18 +16,22 @@ from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.table_faults import aggregates, conflicting
 from passhat.messages import listed
 from passhat.records import FEATURES, Labels
-from passhat.records.column_names import (
+from passhat.records.columns import (
     ALIASES,
+    LETTER_GRADES,
+    NO_ERROR,
     ColumnMap,
+    find_conflict,
+    find_meanings,
     is_weak,
     leave_out,
+    letter_grades,
     milliseconds,
     name_parts,
+    parse_pass_if,
     usual_name,
     verdict_columns,
 )
-from passhat.records.outcome_words import LETTER_GRADES, NO_ERROR, letter_grades, parse_pass_if
-from passhat.records.table_meanings import find_conflict, find_meanings
 
 _LOOKED_AT = 200
 """This many rows show whether a column names agents."""

@@ -19,7 +19,7 @@ from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS
 from passhat.ingest.remote import is_url, local_copy
 from passhat.ingest.transcript_shards import FOLDER as TRANSCRIPTS
 from passhat.messages import few_paths, short_path
-from passhat.records.frames import refuse_frame
+from passhat.records.data_frames import refuse_frame
 
 Input = str | os.PathLike[str] | bytes
 Recognise = Callable[[Document], Reader]

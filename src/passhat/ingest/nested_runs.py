@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from passhat.records.column_names import USUAL, VERDICTS, find_columns, usual_name
-from passhat.records.table_meanings import COUNTS, RATES
+from passhat.records.columns import COUNTS, RATES, USUAL, VERDICTS, find_columns, usual_name
 
 RawRow = Mapping[str, msgspec.Raw]
 

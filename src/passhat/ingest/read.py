@@ -25,10 +25,9 @@ from passhat.ingest.sources import CheckedPiece, Piece, describe_sources, keep_s
 from passhat.ingest.unknown_files import own_answer, unknown_file
 from passhat.messages import few, few_paths, one_of_rule, plural, short
 from passhat.records import Duplicates, Trials
-from passhat.records.clean_texts import CleanTexts
-from passhat.records.column_names import USUAL, ColumnMap
-from passhat.records.duplicates import check_duplicates
-from passhat.records.transcript import TranscriptKey, Transcripts
+from passhat.records.columns import USUAL, ColumnMap
+from passhat.records.transcript import CleanTexts, TranscriptKey, Transcripts
+from passhat.records.trials import check_duplicates
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
 

@@ -14,10 +14,10 @@ from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Kind
 from passhat.messages import few, short
-from passhat.records.column_names import ColumnMap
-from passhat.records.key_shapes import beginning
-from passhat.records.source import LEFT_OUT, Facts
+from passhat.records.columns import ColumnMap
+from passhat.records.secrets import beginning
 from passhat.records.transcript import Transcript
+from passhat.records.trial import LEFT_OUT, Facts
 
 Number = TypeVar("Number", int, float)
 

@@ -13,7 +13,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ReadError
 from passhat.ingest.transcript_shards import FOLDER, shard_of
 from passhat.records import Source
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 
 _DATABASES = ("postgresql", "postgres")
 

@@ -17,15 +17,15 @@ from passhat.ingest.document import Document, decode
 from passhat.ingest.nested_runs import RawRow, list_of_runs, rows_of_runs
 from passhat.ingest.parquet import parquet_columns, parquet_names
 from passhat.messages import few, plural, short, short_value
-from passhat.records.column_names import (
+from passhat.records.columns import (
     TRANSCRIPTS,
     USUAL,
     VERDICTS,
     find_columns,
     has_column,
+    outcome_of,
     usual_name,
 )
-from passhat.records.outcome_words import outcome_of
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""

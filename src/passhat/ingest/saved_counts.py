@@ -16,7 +16,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.inputs import STDIN, Input, as_inputs
 from passhat.ingest.limits import Limits
 from passhat.records import Source, Tally
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 if TYPE_CHECKING:
     from passhat.ingest.formats.passhat_json import SavedSystem

@@ -14,8 +14,7 @@ from passhat.errors import ReadError
 from passhat.ingest.reader import TrialTable, choose_score, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import error_text, is_missing, outcome_of, score_of
+from passhat.records.columns import ColumnMap, error_text, is_missing, outcome_of, score_of
 
 NOT_SCORED = "not scored"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode, read_file
-from passhat.records.key_shapes import beginning
+from passhat.records.secrets import beginning
 from passhat.records.transcript import Turn, cut_mark, cut_text, spoken_room, turn_size
 
 _MARKS = 150  # characters that names and marks of a cut take, at most

@@ -14,8 +14,8 @@ from passhat.ingest.assemble import assemble, source_of
 from passhat.ingest.reader import TrialTable
 from passhat.ingest.sources import CheckedPiece, Piece
 from passhat.records import Source, Trials
-from passhat.records.column_names import ColumnMap
-from passhat.records.labels import Labels
+from passhat.records.columns import ColumnMap
+from passhat.records.tally import Labels
 
 MOST_ROWS = 64
 """A file with more trials is checked by itself: there is little to save."""

@@ -14,8 +14,8 @@ from passhat.ingest.inputs import Input
 from passhat.ingest.reader import Reader, TrialTable
 from passhat.messages import listed, plural
 from passhat.records import Source, Trials
-from passhat.records.column_names import ColumnMap
-from passhat.records.source import LEFT_OUT, Facts
+from passhat.records.columns import ColumnMap
+from passhat.records.trial import LEFT_OUT, Facts
 
 MOST_REASONS = 3
 MOST_NAMES = 3

@@ -9,9 +9,14 @@ from passhat.errors import ReadError
 from passhat.ingest.rows import Sheet
 from passhat.ingest.written_numbers import comma_fault
 from passhat.messages import few, short, short_value
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import ColumnCondition, is_missing, seen
-from passhat.records.table_meanings import Conflict, aggregate_column
+from passhat.records.columns import (
+    ColumnCondition,
+    ColumnMap,
+    Conflict,
+    aggregate_column,
+    is_missing,
+    seen,
+)
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (

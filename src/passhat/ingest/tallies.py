@@ -34,8 +34,7 @@ from passhat.ingest.saved_counts import count_saved
 from passhat.ingest.table_faults import table_facts
 from passhat.messages import plural
 from passhat.records import Duplicates, FeatureSums, Labels, Outcome, Source, Tally
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import outcomes_of, seen
+from passhat.records.columns import ColumnMap, outcomes_of, seen
 from passhat.records.tally import significant
 
 BIG_BYTES = 32 * 2**20

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any
 
 from passhat.errors import MissingExtra, ReadError
-from passhat.records.transcript_search import KeptTranscript
+from passhat.records.transcript import KeptTranscript
 from passhat.records.trial import Outcome
 
 FOLDER = "_transcripts"

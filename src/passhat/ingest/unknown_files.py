@@ -12,7 +12,7 @@ from passhat.ingest.formats import tables
 from passhat.ingest.readers import READERS
 from passhat.ingest.rows import column_names
 from passhat.messages import few, short
-from passhat.records.column_names import ColumnMap, find_columns
+from passhat.records.columns import ColumnMap, find_columns
 
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (

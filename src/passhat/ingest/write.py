@@ -16,8 +16,8 @@ from passhat import arguments
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
-from passhat.records.source import STOPPED_BY_GATES, stopped_by_gates
-from passhat.records.subject import check_subject
+from passhat.records.trial import STOPPED_BY_GATES, stopped_by_gates
+from passhat.records.trials import check_subject
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
 

@@ -11,7 +11,7 @@ from passhat.errors import ReadError
 from passhat.ingest.rows import Sheet
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES
-from passhat.records.outcome_words import ColumnCondition, is_missing, number
+from passhat.records.columns import ColumnCondition, as_number, is_missing
 
 SEPARATORS = (";", "\t")
 """With these between cells, a comma may be part of a number."""
@@ -125,7 +125,7 @@ def shares(cells: Iterable[Any]) -> list[float]:
     >>> shares(["66", "100"])
     [0.66, 1.0]
     """
-    return [number(cell) / 100 for cell in cells]
+    return [as_number(cell) / 100 for cell in cells]
 
 
 def _named(meaning: str, found: Mapping[str, str]) -> list[str]:

@@ -14,7 +14,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.journeys.answer_source import AnswerSource, choose_source
 from passhat.journeys.run_request import RunRequest
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System

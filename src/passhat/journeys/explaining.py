@@ -9,7 +9,7 @@ from passhat.arguments import CONFIDENCE, SEED
 from passhat.errors import ArgumentError
 from passhat.journeys.results import Names, ResultsLike, as_results, choose_systems, chosen_names
 from passhat.messages import listed, one_of_rule
-from passhat.records.task_names import first_number
+from passhat.records.trial import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation

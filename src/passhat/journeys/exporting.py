@@ -167,7 +167,7 @@ def _write_transcripts(
 ) -> list[int | None]:
     """Write the transcripts of these trials; returns the row of each that has one."""
     from passhat.history.transcripts import transcripts_of
-    from passhat.records.transcript_search import KeptTranscript
+    from passhat.records.transcript import KeptTranscript
 
     outcomes = {(one.system, one.task, one.trial): one.outcome for one in trials}
     rows: dict[tuple[str, str, int], int] = {}

@@ -219,7 +219,7 @@ class Results:
         """The trials, weighed by the shares of their groups."""
         if not self.shares:
             return trials
-        from passhat.records.shares import weigh_by_shares
+        from passhat.records.weights import weigh_by_shares
 
         return weigh_by_shares(trials, self.shares)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.arguments import CONFIDENCE
 from passhat.journeys.run_gates import floored, quarantined
 from passhat.messages import plural
-from passhat.suite.fault_variants import plain_pairings, variants
+from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.recovery import Recovery

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from passhat.errors import ArgumentError, HistoryError
 from passhat.journeys.stored_runs import days_around
 from passhat.messages import plural
-from passhat.suite.fault_variants import plain_pairings, variants
+from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.days import Days

@@ -28,8 +28,8 @@ from passhat.journeys.run_gates import (
 from passhat.journeys.run_request import apply_request
 from passhat.journeys.run_store import RunStore, open_run_store, same_run
 from passhat.journeys.shards import read_shard, refuse_sequential_shard
+from passhat.records.suite import has_faults
 from passhat.suite import refuse_unknown_models
-from passhat.suite.fault_variants import has_faults
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.demands import Gate
@@ -307,7 +307,7 @@ def _counts(trials: Sequence[Trial]) -> dict[str, int]:
 def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
     """The trials of a run; their source says whether gates `stopped` it."""
     from passhat.records import Source
-    from passhat.records.source import STOPPED_BY_GATES
+    from passhat.records.trial import STOPPED_BY_GATES
 
     name = suite.path.name if suite.path is not None else suite.name
     notes = (STOPPED_BY_GATES,) if stopped else ()

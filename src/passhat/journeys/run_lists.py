@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from passhat.arguments import STORE, whole_number
 from passhat.journeys.results import open_store
 from passhat.journeys.run_store import resume_newest
-from passhat.records.run_list import Row, RunList
+from passhat.records.ledger import Row, RunList
 
 if TYPE_CHECKING:
     from passhat.history import Run

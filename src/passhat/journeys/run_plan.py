@@ -15,7 +15,7 @@ from passhat.journeys.run_job import prepare
 from passhat.journeys.run_request import RunRequest, RunTerms
 from passhat.journeys.running import load
 from passhat.messages import quoted, short_repr
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:

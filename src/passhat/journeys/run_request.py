@@ -12,7 +12,7 @@ from passhat import arguments
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import one_of_rule
-from passhat.suite.fault_variants import vary
+from passhat.records.suite import vary
 
 if TYPE_CHECKING:
     from passhat.records import Budget, Pairing, Suite

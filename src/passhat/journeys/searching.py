@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.remote import is_url, transcript_files
 from passhat.ingest.transcript_shards import scan_shard
 from passhat.journeys.results import open_store
-from passhat.records.transcript_search import (
+from passhat.records.transcript import (
     KeptTranscript,
     TextSearch,
     TranscriptMatch,

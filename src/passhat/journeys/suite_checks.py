@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passhat.arguments import path, several
-from passhat.records.suite_check import SuiteCheck, SuiteFault
+from passhat.records.suite import SuiteCheck, SuiteFault
 
 if TYPE_CHECKING:
     from passhat.records import Suite

@@ -9,7 +9,7 @@ from typing import Any
 
 from passhat.dataclass import dataclass
 from passhat.messages import close_words, typo_hint
-from passhat.records.system import SCRIPTED, WireFormat
+from passhat.records.suite import SCRIPTED, WireFormat
 
 LOCAL = "local"
 """The provider of models that passhat starts itself."""

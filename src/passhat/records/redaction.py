@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 from passhat.dataclass import dataclass
-from passhat.records.clean_texts import clean_strings, clean_text
-from passhat.records.key_shapes import shapes_near
-from passhat.records.secret import Secret
-from passhat.records.suite import Judge, Suite
-from passhat.records.system import ModelSystem
+from passhat.records.secrets import Secret, shapes_near
+from passhat.records.suite import Judge, ModelSystem, Suite
+from passhat.records.transcript import clean_strings, clean_text
 
 NAMED = "[redacted:"
 """The beginning of the mark for a value that is known by the name of its variable."""

@@ -1,21 +1,98 @@
-"""What to run and what to demand, as the runner and the gates see it."""
+"""A suite with and without its faults: what `--faults` runs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
 from passhat.dataclass import dataclass
+from passhat.errors import SuiteError
 from passhat.messages import quoted, short_repr
-from passhat.records.budget import Budget, RateLimit, Resources
-from passhat.records.system import Model, ModelSystem, Server, System
-from passhat.records.task import Task
+from passhat.records.secrets import Secret
+
+UNDER_FAULTS = " under faults"
+
+
+def has_faults(suite: Suite) -> bool:
+    """Whether anything in the suite goes wrong on purpose."""
+    models = (system.model for system in suite.model_systems)
+    return any(one.faults for one in (*suite.servers.values(), *models))
+
+
+def vary(suite: Suite, faults: str | None) -> Suite:
+    """The suite without its faults (None), with them (`only`), or both ways (`both`)."""
+    if faults is None:
+        return without_faults(suite) if has_faults(suite) else suite
+    if not has_faults(suite):
+        raise SuiteError(
+            f"{suite.path or suite.name}: `faults` is given, but the suite has none; add `faults:` "
+            "to a server or a model"
+        )
+    return suite if faults == "only" else _both(suite)
+
+
+def variants(suite: Suite) -> dict[str, str]:
+    """The systems that were run both ways: the plain name, and the one under faults."""
+    pairs = {name: name + UNDER_FAULTS for name in suite.systems}
+    return {plain: faulty for plain, faulty in pairs.items() if faulty in suite.systems}
+
+
+def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
+    """What gates and floors are about: agents as they are, not their copies under faults."""
+    shadowed = set(variants(suite).values())
+    return tuple(p for p in suite.pairings if p.system.name not in shadowed)
+
+
+def without_faults(suite: Suite) -> Suite:
+    """Everything as it is when nothing goes wrong on purpose."""
+    return replace(
+        suite,
+        servers={name: replace(server, faults=()) for name, server in suite.servers.items()},
+        pairings=tuple(_calm(pairing) for pairing in suite.pairings),
+    )
+
+
+def _calm(pairing: Pairing) -> Pairing:
+    system = pairing.system
+    if not isinstance(system, ModelSystem) or not system.model.faults:
+        return pairing
+    return replace(pairing, system=replace(system, model=replace(system.model, faults=())))
+
+
+def _both(suite: Suite) -> Suite:
+    plain = without_faults(suite)
+    faulty: dict[str, Server] = {
+        name + UNDER_FAULTS: server for name, server in suite.servers.items()
+    }
+    # Side by side, so that an early stop leaves both with the same number of runs.
+    pairings = [
+        p for a, b in zip(plain.pairings, suite.pairings, strict=True) for p in (a, _faulty(b))
+    ]
+    return replace(plain, servers={**plain.servers, **faulty}, pairings=tuple(pairings))
+
+
+def _faulty(pairing: Pairing) -> Pairing:
+    """The same pairing under another name, with the servers that misbehave."""
+    system, name = pairing.system, pairing.system.name + UNDER_FAULTS
+    if isinstance(system, ModelSystem):
+        servers = tuple(server + UNDER_FAULTS for server in system.servers)
+        named: System = replace(system, name=name, servers=servers)
+    else:
+        named = replace(system, name=name)
+    return replace(pairing, system=named, label=pairing.label + UNDER_FAULTS)
+
+
+# --------------------------------------------------------------------------------------------------
+# What to run and what to demand, as the runner and the gates see it.
+# --------------------------------------------------------------------------------------------------
 
 CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
+
 ServerMode = Literal["live", "recorded"]
 
 DEFAULT_CONCURRENCY = 8
@@ -78,6 +155,46 @@ class Judge:
 
     model: Model
     repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that may be spent, on a suite or on one trial; None is without limit.
+
+    >>> Budget(max_cost=5.0).limited, Budget().limited
+    (True, False)
+    """
+
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_minutes: float | None = None
+    max_calls: int | None = None
+
+    @property
+    def limited(self) -> bool:
+        limits = (self.max_cost, self.max_tokens, self.max_minutes, self.max_calls)
+        return limits != (None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What one trial takes of the machine it runs on; `memory` in bytes, None is not known.
+
+    >>> Resources(cpus=0.25, memory=2**29).times(8)
+    Resources(cpus=2.0, memory=4294967296, gpus=0.0)
+    """
+
+    cpus: float | None = None
+    memory: int | None = None
+    gpus: float = 0.0
+
+    def times(self, trials: int) -> Resources:
+        """What this many trials take at the same time."""
+        return Resources(
+            cpus=None if self.cpus is None else self.cpus * trials,
+            memory=None if self.memory is None else self.memory * trials,
+            gpus=self.gpus * trials,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,3 +293,416 @@ class Suite:
         parts = (self.recorded_seed(trial), pairing.system.name, pairing.task.name, trial)
         text = "\x1f".join(map(str, parts)).encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 1
+
+
+# --------------------------------------------------------------------------------------------------
+# One thing the agent is asked to do, with the way to tell whether it was done.
+# --------------------------------------------------------------------------------------------------
+
+Level = Literal["function", "task", "system"]
+
+_OWN_TARGETS = (
+    *("answer", "tool_calls", "tool_names", "tokens", "cost", "seconds", "turns", "stop_reason"),
+    *("exit_code", "stderr", "files", "reported", "score", "duration_ms"),
+)
+_NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
+"""What other tools call the answer."""
+
+TARGETS = {name: name for name in _OWN_TARGETS} | dict.fromkeys(_NAMES_OF_ANSWERS, "answer")
+"""The first words of the paths an expectation may check, and what each means."""
+
+
+def target_root(path: str) -> str:
+    """The first word of a path; suites written for other tools put `conversation.` before it.
+
+    >>> target_root("conversation.tool_calls[0].name")
+    'tool_calls'
+    """
+    return re.split(r"[.\[]", path.removeprefix("conversation."), maxsplit=1)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """One thing demanded of an observation: a target, a matcher, and the value to match.
+
+    `options` are the matcher's own words (`tolerance` of `number`, `repeats` of `judge`).
+    """
+
+    matcher: str
+    value: Any = None
+    target: str = "answer"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    weight: float = 1.0
+    negate: bool = False
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSelection:
+    """The floor under how often the right tool is picked.
+
+    With `bound`, the lower end of the interval must reach `min_selection_rate`, not the point.
+    """
+
+    expected_tool: str
+    min_selection_rate: float = 1.0
+    max_total_tokens: int | None = None
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a conversation: the next prompt, graded on its own."""
+
+    name: str
+    prompt: str
+    expect: tuple[Expectation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPrompt:
+    """A prompt that an MCP server has; `server` None means the first server that has it."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerResource:
+    """A resource of an MCP server; `server` None means the first server that has it."""
+
+    uri: str
+    server: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is asked, what is expected, and what the task may take.
+
+    A task has a `prompt`, a `server_prompt` or `steps`; the text of `resources` comes before the
+    prompt. `expected_tool` is the one that a good run calls. `values` are the columns of the
+    dataset row that the task came from. None in `timeout` (seconds), `max_turns` or
+    `system_prompt` leaves it to the system.
+    """
+
+    name: str
+    prompt: str = ""
+    expect: tuple[Expectation, ...] = ()
+    steps: tuple[Step, ...] = ()
+    pass_score: float = 1.0
+    bar: float | None = None
+    level: Level | None = None
+    family: str | None = None
+    weight: float | None = None
+    tags: tuple[str, ...] = ()
+    timeout: float | None = None
+    max_turns: int | None = None
+    system_prompt: str | None = None
+    tool_selection: ToolSelection | None = None
+    budget: Budget = field(default_factory=Budget)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    images: tuple[Path, ...] = ()
+    expected_tool: str | None = None
+    server_prompt: ServerPrompt | None = None
+    resources: tuple[ServerResource, ...] = ()
+
+    def expectations(self) -> Iterator[Expectation]:
+        """What is expected of the task and of each of its steps."""
+        yield from self.expect
+        for step in self.steps:
+            yield from step.expect
+
+    @property
+    def right_tool(self) -> str | None:
+        """The tool that the task says is right: itself, by its floor, or by its expectations."""
+        if self.expected_tool is not None:
+            return self.expected_tool
+        if self.tool_selection is not None:
+            return self.tool_selection.expected_tool
+        called = {
+            str(one.value)
+            for one in self.expect
+            if one.matcher in ("called", "called_with") and not one.negate
+        }
+        return called.pop() if len(called) == 1 else None
+
+
+# --------------------------------------------------------------------------------------------------
+# The agent under test: a name, a kind, a configuration; and the servers and faults around it.
+# --------------------------------------------------------------------------------------------------
+
+FaultKind = Literal[
+    "tool_error",
+    "timeout",
+    "latency",
+    "malformed_result",
+    "empty_result",
+    "wrong_schema",
+    "server_crash",
+    "rate_limit",
+    "truncated_answer",
+]
+
+WireFormat = Literal[
+    "anthropic", "anthropic-vertex", "openai-chat", "openai-responses", "bedrock-converse"
+]
+
+SCRIPTED = "scripted"
+"""The model name that plays a `script` instead of calling a provider."""
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds that one attempt may take, unless the suite says otherwise."""
+
+DEFAULT_MAX_TURNS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Something that goes wrong on purpose, with a probability or on the nth call (from 1).
+
+    `tool` None means any tool (or, on a model, any request); `seconds` is how long a latency is.
+    """
+
+    kind: FaultKind
+    probability: float | None = None
+    nth: int | None = None
+    tool: str | None = None
+    seconds: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioServer:
+    """An MCP server that is started as a process. It sees `env`, and PATH, HOME and the like.
+
+    With `resource_tools` the model has two more tools: one lists the server's resources, one reads
+    them.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    cwd: Path | None = None
+    env: Mapping[str, Secret] = field(default_factory=dict)
+    shared: bool = False
+    start_timeout: float = 30.0
+    call_timeout: float = 60.0
+    faults: tuple[Fault, ...] = ()
+    resource_tools: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpServer:
+    """An MCP server that is reached over streamable HTTP, or over the older SSE."""
+
+    name: str
+    url: str
+    transport: Literal["http", "sse"] = "http"
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    shared: bool = False
+    start_timeout: float = 30.0
+    call_timeout: float = 60.0
+    faults: tuple[Fault, ...] = ()
+    resource_tools: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedCall:
+    """A tool call that a scripted model makes."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """One way a scripted model may act: calls, one a turn, then an answer.
+
+    Chosen with probability proportional to `weight` among the behaviours for the task (those
+    whose `task` is its name; if there are none, those whose `task` is None). In `answer`,
+    `{result}` is replaced by the text that the last tool call returned. Tokens and seconds are
+    for all its turns together.
+    """
+
+    weight: float = 1.0
+    calls: tuple[ScriptedCall, ...] = ()
+    answer: str = ""
+    task: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelParameters:
+    """How a model is asked; None leaves the choice to the provider.
+
+    `seed` None sends each trial its own seed. `tool_choice` is `auto`, `required`, `none`,
+    `constrained` (the answer must follow the JSON schema of the tools) or the name of a tool.
+    `reasoning` is an effort (`low`, `medium`, `high`) or a number of tokens to think with;
+    `prompt_cache` marks the stable beginning of a conversation for providers that ask for marks.
+    `extra` is merged into the request unchanged.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    parallel_tool_calls: bool | None = None
+    tool_choice: str | None = None
+    stop: tuple[str, ...] = ()
+    reasoning: str | int | None = None
+    prompt_cache: bool | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A model by name, how it is asked, and where it is served.
+
+    `wire` and `base_url` None are found from the name; `api_key` None from the usual variables.
+    """
+
+    name: str
+    parameters: ModelParameters = ModelParameters()
+    wire: WireFormat | None = None
+    base_url: str | None = None
+    api_key: Secret | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    prices: Prices | None = None
+    script: tuple[Behaviour, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSystem:
+    """A model with tools, in our agent loop: until done, `max_turns`, or out of budget."""
+
+    name: str
+    model: Model
+    servers: tuple[str, ...] = ()
+    system_prompt: str | None = None
+    max_turns: int = DEFAULT_MAX_TURNS
+    timeout: float = DEFAULT_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandSystem:
+    """A program: `{prompt}` in `argv` is the task's text.
+
+    It runs in `cwd`, or (None) in a fresh directory for each trial. It sees `env`, a few harmless
+    variables such as PATH and HOME, and the rest of our environment only with `inherit_env`.
+
+    `outcome` says what decides: `exit` (its exit code), `json` (the last JSON line on stdout
+    carries `score` or `passed`), `expect` (the expectations alone), or `auto`: expectations where
+    the task has any, else the JSON line if there is one, else the exit code. Unless expectations
+    alone decide, or one of them checks the exit code, an exit with a code that is not in
+    `exit_codes` is a failure in any case.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    cwd: Path | None = None
+    env: Mapping[str, Secret] = field(default_factory=dict)
+    inherit_env: bool = False
+    outcome: Literal["auto", "exit", "json", "expect"] = "auto"
+    exit_codes: tuple[int, ...] = (0,)
+    timeout: float = DEFAULT_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonSystem:
+    """A function `module:name`, sync or async, that returns a bool, a float or a dict.
+
+    The module is looked for beside the suite first (`search`). With `workers`, it runs in that
+    many worker processes.
+    """
+
+    name: str
+    function: str
+    search: Path | None = None
+    workers: int = 0
+    timeout: float = DEFAULT_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSystem:
+    """An endpoint: the task is posted to it as JSON, and it answers.
+
+    `request` is the body, with `{prompt}`, `{seed}` and the like filled in; None posts all that is
+    known of the trial. `reads` says where in the answer things are: for `answer`, `tool_calls`,
+    `messages`, `usage`, `cost` and `error` the paths that are tried in turn.
+    """
+
+    name: str
+    url: str
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    request: Any = None
+    reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    timeout: float = DEFAULT_TIMEOUT
+
+
+Server = StdioServer | HttpServer
+System = ModelSystem | CommandSystem | PythonSystem | HttpSystem
+
+
+# --------------------------------------------------------------------------------------------------
+# What may be spent: money, tokens, calls, time, how fast, and what a trial takes of a machine.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """How hard one provider may be driven; None is without limit."""
+
+    concurrency: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Prices in dollars per million tokens; `cached` None is the price of input."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    cache_write: float | None = None
+
+
+# --------------------------------------------------------------------------------------------------
+# What a check of a suite file found.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteFault:
+    """One thing that is wrong with a suite file, and where."""
+
+    line: int
+    column: int
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteCheck:
+    """One suite file: what it holds if it is valid, or everything that is wrong with it.
+
+    `notes` are not wrong but worth knowing before a run.
+    """
+
+    file: str
+    size: str | None
+    faults: tuple[SuiteFault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return not self.faults
+
+    def line(self, fault: SuiteFault) -> str:
+        """A fault as one line that editors can jump to."""
+        where = f"{fault.path}: " if fault.path else ""
+        return f"{self.file}:{fault.line}:{fault.column}: {where}{fault.message}"

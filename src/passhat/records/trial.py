@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import re
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from passhat.dataclass import short_dataclass
+from passhat.dataclass import dataclass, short_dataclass
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
@@ -54,3 +56,132 @@ class Trial:
     def __post_init__(self) -> None:
         if self.score is None and self.outcome is not Outcome.ERRORED:
             object.__setattr__(self, "score", float(self.outcome))
+
+
+# --------------------------------------------------------------------------------------------------
+# Where trials came from, and how that was read.
+# --------------------------------------------------------------------------------------------------
+
+Facts = tuple[tuple[str, str], ...]
+"""Pairs of a part of a trial (task, run, outcome, ...) and what in the file it was read from."""
+
+LEFT_OUT = "left out"
+"""The fact that names what a reader saw and did not use."""
+
+STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of runs"
+"""The note on trials of which there are as many as their own results asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where trials came from: a name to show, the format that read it, and the bytes' hash.
+
+    `read_as` says how it was read: first the format with its version, then what became the system,
+    the task, the run, the outcome and so on, last what was left out.
+    """
+
+    name: str
+    format: str
+    sha256: str
+    notes: tuple[str, ...] = ()
+    read_as: Facts = ()
+
+
+def stopped_by_gates(notes: Iterable[str]) -> bool:
+    """Whether notes on trials, or on a report of them, say that gates decided when they ended."""
+    return any(note.endswith(STOPPED_BY_GATES) for note in notes)
+
+
+def how_read(source: Source) -> str:
+    """One line on how a source was read; empty if trials did not come from a file.
+
+    >>> facts = ("format", "JUnit XML"), ("task", "test case"), ("left out", "2 skipped tests")
+    >>> how_read(Source(name="a.xml", format="junit", sha256="", read_as=facts))
+    'read as: JUnit XML, task = test case; left out: 2 skipped tests'
+    >>> facts = ("format", "CSV table"), ("task", 'column "task"'), ("cost", 'column "cost"')
+    >>> how_read(Source(name="a.csv", format="csv", sha256="", read_as=facts))
+    'read as: CSV table, with task and cost from the columns of these names'
+    """
+    facts = dict(source.read_as)
+    if not facts:
+        return ""
+    left_out = facts.pop(LEFT_OUT, "")
+    parts = [facts.pop("format", source.format)]
+    named = [name for name, value in facts.items() if value == f'column "{name}"']
+    if len(named) == 1:
+        named = []
+    parts += [f"{name} = {value}" for name, value in facts.items() if name not in named]
+    if named:
+        parts.append(
+            f"with {', '.join(named[:-1])} and {named[-1]} from the columns of these names"
+        )
+    return f"read as: {', '.join(parts)}" + (f"; left out: {left_out}" if left_out else "")
+
+
+# --------------------------------------------------------------------------------------------------
+# Names of tasks and runs: how they are ordered, numbered and grouped into families.
+#
+# People count runs from 1 (`refund #1`, `refund #2`); logs count them from 0 or from 1, and data
+# keeps the log's number.
+# --------------------------------------------------------------------------------------------------
+
+_DIGITS = re.compile("([0-9]+)")
+
+NaturalKey = tuple[tuple[str | tuple[int, str], ...], str]
+
+# A name up to its last number, such as the "refund-" of "refund-12", or up to a slash or colon.
+_PREFIX = re.compile(r"^(.*?[^\d\s])[-_ #.]?\d+$|^(.+)[/:]")
+
+
+def natural_key(name: str) -> NaturalKey:
+    """What to sort names by, so that the numbers in them count as numbers.
+
+    >>> sorted(["10", "3", "task-10", "task-9", "0"], key=natural_key)
+    ['0', '3', '10', 'task-9', 'task-10']
+    """
+    # Text and digits alternate, so like meets like. Digits are compared by length, then as text:
+    # a name from data may have more of them than `int` takes.
+    parts = tuple(
+        part if i % 2 == 0 else (len(part.lstrip("0")), part.lstrip("0"))
+        for i, part in enumerate(_DIGITS.split(name))
+    )
+    return parts, name
+
+
+def first_number(trials: Iterable[int]) -> int:
+    """The number that a log gives its first trial: 0 or 1.
+
+    >>> first_number([0, 1, 2]), first_number([1, 2]), first_number([])
+    (0, 1, 0)
+    """
+    return max(0, min(1, min(trials, default=0)))
+
+
+def run_number(trial: int, first: int = 0) -> str:
+    """The number of a run as people see it.
+
+    >>> run_number(0), run_number(3, first=1)
+    ('#1', '#3')
+    """
+    return f"#{trial - first + 1}"
+
+
+def families_by_name(tasks: Iterable[str], pattern: re.Pattern[str]) -> list[str | None]:
+    r"""The first group of the pattern in each name (the whole match without one), or None.
+
+    >>> families_by_name(["refund-1", "refund-2", "hello"], re.compile(r"^(\w+)-\d+"))
+    ['refund', 'refund', None]
+    """
+    found = (pattern.search(task) for task in tasks)
+    return [None if one is None else one[1 if pattern.groups else 0] for one in found]
+
+
+def families_by_prefix(tasks: Sequence[str]) -> list[str | None]:
+    """What the names of tasks seem to say about their families; None if they say nothing.
+
+    >>> families_by_prefix(["refund-1", "refund-2", "repo/a", "alone"])
+    ['refund', 'refund', 'repo', None]
+    """
+    return [
+        None if (found := _PREFIX.match(task)) is None else found[1] or found[2] for task in tasks
+    ]

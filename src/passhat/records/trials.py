@@ -1,28 +1,80 @@
-"""A table of trials, held in columns: the only thing the analysis reads."""
+"""Checks of the trials that functions get, with errors that name the way out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import several
 from passhat.dataclass import Displayed, FrameLibrary, dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import one_of_rule, plural
-from passhat.records import frames, given_columns
-from passhat.records.duplicates import TrialKeys, check_duplicates, duplicate_trials
-from passhat.records.frames import columns_of_records
-from passhat.records.given_columns import NO_SEED
-from passhat.records.labels import Labels, joined_labels, joined_numbers
-from passhat.records.source import Source
-from passhat.records.tally import Tally, count_trials
-from passhat.records.trial import FEATURES, Duplicates, Outcome, Trial
+from passhat.messages import one_of_rule, plural, typo_hint
+from passhat.records import data_frames
+from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
+from passhat.records.tally import Labels, Tally, count_trials, joined_labels, joined_numbers
+from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
+
+
+def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
+    """Refuse anything but Trials (or, with `counts`, a Tally), naming the way for frames and files.
+
+    >>> check_subject("first", "results.csv")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: first must be Trials; read_trials reads a file, got 'results.csv'
+    """
+    if isinstance(value, Trials | Tally if counts else Trials):
+        return
+    refuse_frame(argument, "must be Trials", value)
+    raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
+
+
+def refuse_file(argument: str, value: object, *, instead: str) -> None:
+    """Refuse a path where trials are wanted, naming the function that reads files.
+
+    >>> refuse_file("trials", "results.csv", instead="passhat.report_results")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: trials must be Trials; for a file call
+    passhat.report_results('results.csv'), got 'results.csv'
+    """
+    if isinstance(value, str | PathLike):
+        rule = f"must be Trials; for a file call {instead}({str(value)!r})"
+        raise ArgumentError(argument, rule, value)
+
+
+def framed_trials(value: Any) -> Any:
+    """The trials of a data frame, its columns found as in files; anything else as it is."""
+    return Trials.from_frame(value) if is_frame(value) else value
+
+
+def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tally:
+    """The counts of the only system in `value`; `purpose` says in the refusal what it is for.
+
+    >>> table = Trials.from_columns(system=["x", "y"], task=["a", "a"], passed=[True, False])
+    >>> one_tally("trials", table, purpose="to profile")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: trials must hold exactly one system to profile, got ('x', 'y')
+    """
+    check_subject(argument, value)
+    if isinstance(value, Tally):
+        return value
+    if len(value.systems) != 1:
+        rule = f"must hold exactly one system {purpose}".rstrip()
+        raise ArgumentError(argument, rule, value.systems)
+    return value.tally()
+
+
+# --------------------------------------------------------------------------------------------------
+# A table of trials, held in columns: the only thing the analysis reads.
+# --------------------------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
+
 _TEXTS = ("level", "family", "tags", "tools", "error", "started")
 _LABELS = ("task", "system", *_TEXTS)
 _NUMBERS = ("trial", "outcome", "score", "seed", "weight")
@@ -105,16 +157,16 @@ class Trials(Displayed):
         Without `outcome` and `passed`, a score of 1 passes. If one of these is missing, `error`
         must say what broke the trial.
         """
-        frames.refuse_frame("columns", "must be lists by name", columns)
+        data_frames.refuse_frame("columns", "must be lists by name", columns)
         if not isinstance(columns, Mapping | None):
             raise ArgumentError("columns", "must be lists by name, as in a dict", columns)
         given = {**(columns or {}), **more}
-        given_columns.check_columns(given, {f.name for f in fields(Trial)} | {"passed"})
+        check_columns(given, {f.name for f in fields(Trial)} | {"passed"})
         size = len(given["task"])
-        outcome = given_columns.outcomes(given)
-        task = given_columns.names("task", given["task"])
+        outcome = checked_outcomes(given)
+        task = checked_names("task", given["task"])
         system = (
-            given_columns.names("system", given["system"])
+            checked_names("system", given["system"])
             if "system" in given
             else Labels(("system",) if size else (), np.zeros(size, dtype=np.int32))
         )
@@ -122,24 +174,20 @@ class Trials(Displayed):
         table = cls(
             system=system,
             task=task,
-            trial=(
-                given_columns.occurrence(system, task)
-                if trial is None
-                else given_columns.integers("trial", trial)
-            ),
+            trial=(occurrence(system, task) if trial is None else checked_integers("trial", trial)),
             outcome=outcome,
-            score=given_columns.scores(given.get("score"), outcome),
-            seed=given_columns.seeds(given.get("seed")),
+            score=checked_scores(given.get("score"), outcome),
+            seed=checked_seeds(given.get("seed")),
             features={
-                name: given_columns.numbers(name, given[name]) for name in FEATURES if name in given
+                name: checked_numbers(name, given[name]) for name in FEATURES if name in given
             },
-            level=given_columns.labels(given.get("level")),
-            family=given_columns.labels(given.get("family")),
-            weight=given_columns.weights(given.get("weight")),
-            tags=given_columns.word_labels("tags", given.get("tags")),
-            tools=given_columns.word_labels("tools", given.get("tools")),
-            error=given_columns.labels(given.get("error")),
-            started=given_columns.labels(given.get("started")),
+            level=checked_labels(given.get("level")),
+            family=checked_labels(given.get("family")),
+            weight=checked_weights(given.get("weight")),
+            tags=checked_word_labels("tags", given.get("tags")),
+            tools=checked_word_labels("tools", given.get("tools")),
+            error=checked_labels(given.get("error")),
+            started=checked_labels(given.get("started")),
             sources=sources,
         )
         return table._settled(None if trial is None else duplicates)
@@ -153,7 +201,7 @@ class Trials(Displayed):
         `task="case"` names a column of your own, `pass_if="score>=0.8"` says what passes. Missing
         outcomes and trials that occur twice are as in `from_columns`.
         """
-        columns, source = frames.columns_of_frame(frame, renamed)
+        columns, source = data_frames.columns_of_frame(frame, renamed)
         return cls.from_columns(columns, duplicates=duplicates, sources=(source,))
 
     @classmethod
@@ -164,7 +212,7 @@ class Trials(Displayed):
         """
         for table in several(tables):
             if not isinstance(table, Trials):
-                frames.refuse_frame("tables", "must be Trials", table)
+                data_frames.refuse_frame("tables", "must be Trials", table)
                 raise ArgumentError("tables", "must be a list of Trials", table)
         if not tables:
             return cls.from_columns(task=[], outcome=[])
@@ -281,7 +329,7 @@ class Trials(Displayed):
         """The same rows, their trials (or those of the masked rows) numbered as they come."""
         mask = np.ones(len(self), dtype=bool) if rows is None else rows
         trial = self.trial.copy()
-        trial[mask] = given_columns.occurrence(self.system.take(mask), self.task.take(mask))
+        trial[mask] = occurrence(self.system.take(mask), self.task.take(mask))
         return replace(self, trial=trial)
 
     def _keys(self) -> TrialKeys:
@@ -349,7 +397,7 @@ class Trials(Displayed):
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """A data frame, one row a trial; `library` as for every other result."""
-        return frames.frame_of_trials(self.to_columns(), library)
+        return data_frames.frame_of_trials(self.to_columns(), library)
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row a trial."""
@@ -388,3 +436,313 @@ def _system_name(trials: Trials, system: str | None) -> str:
     if system not in trials.systems:
         raise ArgumentError("system", f"must be one of {', '.join(trials.systems)}", system)
     return system
+
+
+# --------------------------------------------------------------------------------------------------
+# Trials that occur more than once: an error, different runs, or the last of each that counts.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TrialKeys:
+    """What identifies each row of a table: its system, its task and the number of the trial."""
+
+    system: Labels
+    task: Labels
+    trial: NDArray[np.int64]
+
+    def repeated(self) -> list[tuple[str, str, int]]:
+        """The keys that occur more than once, sorted."""
+        order, starts = self._sorted()
+        rows = order[~starts].tolist()
+        systems, tasks = self.system, self.task
+        return sorted(
+            {
+                (
+                    systems.names[systems.codes[row]],
+                    tasks.names[tasks.codes[row]],
+                    int(self.trial[row]),
+                )
+                for row in rows
+            }
+        )
+
+    def last_rows(self) -> NDArray[np.intp]:
+        """The last row of each key, in the order of the table."""
+        order, starts = self._sorted()
+        ends = np.r_[starts[1:], True] if order.size else starts
+        return np.sort(order[ends])
+
+    def _sorted(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Rows sorted by key, stably; and which of them begin a new key."""
+        columns = (self.trial, self.task.codes, self.system.codes)
+        order = np.lexsort(columns)
+        starts = np.ones(order.size, dtype=bool)
+        for column in columns:
+            starts[1:] &= np.diff(column[order]) == 0
+        starts[1:] = ~starts[1:]
+        return order, starts
+
+
+def check_duplicates(duplicates: object) -> None:
+    """Refuse a word that does not say what to do with duplicates."""
+    if duplicates not in ("error", "keep", "last"):
+        raise ArgumentError("duplicates", "must be error, keep or last", duplicates)
+
+
+def duplicate_trials(keys: TrialKeys) -> ArgumentError:
+    """The error that names the trials that occur more than once."""
+    twice = [f"{system} / {task} / trial {trial}" for system, task, trial in keys.repeated()]
+    return ArgumentError(
+        "trial",
+        'must number the attempts of a system at a task, each once (`duplicates="last"` keeps the '
+        'last of each, `duplicates="keep"` all, as different runs); '
+        f"{len(twice):,} occur more often",
+        twice,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns as users give them (lists, arrays, None and NaN for missing), checked and typed.
+# --------------------------------------------------------------------------------------------------
+
+BEYOND = 2**63
+"""Whole numbers must be smaller than this in size: they are held in 64 bits."""
+
+LARGEST = 1e100
+"""The largest number accepted: its square is still a finite float."""
+
+NO_SEED = -BEYOND
+"""Marks a missing seed: no seed can be this number."""
+
+_MISSING = -1
+
+
+def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse columns that mean nothing, that are no columns, or that leave tasks unnamed."""
+    for name, values in given.items():
+        if name not in known:
+            hint = typo_hint(str(name), known)
+            raise ArgumentError("columns", f"must be among {', '.join(sorted(known))}{hint}", name)
+        if values is not None and (isinstance(values, str) or not hasattr(values, "__len__")):
+            raise ArgumentError(name, "must be a list with a value for each trial", values)
+        if (depth := getattr(values, "ndim", 1)) != 1:
+            raise ArgumentError(name, "must have one dimension, a value for each trial", depth)
+    if given.get("task") is None:
+        raise ArgumentError("columns", "must name the task of each trial", sorted(given))
+
+
+def checked_names(name: str, values: Sequence[Any]) -> Labels:
+    """Texts, none missing."""
+    try:
+        distinct: Iterable[Any] = dict.fromkeys(values)
+    except TypeError:  # lists, which have a text too
+        distinct = values
+    for value in distinct:
+        if value is None or value != value or value == "":
+            raise ArgumentError(name, f"must name the {name} of each trial", value)
+    return Labels.of(map(str, values))
+
+
+def checked_outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
+    """How each trial ended, by `outcome`, else `passed`, else a score of 1.
+
+    What is missing is an error of the trial if `error` says so, else one of the table.
+    """
+    by = next((name for name in ("outcome", "passed", "score") if name in given), None)
+    if by is None:
+        raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
+    if by == "outcome":
+        found = _outcome_codes(given["outcome"])
+    elif by == "passed":
+        found = _codes(given["passed"], _passed)
+    else:
+        scores = checked_numbers("score", given["score"])
+        found = np.where(np.isnan(scores), _MISSING, scores >= 1).astype(np.int8)
+    missing = np.flatnonzero(found == _MISSING)
+    for row in missing.tolist():
+        if not _broke(given.get("error"), row):
+            rule = f"must say how each trial ended, or error what broke it, and row {row} does not"
+            raise ArgumentError(by, rule, given[by][row])
+    found[missing] = Outcome.ERRORED
+    return found
+
+
+def checked_scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
+    """Scores in [0, 1], the outcome's own if none is given, NaN for errored trials."""
+    own = np.where(outcome == Outcome.ERRORED, np.nan, outcome.astype(np.float64))
+    if values is None:
+        return own
+    given = checked_numbers("score", values)
+    if len(given) != len(own):
+        raise ArgumentError("score", f"must have {len(own)} rows like outcome", len(given))
+    given = np.where(np.isnan(given), own, given)
+    bad = (given < 0) | (given > 1)
+    if bad.any():
+        raise ArgumentError("score", "must lie in [0, 1]", float(given[bad][0]))
+    return np.where(outcome == Outcome.ERRORED, np.nan, given)
+
+
+def checked_numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
+    """Numbers, NaN where one is missing."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return _within_reach(name, values.astype(np.float64))
+    given: list[Any] = list(values)  # type: ignore[arg-type] # any iterable of numbers and None
+    try:
+        found = np.array([np.nan if v is None else v for v in given], dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None or found.ndim != 1:  # text, a list in a cell, or more than a float can hold
+        raise ArgumentError(name, "must be numbers or missing", _first_odd(_filled(given), float))
+    return _within_reach(name, found)
+
+
+def checked_integers(name: str, values: Any) -> NDArray[np.int64]:
+    """Whole numbers, none missing; never by way of floats, which hold only 53 bits of them."""
+    found = _exact(values)
+    if found is None:
+        rule = "must be whole numbers below 2**63"
+        raise ArgumentError(name, rule, _first_odd(values, _whole))
+    return found
+
+
+def checked_seeds(values: Any) -> NDArray[np.int64] | None:
+    """Seeds, NO_SEED where one is missing."""
+    if values is None:
+        return None
+    given = [None if v is None or v != v else v for v in values]
+    try:
+        whole = [NO_SEED if v is None else _whole(v) for v in given]
+    except (TypeError, ValueError, OverflowError):
+        rule = "must be whole numbers below 2**63, or missing"
+        raise ArgumentError("seed", rule, _first_odd(_filled(given), _whole)) from None
+    return np.array(whole, dtype=np.int64)
+
+
+def checked_weights(values: Any) -> Floats | None:
+    """The weight of each trial's task: positive, NaN if none is given."""
+    if values is None:
+        return None
+    found = checked_numbers("weight", values)
+    if (found <= 0).any():
+        raise ArgumentError("weight", "must be above 0, or missing", float(found[found <= 0][0]))
+    return found
+
+
+def checked_labels(values: Iterable[Any] | None) -> Labels | None:
+    """Texts, if there is such a column."""
+    if values is None:
+        return None
+    return Labels.of(None if v is None or v != v else str(v) for v in values)
+
+
+def checked_word_labels(name: str, values: Iterable[Sequence[str] | None] | None) -> Labels | None:
+    """Tuples of words: a distinct tuple is one label, its words joined by NUL."""
+    if values is None:
+        return None
+    return Labels.of(_joined(name, words) for words in values)
+
+
+def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
+    """The place of each row among those of its system and task, from 0."""
+    key = system.codes.astype(np.int64) * max(len(task.names), 1) + task.codes
+    order = np.argsort(key, kind="stable")
+    sorted_key = key[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(sorted_key) != 0]) if len(key) else key
+    lengths = np.diff(np.r_[starts, len(key)])
+    found = np.empty(len(key), dtype=np.int64)
+    found[order] = np.arange(len(key)) - np.repeat(starts, lengths)
+    return found
+
+
+def _within_reach(name: str, values: Floats) -> Floats:
+    beyond = np.abs(values) > LARGEST
+    if beyond.any():
+        rule = f"must be finite numbers up to {LARGEST:g}, or missing"
+        raise ArgumentError(name, rule, float(values[beyond][0]))
+    return values
+
+
+def _exact(values: Any) -> NDArray[np.int64] | None:
+    """Whole numbers in 64 bits, bit for bit; None if one is missing, broken or too big."""
+    try:
+        kind = np.asarray(values)
+        if kind.ndim == 1 and kind.dtype.kind in "bi":
+            return kind.astype(np.int64)
+        return np.array([_whole(value) for value in values], dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _whole(value: Any) -> int:
+    """One whole number; ValueError, TypeError or OverflowError for anything else."""
+    try:
+        whole = int(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError):  # 2.0, and "2.0"
+        whole = int(value := float(value))
+        if whole != value:
+            raise ValueError from None
+    if abs(whole) >= BEYOND:
+        raise OverflowError
+    return whole
+
+
+def _filled(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _first_odd(values: Any, convert: Callable[[Any], Any]) -> Any:
+    """The first value that cannot be converted; for a message."""
+    for value in values:
+        try:
+            convert(value)
+        except (TypeError, ValueError, OverflowError):
+            return value
+    return values
+
+
+def _outcome_codes(values: Sequence[Any]) -> NDArray[np.int8]:
+    if all(type(value) is Outcome for value in values):  # codes already, and slow to hash
+        return np.array(values, dtype=np.int8)
+    return _codes(values, _outcome)
+
+
+def _codes(values: Iterable[Any], code: Callable[[Any], int]) -> NDArray[np.int8]:
+    """The code of each value, computed once for all that are equal."""
+    given = list(values)
+    try:
+        found = {value: code(value) for value in dict.fromkeys(given)}
+    except TypeError:  # a list in a cell
+        return np.array([code(value) for value in given], dtype=np.int8)
+    return np.array([found[value] for value in given], dtype=np.int8)
+
+
+def _broke(errors: Any, row: int) -> bool:
+    error = None if errors is None or row >= len(errors) else errors[row]
+    return error is not None and error == error and str(error) != ""
+
+
+def _outcome(value: Any) -> int:
+    if value is None or value != value:
+        return _MISSING
+    try:
+        return int(Outcome[value.upper()] if isinstance(value, str) else Outcome(value))
+    except (KeyError, ValueError, TypeError):
+        rule = "must be passed, failed or errored (or 1, 0, 2)"
+        raise ArgumentError("outcome", rule, value) from None
+
+
+def _passed(value: Any) -> int:
+    if value is None or value != value:  # NaN
+        return _MISSING
+    if value not in (0, 1):
+        raise ArgumentError("passed", "must be true, false, 1, 0, or missing", value)
+    return int(value)
+
+
+def _joined(name: str, words: Sequence[Any] | None) -> str | None:
+    if words is None or len(words) == 0:
+        return None
+    if isinstance(words, str) or not all(isinstance(w, str) and w and "\0" not in w for w in words):
+        raise ArgumentError(name, "must be lists of words, none of them empty", words)
+    return "\0".join(words)

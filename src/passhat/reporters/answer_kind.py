@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
-from passhat.records.source import how_read
+from passhat.records.trial import how_read
 from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Steps
 
 if TYPE_CHECKING:

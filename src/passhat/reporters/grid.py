@@ -190,7 +190,7 @@ def to_frame(answer: Any, library: FrameLibrary | None = None) -> Any:
     >>> to_frame(verdicts, "pandas")["verdict"].tolist()
     ['PASS']
     """
-    from passhat.records.frames import frame_of_columns
+    from passhat.records.data_frames import frame_of_columns
 
     kind, answered = kind_and_answer(answer)
     if kind.rows is None:

@@ -17,9 +17,8 @@ from passhat.arguments import whole_number
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome
-from passhat.records.clean_texts import CleanTexts
-from passhat.records.task_names import natural_key
-from passhat.records.transcript import CUT, Transcript, TranscriptKey, Transcripts
+from passhat.records.transcript import CUT, CleanTexts, Transcript, TranscriptKey, Transcripts
+from passhat.records.trial import natural_key
 from passhat.reporters.transcript_cards import transcript_page
 from passhat.reporters.transcript_text import is_in_turns
 

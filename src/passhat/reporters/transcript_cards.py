@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from passhat.dataclass import dataclass
 from passhat.messages import plural
-from passhat.records.answered_calls import TOOL_ROLES, answered_calls
-from passhat.records.transcript import Call, Check, Transcript, Turn, cut_text
+from passhat.records.transcript import (
+    TOOL_ROLES,
+    Call,
+    Check,
+    Transcript,
+    Turn,
+    answered_calls,
+    cut_text,
+)
 from passhat.reporters.numbers import amount
 from passhat.reporters.template_cache import page_templates
 from passhat.reporters.transcript_text import is_in_turns, safe_passage

@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import MissingExtra, PasshatError, ServerError
 from passhat.records import HttpServer, Server, StdioServer
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
 from passhat.runner.models.exchange import Attachment, ToolSpec
 from passhat.runner.processes import unbroken

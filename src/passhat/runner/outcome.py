@@ -26,7 +26,7 @@ from passhat.records import (
     ToolCall,
     Trial,
 )
-from passhat.records.task import TARGETS, target_root
+from passhat.records.suite import TARGETS, target_root
 from passhat.runner.agents.conversation import Conversation, transcript
 from passhat.runner.agents.messages import is_amount
 from passhat.runner.agents.reported import ANSWERS, TELLING

@@ -26,7 +26,7 @@ from passhat.records import (
     StdioServer,
     System,
 )
-from passhat.records.system import DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT
+from passhat.records.suite import DEFAULT_MAX_TURNS, DEFAULT_TIMEOUT
 from passhat.suite.fields import Part
 from passhat.suite.references import secret
 from passhat.suite.schema import AgentPart, DefaultsPart

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from msgspec import Meta
 
 from passhat.messages import capitalised
-from passhat.records.task import TARGETS
+from passhat.records.suite import TARGETS
 from passhat.suite import expect_schema, schema, system_schema, task_schema
 from passhat.suite.fields import Part, Reads, Short
 

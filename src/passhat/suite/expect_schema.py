@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from passhat.errors import MissingExtra
-from passhat.records.task import TARGETS, target_root
+from passhat.records.suite import TARGETS, target_root
 from passhat.suite.fields import (
     Argv,
     Count,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from passhat.records.key_shapes import has_certain_shape
 from passhat.records.redaction import environment_redactor
+from passhat.records.secrets import has_certain_shape
 from passhat.suite.problems import Path, Problem
 from passhat.suite.references import REFERENCE
 from passhat.suite.yaml_tree import Tree

@@ -8,7 +8,7 @@ from passhat.analysis.reports.disturbances import drop_rounds, find_disturbances
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
-from passhat.records.source import Source
+from passhat.records.trial import Source
 from passhat.reporters import headline
 
 

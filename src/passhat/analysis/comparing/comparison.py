@@ -25,7 +25,7 @@ from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import check_subject, one_tally
+from passhat.records.trials import check_subject, one_tally
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,

@@ -12,7 +12,7 @@ from passhat.analysis.comparing.differences import TaskDifference
 from passhat.analysis.comparing.rank import RankReport
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
 from passhat.messages import plural, shorten_apart
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.frames import refuse_frame
-from passhat.records.subject import one_tally
+from passhat.records.data_frames import refuse_frame
+from passhat.records.trials import one_tally
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,

@@ -14,7 +14,7 @@ from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.frames import refuse_frame
+from passhat.records.data_frames import refuse_frame
 from passhat.stats.estimate import TASKS_LIKE_THESE, Interval, Scope, Unavailable
 from passhat.stats.ranking import PairOfSystems
 

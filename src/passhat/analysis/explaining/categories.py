@@ -10,8 +10,8 @@ from passhat.analysis.explaining.normal_calls import masked_text
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.dataclass import short_dataclass
 from passhat.records import Outcome
-from passhat.records.task_names import natural_key
 from passhat.records.transcript import Check, TranscriptKey
+from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate
 from passhat.stats.proportions import share_estimate
 

@@ -35,8 +35,8 @@ from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
-from passhat.records.task_names import first_number
 from passhat.records.transcript import Transcripts
+from passhat.records.trial import first_number
 from passhat.stats.arguments import confidence_level
 
 MOST_PAIRS = 4

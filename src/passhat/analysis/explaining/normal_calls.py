@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from passhat.dataclass import dataclass
-from passhat.records.answered_calls import AnsweredCall, answered_calls
-from passhat.records.transcript import Transcript
+from passhat.records.transcript import AnsweredCall, Transcript, answered_calls
 
 FREE_TEXT = "<text>"
 """Replaces words that a model made up: no two runs phrase them alike."""

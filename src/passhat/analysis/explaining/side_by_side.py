@@ -14,8 +14,8 @@ from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import listed, one_of_rule, short
 from passhat.records import Trials
-from passhat.records.task_names import first_number, run_number
 from passhat.records.transcript import Transcripts
+from passhat.records.trial import first_number, run_number
 
 Relation = Literal["same", "other result", "other arguments", "left only", "right only"]
 

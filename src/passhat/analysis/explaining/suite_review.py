@@ -10,7 +10,7 @@ from itertools import combinations
 from passhat.analysis.explaining.runs import ExplainedRun, runs_by_task
 from passhat.dataclass import short_dataclass
 from passhat.records import Outcome
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate
 from passhat.stats.proportions import share_estimate
 

@@ -38,8 +38,8 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
-from passhat.records.source import stopped_by_gates
-from passhat.records.subject import check_subject, refuse_file
+from passhat.records.trial import stopped_by_gates
+from passhat.records.trials import check_subject, refuse_file
 
 GateLike = Gate | str | Mapping[str, Any]
 

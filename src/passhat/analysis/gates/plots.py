@@ -9,7 +9,7 @@ from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.verdict import Verdict
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
 from passhat.messages import plural
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
 _MOST_POINTS = 400

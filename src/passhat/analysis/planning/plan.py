@@ -20,7 +20,7 @@ from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, Later, dataclass
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import one_tally
+from passhat.records.trials import one_tally
 from passhat.stats.arguments import confidence_level
 from passhat.stats.assurance import ASSURANCE
 from passhat.stats.estimate import Unavailable

@@ -12,7 +12,7 @@ from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import Later, dataclass
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
-from passhat.records.subject import check_subject
+from passhat.records.trials import check_subject
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.proportions import share_estimate

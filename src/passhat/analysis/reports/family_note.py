@@ -16,7 +16,7 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import Metric
 from passhat.messages import listed
 from passhat.records import Trials
-from passhat.records.task_names import families_by_prefix
+from passhat.records.trial import families_by_prefix
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.population_bounds import FEWEST_FAMILIES
 from passhat.stats.suite_mean import score_estimate

@@ -29,7 +29,7 @@ from passhat.arguments import CONFIDENCE
 from passhat.dataclass import Later, Parts
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.subject import framed_trials, refuse_file
+from passhat.records.trials import framed_trials, refuse_file
 from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
 from passhat.stats.population_bounds import grouping
 from passhat.stats.proportions import share_estimate

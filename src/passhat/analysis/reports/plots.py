@@ -34,7 +34,7 @@ from passhat.drawing import (
 )
 from passhat.drawing.figure import WIDTH
 from passhat.messages import plural
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:

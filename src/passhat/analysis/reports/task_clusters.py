@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from passhat.dataclass import dataclass
 from passhat.messages import few, plural
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 
 METHOD = "Ward's method on pass rates"
 """Groups of least variance within (Ward 1963), their leaves ordered so that neighbours differ least

@@ -14,7 +14,7 @@ from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.dataclass import Displayed, Later, dataclass, short_dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import Tally
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.task_labels import label_tasks, runs_to_label

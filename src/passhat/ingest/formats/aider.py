@@ -10,7 +10,7 @@ import msgspec
 from passhat.ingest.document import Document
 from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, has_keys
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="Aider benchmark result",

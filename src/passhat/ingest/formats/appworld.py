@@ -9,7 +9,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.messages import short
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="AppWorld evaluation",

@@ -18,7 +18,7 @@ from passhat.ingest.document import Document, decode, read_file
 from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="BFCL scores and results",

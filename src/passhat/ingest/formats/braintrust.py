@@ -10,9 +10,8 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table, scores_in
-from passhat.records.column_names import ColumnMap
-from passhat.records.given_columns import LARGEST
-from passhat.records.outcome_words import is_missing
+from passhat.records.columns import ColumnMap, is_missing
+from passhat.records.trials import LARGEST
 
 READING = Reading(
     format="Braintrust experiment",

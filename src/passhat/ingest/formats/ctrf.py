@@ -16,7 +16,7 @@ from passhat.ingest.reader import Named, Reading, TrialTable, first_line, time_o
 from passhat.ingest.repeated_tests import skipped_note, tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="CTRF report",

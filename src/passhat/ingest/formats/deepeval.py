@@ -12,7 +12,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript
 
 READING = Reading(

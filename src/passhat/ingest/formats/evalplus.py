@@ -13,7 +13,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, choose_score
 from passhat.messages import plural, short
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="EvalPlus results",

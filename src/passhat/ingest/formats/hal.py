@@ -12,7 +12,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="HAL upload",

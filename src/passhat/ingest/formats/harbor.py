@@ -21,7 +21,7 @@ from passhat.ingest.reader import (
 from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
 from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 
 READING = Reading(

@@ -13,7 +13,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import few
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 _MODEL = re.compile(r"(?:^|[,:])model=([^,]+)")
 _DECIDING = (

@@ -11,7 +11,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, has_keys
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript
 
 READING = Reading(

@@ -15,7 +15,7 @@ from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line
 from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
 from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript
 
 READING = Reading(
@@ -133,10 +133,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The transcript of each sample: only here are the samples of an archive opened."""
-    from passhat.ingest.transcripts.inspect_samples import (
-        SpokenSample,
-        sample_transcript,
-    )
+    from passhat.ingest.transcripts.inspect_samples import SpokenSample, sample_transcript
 
     longest = document.limits.max_transcript
     if document.kind == "json":

@@ -28,7 +28,7 @@ from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, skipped_note, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
-from passhat.records.column_names import USUAL, ColumnMap, find_columns
+from passhat.records.columns import USUAL, ColumnMap, find_columns
 from passhat.records.transcript import Transcript, Turn
 
 READING = Reading(

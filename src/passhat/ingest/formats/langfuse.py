@@ -11,8 +11,7 @@ from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import is_missing
+from passhat.records.columns import ColumnMap, is_missing
 
 READING = Reading(
     format="Langfuse scores",

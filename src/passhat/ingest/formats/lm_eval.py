@@ -18,7 +18,7 @@ from passhat.ingest.sibling_files import sibling_bytes
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn, as_score
 
 READING = Reading(

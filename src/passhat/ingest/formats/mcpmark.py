@@ -14,7 +14,7 @@ from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
 from passhat.ingest.sibling_files import sibling_decoded
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript
 
 READING = Reading(

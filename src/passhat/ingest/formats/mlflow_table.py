@@ -11,7 +11,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import few, plural, short
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="MLflow evaluation table",

@@ -29,8 +29,7 @@ from passhat.ingest.transcripts.otel_spans import (
 )
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import is_missing, number, outcome_of, parse_pass_if
+from passhat.records.columns import ColumnMap, as_number, is_missing, outcome_of, parse_pass_if
 from passhat.records.transcript import Transcript
 
 READING = Reading(
@@ -321,7 +320,7 @@ def _total(
 
 def _number(document: Document, span: OtelSpan, attribute: str, value: object) -> float:
     try:
-        return number(value)
+        return as_number(value)
     except ValueError:
         where = _place(document, span.name, span.key[1])
         raise ReadError(

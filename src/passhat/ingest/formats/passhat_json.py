@@ -14,8 +14,8 @@ from passhat.ingest.document import Document, decode
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome, Trial
-from passhat.records.column_names import ColumnMap
-from passhat.records.source import STOPPED_BY_GATES, stopped_by_gates
+from passhat.records.columns import ColumnMap
+from passhat.records.trial import STOPPED_BY_GATES, stopped_by_gates
 
 READING = Reading(
     format="passhat report",

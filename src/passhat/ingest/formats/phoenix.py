@@ -10,8 +10,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import is_missing
+from passhat.records.columns import ColumnMap, is_missing
 
 READING = Reading(
     format="Phoenix experiment",

@@ -13,7 +13,7 @@ from passhat.ingest.reader import Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import skipped_note
 from passhat.messages import plural
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="Playwright report",

@@ -17,8 +17,7 @@ from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered, mappings
 from passhat.messages import short
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
-from passhat.records.outcome_words import number
+from passhat.records.columns import ColumnMap, as_number
 from passhat.records.transcript import Check, Transcript, as_score
 
 READING = Reading(
@@ -245,7 +244,7 @@ def _verdict(
     """The status of an answer, its score, and its text where that follows a mark."""
     if column.has_status:
         try:
-            return cells[1], number(cells[2]), None
+            return cells[1], as_number(cells[2]), None
         except ValueError as error:
             raise ReadError(f"{where}, column Score: {error}") from None
     mark = _MARKED.match(cells[0])

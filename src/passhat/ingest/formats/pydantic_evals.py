@@ -15,7 +15,7 @@ from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line,
 from passhat.ingest.transcripts.messages import as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, as_score
 
 READING = Reading(

@@ -9,7 +9,7 @@ from passhat.ingest.reader import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import short
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="ragas results",

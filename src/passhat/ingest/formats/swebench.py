@@ -20,7 +20,7 @@ from passhat.ingest.document import Document, decode, read_file
 from passhat.ingest.reader import Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="SWE-bench report",

@@ -33,30 +33,29 @@ from passhat.ingest.transcripts.messages import transcript_of
 from passhat.ingest.written_numbers import shares, without_commas, without_marks
 from passhat.messages import few, short
 from passhat.records import Outcome
-from passhat.records.column_names import (
+from passhat.records.columns import (
     MOST_KEPT,
     USUAL,
     ColumnMap,
     find_columns,
-    has_column,
-    is_table,
-    missing_column,
-    name_parts,
-    transcript_column,
-)
-from passhat.records.outcome_words import is_missing, parse_pass_if
-from passhat.records.source import STOPPED_BY_GATES
-from passhat.records.table_meanings import (
     find_conflict,
     find_meanings,
+    has_column,
+    is_missing,
+    is_table,
     letter_scores,
     may_aggregate,
+    missing_column,
     model_of,
     name_cells,
+    name_parts,
+    parse_pass_if,
     row_outcomes,
+    transcript_column,
 )
+from passhat.records.data_frames import score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
-from passhat.records.usual_columns import score_passes_note, typed_cells
+from passhat.records.trial import STOPPED_BY_GATES
 
 READING = Reading(
     format="table",

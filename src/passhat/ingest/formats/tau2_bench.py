@@ -13,7 +13,7 @@ from passhat.ingest.reader import Named, Reading, TrialTable, sum_of
 from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
 from passhat.ingest.transcripts.messages import turns_of
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript
 
 READING = Reading(

@@ -19,7 +19,7 @@ from passhat.ingest.reader import Reading, TrialTable, has_keys, seconds_between
 from passhat.ingest.sibling_files import FileTurns, sibling_names
 from passhat.ingest.transcripts.messages import as_text
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn
 
 METADATA = "run_metadata.json"

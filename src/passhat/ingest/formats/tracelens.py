@@ -9,18 +9,11 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import (
-    Reading,
-    TrialTable,
-    first_line,
-    has_keys,
-    seconds_between,
-    sum_of,
-)
+from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys, seconds_between, sum_of
 from passhat.ingest.transcripts.messages import as_text
 from passhat.messages import plural
 from passhat.records import Outcome
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Call, Check, Transcript, Turn
 
 READING = Reading(

@@ -10,7 +10,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.reader import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import sheet_of
 from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table
-from passhat.records.column_names import ColumnMap
+from passhat.records.columns import ColumnMap
 
 READING = Reading(
     format="Weave evaluation",

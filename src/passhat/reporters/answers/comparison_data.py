@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict, cast
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.differences import Difference, TaskDifference
-from passhat.records.task_names import NaturalKey, natural_key
+from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.blocks import SHORTEST_HEADING, Bar, Table
 from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
 from passhat.reporters.headline import not_for_others

@@ -8,7 +8,7 @@ from passhat.analysis.explaining.normal_calls import NormalCall
 from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import AlignedCalls, Relation, SideBySide
 from passhat.messages import plural
-from passhat.records.task_names import run_number
+from passhat.records.trial import run_number
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.diff_page import (
     LONGEST_CALL,

@@ -11,7 +11,7 @@ from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
-from passhat.records.task_names import run_number
+from passhat.records.trial import run_number
 from passhat.reporters.safe_text import short, shorten
 from passhat.reporters.transcript_cards import (
     Card,

@@ -9,8 +9,8 @@ from passhat.analysis.explaining.categories import ERROR, EXIT, LOGGED, STOP, Ca
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import Explanation
 from passhat.messages import listed, plural
-from passhat.records.task_names import run_number
 from passhat.records.transcript import TranscriptKey
+from passhat.records.trial import run_number
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_ways import way_blocks
 from passhat.reporters.blocks import (

@@ -10,7 +10,7 @@ from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.side_by_side import SideBySide
 from passhat.dataclass import dataclass
 from passhat.messages import plural
-from passhat.records.task_names import run_number
+from passhat.records.trial import run_number
 from passhat.reporters.answer_kind import DisplayOptions, Facts
 from passhat.reporters.answers.diff_page import RunView, Stretch, pair_values, parting_words
 from passhat.reporters.answers.explanation_blocks import (

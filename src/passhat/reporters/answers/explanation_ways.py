@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from passhat.analysis.explaining.explain import Explanation
 from passhat.analysis.explaining.trajectories import NOTHING, ToolMatrix, Trajectories
 from passhat.messages import listed, plural
-from passhat.records.task_names import run_number
+from passhat.records.trial import run_number
 from passhat.reporters.blocks import Bar, Block, Paragraph, Section, Table
 from passhat.reporters.numbers import amount, interval_of, percent, points, span, value_of
 from passhat.reporters.safe_text import short

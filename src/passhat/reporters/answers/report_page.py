@@ -12,7 +12,7 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.scale import Scale
-from passhat.records.task_names import run_number
+from passhat.records.trial import run_number
 from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import DisplayOptions
 from passhat.reporters.answers.explanation_blocks import category_words, why_section

@@ -6,7 +6,7 @@ import json
 from typing import Literal, TypedDict
 
 from passhat.messages import plural, short_commit
-from passhat.records.run_list import Row, RunList
+from passhat.records.ledger import Row, RunList
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, NextStep, Steps, Table
 from passhat.reporters.numbers import percent

@@ -12,7 +12,7 @@ from passhat.analysis.reports.system_report import SystemReport
 from passhat.analysis.reports.tasks import TaskRow
 from passhat.dataclass import dataclass
 from passhat.messages import plural
-from passhat.records.task_names import natural_key
+from passhat.records.trial import natural_key
 from passhat.reporters import headline
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
 from passhat.reporters.blocks import Chip, Table

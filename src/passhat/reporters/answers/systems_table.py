@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from passhat.analysis.reports.headline_k import all_errored, common_k, is_judged
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.system_report import SystemReport
-from passhat.records.task_names import NaturalKey, natural_key
+from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import both_intervals, percent, points, span, value_of
 from passhat.reporters.wording import common_design

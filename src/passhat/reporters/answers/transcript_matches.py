@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from passhat.messages import plural
-from passhat.records.transcript_search import TranscriptMatch, TranscriptMatches
+from passhat.records.transcript import TranscriptMatch, TranscriptMatches
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Block, Headline, Line
 from passhat.reporters.data import plain, shaped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from passhat.messages import plural
-from passhat.records.suite_check import SuiteCheck
+from passhat.records.suite import SuiteCheck
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.blocks import Block, Headline, Line
 from passhat.reporters.data import plain

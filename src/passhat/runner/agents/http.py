@@ -12,7 +12,7 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 from passhat.runner.agents.attempt_request import AttemptRequest
 from passhat.runner.agents.reported import observe_report, observe_value
 from passhat.runner.models.endpoint import sendable_headers

@@ -11,7 +11,7 @@ from typing import Any
 
 from passhat.errors import GraderError
 from passhat.records import Observation, ToolCall
-from passhat.records.task import TARGETS
+from passhat.records.suite import TARGETS
 from passhat.runner.value_paths import MISSING, inside, path_parts
 
 MAX_FILE = 2**20

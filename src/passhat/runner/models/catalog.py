@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from passhat.errors import SuiteError
 from passhat.records import SCRIPTED, Model
 from passhat.records.providers import Provider, find_provider, is_local, unknown_model
-from passhat.records.secret import bare_address
+from passhat.records.secrets import bare_address
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
 from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
 from passhat.runner.models.dialect import Dialect

@@ -1,0 +1,842 @@
+"""What the columns of a table mean, and how each of its rows ended."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache, lru_cache, partial
+from typing import Any, SupportsFloat
+
+from passhat.dataclass import dataclass
+from passhat.errors import ArgumentError, UnknownFile
+from passhat.messages import closest, few, short, short_value
+from passhat.records.trial import FEATURES, Outcome
+
+Cells = Callable[[str], Sequence[Any]]
+"""The cells of a column, by its name."""
+
+Differ = Callable[[str, Sequence[str]], bool]
+"""Whether some rows that agree in all of the last columns differ in the first one."""
+
+LONGEST_AGENT = 120
+MOST_WORDS = 6
+"""An agent's name has at most this many characters and fewer words; anything else is a prompt."""
+
+TASK_IDS = frozenset(
+    ("task_id", "instance_id", "case_id", "problem_id", "question_id", "item_id", "scenario_id")
+)
+"""Columns that name one task, where a column called "task" holds its text or the benchmark."""
+
+QUESTIONS = ("question", "question_id", "problem", "problem_id", "query", "instance_id")
+"""Columns that tell tasks apart where a column "task" only names their kind.
+
+Other ids ("task_id", "sample_id", "item_id") may number the runs of a task instead.
+"""
+
+MODELS = ("model", "model_name", "model_id", "llm")
+
+CONFIGURATIONS = (
+    *("agent", "agent_name", *MODELS, "config", "config_id"),
+    *("config_name", "configuration", "variant", "condition", "arm", "treatment", "harness"),
+    *("scaffold", "framework", "method", "approach", "strategy", "prompt_version"),
+)
+"""Columns that say what was run: rows that differ in one are no runs of one system."""
+
+COUNTED = ("turns", "tool_calls")
+"""What may be given as a list; the number of its entries is read."""
+
+COUNTS = frozenset(
+    ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
+)
+RATES = frozenset(("pass_rate", "success_rate", "passrate", "pass_at_1", "pass@1"))
+"""Columns of tables that hold one row for all runs of a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A row of which one column says that it passed, and another that it failed."""
+
+    row: int
+    columns: tuple[str, str]
+    cells: tuple[Any, Any]
+
+
+def find_meanings(
+    names: Iterable[str], mapping: ColumnMap, cells: Cells, differ: Differ | None = None
+) -> tuple[dict[str, str], list[str]]:
+    """Which column holds what, and notes on columns that only seem to name the agent or the task.
+
+    `differ` is asked where the rows are too many to be given as cells.
+
+    >>> table = {"task": ["a"], "system": ["You are a helpful assistant. Be brief."], "ok": [1]}
+    >>> find_meanings(table, ColumnMap(passed="ok"), table.__getitem__)[0]
+    {'passed': 'ok', 'task': 'task'}
+    """
+    names = list(names)
+    notes: list[str] = []
+    while True:
+        found = find_columns(names, mapping)
+        unfit = (
+            _unfit_system(found, mapping, cells)
+            or _unfit_task(found, names, mapping, cells)
+            or _unfit_feature(found, mapping, cells)
+        )
+        if unfit is None:
+            break
+        column, note = unfit
+        names.remove(column)
+        notes.append(note)
+    if "task" in found:
+        differ = differ or partial(rows_differ, cells)
+        notes += _tell_tasks_apart(found, names, mapping, differ)
+        notes += _tell_systems_apart(found, names, mapping, cells, differ)
+    return found, notes
+
+
+def rows_differ(cells: Cells, column: str, within: Sequence[str]) -> bool:
+    """Whether some rows that agree in all columns `within` differ in a column.
+
+    >>> table = {"task": ["a", "b", "a"], "model": ["x", "y", "z"]}
+    >>> rows_differ(table.__getitem__, "model", ["task"])
+    True
+    """
+    first: dict[tuple[Any, ...], Any] = {}
+    keys = zip(*map(cells, within), strict=True)
+    try:
+        return any(
+            first.setdefault(key, cell) != cell
+            for key, cell in zip(keys, cells(column), strict=True)
+            if not is_missing(cell)
+        )
+    except TypeError:  # lists and objects name nothing
+        return False
+
+
+def _tell_tasks_apart(
+    found: dict[str, str], names: Sequence[str], mapping: ColumnMap, differ: Differ
+) -> list[str]:
+    """Add the column of questions to the task, where rows of one "task" ask different ones."""
+    if mapping.task or "trial" in found:
+        return []
+    kind = found["task"]
+    within = [found[meaning] for meaning in ("system", "task") if meaning in found]
+    for column in _unused(names, QUESTIONS, found):
+        if differ(column, within):
+            found["task"] = f"{kind},{column}"
+            note = f'rows of one "{short(kind)}" differ in "{short(column)}"'
+            return [f"{note}, so both name the task (`task={short(kind)!r}` takes the first alone)"]
+    return []
+
+
+def _tell_systems_apart(
+    found: dict[str, str], names: Sequence[str], mapping: ColumnMap, cells: Cells, differ: Differ
+) -> list[str]:
+    """Add columns such as "model" and "condition" to the system, where a task has several."""
+    if mapping.system or "system" in mapping.left_out():
+        return []
+    parts = [found["system"]] if "system" in found else []
+    task = name_parts(names, found["task"])
+    for column in _unused(names, CONFIGURATIONS, found):
+        if _names_agents(column, cells(column)) and differ(column, [*parts, *task]):
+            parts.append(column)
+    added = parts[1:] if "system" in found else parts
+    if not added:
+        return []
+    found["system"] = ",".join(parts)
+    pooled = (
+        f"`system={short(parts[0])!r}` takes the first alone"
+        if parts[1:]
+        else "`system=''` pools them"
+    )
+    names = f'"{short(found["system"])}"'
+    return [f"rows of one task differ in {few(added)}, so {names} names the agent ({pooled})"]
+
+
+def model_of(
+    names: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> str | None:
+    """The one model of a table whose agents have another name: files may differ in it.
+
+    >>> table = {"agent": ["a", "a"], "task": ["x", "y"], "model": ["m", "m"]}
+    >>> found = {"system": "agent", "task": "task"}
+    >>> model_of(list(table), found, ColumnMap(), table.__getitem__)
+    'm'
+    """
+    if "system" not in found or mapping.system or mapping.name:
+        return None
+    for column in _unused(names, MODELS, found):
+        distinct = set(map(str, cells(column)))
+        return distinct.pop().replace("/", "-") if len(distinct) == 1 else None
+    return None
+
+
+def _names_agents(column: str, values: Sequence[Any]) -> bool:
+    """Whether a column can be part of an agent's name: no prompts, no settings of one row each."""
+    if holds_prompts(values):
+        return False
+    return usual_name(column) in ALIASES["system"] or len(set(values)) < len(values)
+
+
+def _unused(names: Iterable[str], known: Sequence[str], found: Mapping[str, str]) -> list[str]:
+    """The columns whose names are known and that mean nothing else, in the order of the names."""
+    taken = {part for column in found.values() for part in (column, *column.split(","))}
+    return [name for name in names if usual_name(name) in known and name not in taken]
+
+
+def name_cells(names: Collection[str], column: str, cells: Cells) -> list[Any]:
+    """The names in a column, or in several that commas join.
+
+    >>> table = {"agent": ["a", "b"], "model": ["x", None]}
+    >>> name_cells(table, "agent,model", table.__getitem__)
+    ['a/x', 'b']
+    """
+    parts = name_parts(names, column)
+    if len(parts) == 1:
+        return list(cells(parts[0]))
+    rows = zip(*map(cells, parts), strict=True)
+    return ["/".join(str(cell) for cell in row if not is_missing(cell)) for row in rows]
+
+
+def _unfit_system(
+    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column that is called like the agent's name and holds prompts, with a note on it."""
+    column = found.get("system")
+    if column is None or mapping.system or not holds_prompts(cells(column)):
+        return None
+    return column, (
+        f'column "{short(column)}" holds prompts, not the name of an agent, and was left out '
+        f"(`system={short(column)!r}` takes it anyway)"
+    )
+
+
+def _unfit_task(
+    found: Mapping[str, str], names: Iterable[str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column "task" beside the column of ids that does tell tasks apart, with a note on it.
+
+    It holds objects, or the name of the benchmark in every row: read as the task, all rows would
+    be runs of one.
+    """
+    column = found.get("task")
+    if column is None or mapping.task or usual_name(column) in TASK_IDS:
+        return None
+    ids = [name for name in names if usual_name(name) in TASK_IDS and name not in found.values()]
+    if not ids:
+        return None
+    values = cells(column)
+    if any(isinstance(value, (Mapping, list)) for value in values):
+        holds = "holds objects"
+    elif "trial" not in found and _constant(values) and not _constant(cells(ids[0])):
+        holds = "is the same in every row"
+    else:
+        return None
+    instead = short(ids[0])
+    return column, (
+        f'column "{short(column)}" {holds}, so "{instead}" is read as the task '
+        f"(`task={short(column)!r}` takes the other)"
+    )
+
+
+def _unfit_feature(
+    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column that is called like a number of the run and holds objects, with a note on it."""
+    chosen = mapping.chosen()
+    for meaning in FEATURES:
+        column = found.get(meaning)
+        if column is None or meaning in chosen:
+            continue
+        first = next((cell for cell in cells(column) if cell is not None), None)
+        if isinstance(first, Mapping):
+            return column, f'column "{short(column)}" holds objects, not numbers, and was left out'
+    return None
+
+
+def _constant(values: Sequence[Any]) -> bool:
+    """Whether all cells say the same."""
+    return all(value == values[0] for value in values)
+
+
+def holds_prompts(cells: Iterable[Any]) -> bool:
+    """Whether a column holds texts that are too long to be an agent's name.
+
+    >>> holds_prompts(["gpt-5 (react, high)"]), holds_prompts(["You answer in one word only."])
+    (False, True)
+    """
+    try:
+        distinct: Iterable[Any] = dict.fromkeys(cells)
+    except TypeError:  # lists of messages
+        return True
+    return any(isinstance(cell, str) and _is_prompt(cell) for cell in distinct)
+
+
+# Asked of every file of a folder, and most have the same columns.
+@lru_cache(maxsize=64)
+def may_aggregate(columns: tuple[str, ...]) -> bool:
+    """Whether a column is called like a count or a rate of runs."""
+    return any(usual_name(column) in COUNTS or usual_name(column) in RATES for column in columns)
+
+
+def aggregate_column(
+    columns: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> str | None:
+    """The column that shows that a table has one row for all runs of a task, if there is one."""
+    if "trial" in found or mapping.chosen() or mapping.pass_if:
+        return None
+    for column in columns:
+        usual = usual_name(column)
+        if usual in COUNTS and any(_number(cell) > 1 for cell in cells(column)):
+            return column
+        if usual in RATES and any(0 < _number(cell) < 1 for cell in cells(column)):
+            return column
+    return None
+
+
+def row_outcomes(
+    tests: Sequence[ColumnCondition],
+    found: Mapping[str, str],
+    cells: Cells,
+    scores: Sequence[Any],
+) -> list[Outcome | None]:
+    """How each row ended; None if nothing says so.
+
+    The user's comparisons decide, else the column of verdicts, else a score of 1. A row whose error
+    column names an error is errored, unless its verdict says that it passed.
+    """
+    if tests:
+        compared = [cells(found.get(test.column, test.column)) for test in tests]
+        stated = [_holds(tests, row) for row in zip(*compared, strict=True)]
+    elif "passed" in found:
+        stated = outcomes_of(cells(found["passed"]))
+    else:
+        stated = [_by_score(score) for score in scores]
+    if "error" not in found:
+        return stated
+    errors = map(error_text, cells(found["error"]))
+    return [
+        one if error is None or one is Outcome.PASSED else Outcome.ERRORED
+        for one, error in zip(stated, errors, strict=True)
+    ]
+
+
+def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
+    """The scores that Inspect's letters mean, in a table without other scores."""
+    if "score" in found:
+        return letter_grades(cells(found["score"]))
+    return letter_grades(cells(found["passed"])) if "passed" in found else None
+
+
+def find_conflict(names: Iterable[str], found: Mapping[str, str], cells: Cells) -> Conflict | None:
+    """The first row that passed by one column and failed by another, both surely verdicts.
+
+    >>> table = {"passed": [True, True], "outcome": ["pass", "fail"]}
+    >>> find_conflict(table, {"passed": "outcome"}, table.__getitem__).row
+    1
+    """
+    if "passed" not in found:
+        return None
+    chosen = found["passed"]
+    others = [name for name in verdict_columns(names) if name != chosen and not is_weak(name)]
+    opposite = {Outcome.PASSED: Outcome.FAILED, Outcome.FAILED: Outcome.PASSED}
+    own = outcomes_of(cells(chosen)) if others else []
+    for other in others:
+        for row, (one, two) in enumerate(zip(own, outcomes_of(cells(other)), strict=True)):
+            if one is not None and opposite.get(one) is two and two is not None:
+                shown = cells(chosen)[row], cells(other)[row]
+                return Conflict(row=row, columns=(chosen, other), cells=shown)
+    return None
+
+
+def _is_prompt(text: str) -> bool:
+    text = text.strip()
+    return "\n" in text or len(text) > LONGEST_AGENT or len(text.split()) >= MOST_WORDS
+
+
+def _number(cell: Any) -> float:
+    try:
+        return 0.0 if is_missing(cell) else as_number(cell)
+    except ValueError:
+        return 0.0
+
+
+def _by_score(cell: Any) -> Outcome | None:
+    try:
+        return None if is_missing(cell) else Outcome(score_of(cell) >= 1)
+    except ValueError:
+        return None
+
+
+def _holds(tests: Sequence[ColumnCondition], cells: Sequence[Any]) -> Outcome | None:
+    try:
+        if any(is_missing(cell) for cell in cells):
+            return None
+        return Outcome(all(test.holds(cell) for test, cell in zip(tests, cells, strict=True)))
+    except ValueError:
+        return None
+
+
+# --------------------------------------------------------------------------------------------------
+# Which column of a table means what: the names people use, and the user's own choice.
+# --------------------------------------------------------------------------------------------------
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "system": (
+        *("system", "agent", "agent_name", "agent_id", "model", "model_name", "model_id", "llm"),
+        "system_name",
+    ),
+    "task": (
+        *("task", "task_id", "task_name", "instance_id", "case", "case_id", "case_name"),
+        *("test_case", "test_id", "test_name", "test", "example_id", "sample_id"),
+        *("problem", "problem_id", "question_id", "item_id", "scenario", "scenario_id"),
+    ),
+    "trial": (
+        *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
+        *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
+        *("iteration", "trial_num", "run_num"),
+    ),
+    "passed": (
+        *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
+        *("is_resolved", "correct", "is_correct", "solved", "is_success", "is_passed", "pass_fail"),
+        *("pass/fail", "verdict", "status", "result"),
+    ),
+    "score": ("score", "reward", "partial_credit", "mean_score", "value"),
+    "error": ("error", "error_kind", "error_type", "error_message", "exception", "errored"),
+    "seed": ("seed", "random_seed"),
+    "tokens": ("tokens", "total_tokens", "tokens_total", "num_tokens"),
+    "tokens_in": ("tokens_in", "input_tokens", "prompt_tokens", "total_input_tokens"),
+    "tokens_out": ("tokens_out", "output_tokens", "completion_tokens", "total_output_tokens"),
+    "cost": ("cost", "cost_usd", "total_cost", "total_cost_usd", "usd", "agent_cost"),
+    "seconds": (
+        *("seconds", "duration_s", "duration_seconds", "duration", "latency_s", "elapsed_s"),
+        *("elapsed", "wall_time_s", "runtime_s", "time_s", "duration_ms", "latency_ms"),
+        "elapsed_ms",
+    ),
+    "turns": ("turns", "turn_count", "num_turns", "n_turns", "steps", "num_steps"),
+    "tool_calls": ("tool_calls", "num_tool_calls", "n_tool_calls", "tool_call_count"),
+    "tools": ("tools",),
+    "level": ("level",),
+    "family": ("family", "task_family"),
+    "weight": ("weight", "task_weight"),
+    "tags": ("tags", "tag", "service", "category", "domain", "suite"),
+    "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
+}
+"""The names that columns have in practice, the surest first."""
+
+VERDICTS = ("passed", "score")
+"""The meanings of columns that say how a run ended."""
+
+TRANSCRIPTS = (
+    *("transcript", "messages", "conversation", "trajectory", "traj", "dialogue", "dialog"),
+    *("chat_history", "output", "model_output", "response", "completion", "answer"),
+)
+"""The names of a column that holds transcripts, the surest first."""
+
+_LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
+"""What a table need not have."""
+
+MOST_KEPT = 200
+"""Tables with more columns than this are rare, and their columns are found anew each time."""
+
+_LONGEST_KEPT = 200
+"""Names of columns that are longer are rare, and are not remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """Which column, field or attribute says what, where the usual names do not.
+
+    `task` and `system` may name several columns, joined by commas. `pass_if` is a comparison such
+    as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
+    is what to call the system of files that hold only one. `transcript` is the column with the
+    transcripts, read only if these are asked for. An empty name leaves out what a usual name
+    would find: `cost=""`.
+    """
+
+    task: str | None = None
+    trial: str | None = None
+    passed: str | None = None
+    score: str | None = None
+    pass_if: str | None = None
+    system: str | None = None
+    seed: str | None = None
+    error: str | None = None
+    tokens: str | None = None
+    tokens_in: str | None = None
+    tokens_out: str | None = None
+    cost: str | None = None
+    seconds: str | None = None
+    turns: str | None = None
+    tool_calls: str | None = None
+    tools: str | None = None
+    level: str | None = None
+    family: str | None = None
+    weight: str | None = None
+    tags: str | None = None
+    started: str | None = None
+    scorer: str | None = None
+    name: str | None = None
+    transcript: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value == "" and field.name in _LEFT_OUT:
+                continue
+            if value is not None and (not isinstance(value, str) or not value.strip()):
+                raise ArgumentError(
+                    f"ColumnMap.{field.name}", "must be a text that is not empty", value
+                )
+
+    def chosen(self) -> dict[str, str]:
+        """The columns the user named, by what they mean.
+
+        >>> ColumnMap(task="question", pass_if="score>=0.8").chosen()
+        {'task': 'question'}
+        """
+        return dict(_chosen(self))
+
+    @property
+    def family_pattern(self) -> re.Pattern[str] | None:
+        r"""The pattern over task names whose first group is the family, where `family` is one.
+
+        A name with a parenthesis is taken for a pattern, any other for a column.
+
+        >>> ColumnMap(family=r"^(\w+)-").family_pattern.match("refund-12")[1]
+        'refund'
+        >>> ColumnMap(family="service").family_pattern
+        """
+        if self.family is None or "(" not in self.family:
+            return None
+        try:
+            return re.compile(self.family)
+        except re.error as error:
+            rule = f"must be a column, or a pattern with one group ({error})"
+            raise ArgumentError("family", rule, self.family) from None
+
+    def left_out(self) -> frozenset[str]:
+        """What the user does not want, whatever the columns are called."""
+        return _left_out(self)
+
+
+USUAL = ColumnMap()
+"""Nothing but the usual names."""
+
+
+# Needed several times for each of thousands of small files.
+@lru_cache(maxsize=64)
+def _chosen(mapping: ColumnMap) -> dict[str, str]:
+    return {
+        name: value
+        for name in ALIASES
+        if (value := getattr(mapping, name)) and not (name == "family" and mapping.family_pattern)
+    }
+
+
+@cache
+def _left_out(mapping: ColumnMap) -> frozenset[str]:
+    return frozenset(name for name in _LEFT_OUT if getattr(mapping, name) == "")
+
+
+def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
+    """Which column holds what: the user's choice, then the first usual name that occurs.
+
+    >>> find_columns(["Agent", "taskId", "ok"], ColumnMap(passed="ok"))
+    {'passed': 'ok', 'system': 'Agent', 'task': 'taskId'}
+    """
+    names = tuple(names)
+    found = _find_columns if len(names) <= MOST_KEPT else _find_columns.__wrapped__
+    return dict(found(names, mapping))
+
+
+# A folder holds thousands of tables with the same columns.
+@lru_cache(maxsize=64)
+def _find_columns(names: tuple[str, ...], mapping: ColumnMap) -> dict[str, str]:
+    left_out = mapping.left_out()
+    found = mapping.chosen()
+    by_usual_name: dict[str, str] = {}
+    for name in names:
+        by_usual_name.setdefault(usual_name(name), name)
+    for meaning, aliases in ALIASES.items():
+        if meaning not in found and meaning not in left_out:
+            for alias in aliases:
+                if alias in by_usual_name and by_usual_name[alias] not in found.values():
+                    found[meaning] = by_usual_name[alias]
+                    break
+    return found
+
+
+WEAK_VERDICTS = ("status", "result")
+"""Columns that may say whether a run completed rather than whether it passed."""
+
+
+def verdict_columns(names: Iterable[str]) -> list[str]:
+    """Every column whose name says that it holds verdicts, the surest first.
+
+    >>> verdict_columns(["status", "task", "Passed"])
+    ['Passed', 'status']
+    """
+    by_usual_name = {usual_name(name): name for name in names}
+    return [by_usual_name[alias] for alias in ALIASES["passed"] if alias in by_usual_name]
+
+
+def is_weak(column: str) -> bool:
+    """Whether a column's name leaves open that it holds verdicts."""
+    return usual_name(column) in WEAK_VERDICTS
+
+
+def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
+    """The column that holds transcripts: the user's choice, then the first usual name.
+
+    >>> transcript_column(["task", "ok", "Response", "messages"], ColumnMap())
+    'messages'
+    """
+    taken = set(find_columns(names := list(names), mapping).values())
+    by_usual_name = {usual_name(name): name for name in names if name not in taken}
+    usual = (by_usual_name[name] for name in TRANSCRIPTS if name in by_usual_name)
+    return mapping.transcript or next(usual, None)
+
+
+def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
+    """Whether these columns say the task and the outcome of each row."""
+    found = find_columns(names, mapping)
+    return "task" in found and ("passed" in found or "score" in found or bool(mapping.pass_if))
+
+
+def has_column(names: Collection[str], column: str) -> bool:
+    """Whether there is such a column, or one that a dotted path begins with."""
+    return column in names or column.partition(".")[0] in names
+
+
+def name_parts(names: Collection[str], column: str) -> list[str]:
+    """The columns that make up the name of a task or a system: one, or those that commas join.
+
+    >>> name_parts(["suite", "case"], "suite,case")
+    ['suite', 'case']
+    """
+    if has_column(names, column):
+        return [column]
+    return [part.strip() for part in column.split(",")]
+
+
+def leave_out(meaning: str) -> str:
+    """How to do without a column that cannot be read.
+
+    >>> leave_out("tokens_in")
+    "leave it out with `tokens_in=''`"
+    """
+    return f"leave it out with `{meaning}=''`"
+
+
+def milliseconds(column: str) -> bool:
+    """Whether a column of durations says that it counts milliseconds."""
+    return usual_name(column).endswith("_ms")
+
+
+def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -> UnknownFile:
+    """The error of a chosen column that the file does not have."""
+    known = [str(known) for known in names]
+    near = closest(column, known)
+    hint = f' Did you mean "{short(near)}"?' if near else ""
+    return UnknownFile(
+        f'{name}: has no column "{short(column)}" for `{meaning}`; it has {few(known)}.{hint}'
+    )
+
+
+def usual_name(name: str) -> str:
+    """A column's name in lower case with underscores, as the usual names are written.
+
+    >>> usual_name("taskId"), usual_name("Total Cost"), usual_name("Passed?")
+    ('task_id', 'total_cost', 'passed')
+    """
+    known = _usual_name if len(name) <= _LONGEST_KEPT else _usual_name.__wrapped__
+    return known(name)
+
+
+@lru_cache(maxsize=1024)
+def _usual_name(name: str) -> str:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().rstrip("?"))
+    return re.sub(r"[\s\-.]+", "_", words).lower()
+
+
+# --------------------------------------------------------------------------------------------------
+# What a cell says about how a trial ended: words, numbers, and the user's own comparison.
+# --------------------------------------------------------------------------------------------------
+
+WORDS: Mapping[str, Outcome] = {
+    **dict.fromkeys(
+        (
+            *("1", "1.0", "true", "t", "yes", "y", "pass", "passed", "success", "succeeded"),
+            *("successful", "resolved", "solved", "correct", "c", "ok", "accepted"),
+            *("✓", "✔", "✔\ufe0f", "✅", "☑", "☑\ufe0f"),
+        ),
+        Outcome.PASSED,
+    ),
+    **dict.fromkeys(
+        (
+            *("0", "0.0", "false", "f", "no", "n", "fail", "failed", "failure", "unsuccessful"),
+            *("unresolved", "unsolved", "incorrect", "i", "wrong", "rejected"),
+            *("✗", "✘", "✖", "✖\ufe0f", "❌", "✕"),
+        ),
+        Outcome.FAILED,
+    ),
+    **dict.fromkeys(
+        ("error", "errored", "err", "infrastructure_error", "crashed", "exception"), Outcome.ERRORED
+    ),
+}
+"""The words that say how a trial ended, in lower case."""
+
+LETTER_GRADES: Mapping[str, float] = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0}
+"""Inspect's letters: correct, partly correct, incorrect, no answer."""
+
+NO_ERROR = frozenset(("", "0", "0.0", "false", "no", "none", "null", "nan", "ok", "unset"))
+"""The words of an error column that mean there was none."""
+
+MISSING = frozenset(("", "nan", "none", "null", "na", "n/a"))
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "!=": operator.ne,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+    "=": operator.eq,
+}
+_COMPARISON = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*([^<>=!]+?)\s*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnCondition:
+    """One comparison of a column with a number or a word."""
+
+    column: str
+    symbol: str
+    value: float | str
+
+    def holds(self, cell: object) -> bool:
+        """Whether the cell satisfies it.
+
+        ValueError for a cell that is no number, if it is compared with one.
+
+        >>> parse_pass_if("score >= 0.8")[0].holds("0.85")
+        True
+        """
+        compare = _OPERATORS[self.symbol]
+        if isinstance(self.value, float):
+            return compare(as_number(cell), self.value)
+        return compare(str(cell).strip().lower(), self.value.lower())
+
+
+def parse_pass_if(text: str) -> tuple[ColumnCondition, ...]:
+    """The comparisons of `pass_if`, all of which must hold; nothing in it is executed.
+
+    >>> parse_pass_if("score>=0.8 and status==done")[1]
+    ColumnCondition(column='status', symbol='==', value='done')
+    """
+    return tuple(_comparison(part, text) for part in re.split(r"\s+and\s+|\s*&&\s*", text))
+
+
+def outcome_of(cell: object) -> Outcome | None:
+    """How a trial ended by its cell, or None for a value that says nothing known.
+
+    >>> outcome_of("PASS"), outcome_of(0.0), outcome_of("maybe")
+    (<Outcome.PASSED: 1>, <Outcome.FAILED: 0>, None)
+    """
+    return WORDS.get(str(cell).strip().lower())
+
+
+def letter_grades(cells: Iterable[object]) -> list[float | None] | None:
+    """The scores of a column of Inspect's letters, None for an empty cell.
+
+    None for any other column: P means "passed" beside F, and "partly correct" beside C, I or N.
+
+    >>> letter_grades(["C", "P", ""]), letter_grades(["P", "F"])
+    ([1.0, 0.5, None], None)
+    """
+    words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
+    seen_words = set(words) - {""}
+    if not seen_words <= LETTER_GRADES.keys() or not seen_words & {"c", "i"}:
+        return None
+    return [LETTER_GRADES.get(word) for word in words]
+
+
+def outcomes_of(cells: Iterable[object]) -> list[Outcome | None]:
+    """How trials ended by their cells; None for a cell that holds nothing, or nothing known.
+
+    >>> [one.name for one in outcomes_of(["P", "F", "F"])]
+    ['PASSED', 'FAILED', 'FAILED']
+    """
+    words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
+    known: dict[str, Outcome | None] = {word: WORDS.get(word) for word in set(words)}
+    if "p" in known:  # of Inspect's letters only "correct" passes
+        letters = known.keys() - {""} <= LETTER_GRADES.keys() and known.keys() & {"c", "i"}
+        known["p"] = Outcome.FAILED if letters else Outcome.PASSED if "f" in known else None
+    return [known[word] for word in words]
+
+
+def is_missing(cell: object) -> bool:
+    """Whether a cell holds nothing: None, NaN, or an empty word."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return True
+    return isinstance(cell, str) and cell.strip().lower() in MISSING
+
+
+def error_text(cell: object) -> str | None:
+    """What an error column says, or None if it says that there was no error."""
+    if cell is None or cell != cell or cell is False:
+        return None
+    text = str(cell).strip()
+    return None if text.lower() in NO_ERROR else ("error" if cell is True else text)
+
+
+def as_number(cell: object) -> float:
+    """A cell as a number, NaN where it holds nothing; ValueError for anything else."""
+    if isinstance(cell, float):
+        return float(cell)
+    if is_missing(cell):
+        return math.nan
+    if isinstance(cell, (int, str, SupportsFloat)):  # the last is a Decimal of Parquet
+        with contextlib.suppress(ValueError, OverflowError):  # hundreds of digits overflow
+            return float(cell)
+    raise ValueError(f"{short_value(cell)} is not a number")
+
+
+def score_of(cell: object) -> float:
+    """A cell as a score: one of Inspect's letters, else as `number` reads it.
+
+    >>> score_of("P"), score_of("0.7")
+    (0.5, 0.7)
+    """
+    grade = LETTER_GRADES.get(cell.strip().lower()) if isinstance(cell, str) else None
+    return as_number(cell) if grade is None else grade
+
+
+def seen(cells: Iterable[object], most: int = 8) -> str:
+    """The distinct values of a column, for a message."""
+    shown = ("nothing" if is_missing(cell) else repr(cell)[:40] for cell in cells)
+    distinct = list(dict.fromkeys(shown))
+    return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")
+
+
+def _comparison(part: str, text: str) -> ColumnCondition:
+    found = _COMPARISON.fullmatch(part)
+    if found is None:
+        rule = "must be comparisons such as 'score>=0.8', joined by 'and'"
+        raise ArgumentError("pass_if", rule, text)
+    column, symbol, value = found.groups()
+    try:
+        return ColumnCondition(column=column, symbol=symbol, value=float(value))
+    except ValueError:
+        if symbol not in ("==", "!=", "="):
+            rule = f"can compare with a word only by == or !=, not {symbol}"
+            if re.fullmatch(r"[+-]?\d*,\d+", value):
+                rule = f"must write {value.replace(',', '.')} with a point"
+            if marked := re.fullmatch(r"[$€£¥]?\s*([+-]?[\d.]+)\s*[%$€£¥]?", value):
+                rule = f"must write {marked[1]}, without the mark: cells are compared without it"
+            raise ArgumentError("pass_if", rule, text) from None
+    return ColumnCondition(column=column, symbol=symbol, value=value.strip("\"'"))

@@ -1,0 +1,437 @@
+"""Columns from and to data frames (pandas, polars, Arrow), and from Trial objects and dicts."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from passhat.arguments import instance, several
+from passhat.errors import ArgumentError, MissingExtra
+from passhat.messages import listed, short, typo_hint
+from passhat.records.columns import (
+    ALIASES,
+    COUNTED,
+    ColumnMap,
+    aggregate_column,
+    as_number,
+    error_text,
+    find_columns,
+    find_conflict,
+    find_meanings,
+    is_missing,
+    letter_scores,
+    milliseconds,
+    name_cells,
+    name_parts,
+    parse_pass_if,
+    row_outcomes,
+    usual_name,
+)
+from passhat.records.trial import Facts, Outcome, Source, Trial
+
+if TYPE_CHECKING:
+    from passhat.dataclass import FrameLibrary
+
+FrameColumns = Mapping[str, list[Any]]
+
+WAY_IN = (
+    "Trials.from_frame(frame) makes trials of a data frame, and Trials.from_frame(frame, "
+    "task='case', passed='ok') of one whose columns have names of their own"
+)
+
+_LIBRARIES = ("pandas", "polars", "pyarrow")
+_LISTS = ("tags", "tools")
+_FIELDS = tuple(field.name for field in fields(Trial))
+_COLUMNS = (*_FIELDS, "passed")
+_NAMES = frozenset((*_COLUMNS, *(name for names in ALIASES.values() for name in names)))
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of some data frame library; looks at its type alone."""
+    spoken = ("__arrow_c_stream__", "__dataframe__")
+    library = type(value).__module__.partition(".")[0]
+    return library in _LIBRARIES or any(hasattr(type(value), name) for name in spoken)
+
+
+def refuse_frame(argument: str, rule: str, value: object) -> None:
+    """Raise with the way to use a data frame, where one is passed to a function that takes none."""
+    if is_frame(value):
+        raise ArgumentError(argument, f"{rule}; {WAY_IN}", value)
+
+
+def columns_of_frame(
+    frame: Any, renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Source]:
+    """The columns of trials in a data frame, found as in files, and how they were found.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"case": ["a", "a"], "agent": ["x", "x"], "ok": [True, False]})
+    >>> columns, source = columns_of_frame(frame, {"passed": "ok"})
+    >>> columns["system"], source.read_as[0]
+    (['x', 'x'], ('format', 'data frame'))
+    """
+    return columns_of_table("frame", "data frame", _plain_columns(frame), renamed)
+
+
+def columns_of_table(
+    argument: str, kind: str, given: FrameColumns, renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Source]:
+    """The same for columns by name, whatever they came in."""
+    columns, facts, notes = read_columns(argument, given, column_map(renamed))
+    read_as = (("format", kind), *facts)
+    return columns, Source(name=kind, format="table", sha256="", notes=notes, read_as=read_as)
+
+
+def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
+    """What the user calls columns: `task="case"`, `passed="ok"` (or `outcome`), `pass_if="..."`."""
+    known = (*_COLUMNS, "pass_if")
+    if unknown := sorted(set(renamed) - set(known)):
+        raise ArgumentError("renamed", f"must be among {', '.join(known)}", unknown[0])
+    chosen = dict(renamed)
+    if "outcome" in chosen:
+        chosen["passed"] = chosen.pop("outcome")
+    return ColumnMap(**chosen)
+
+
+def frame_of_trials(columns: FrameColumns, library: FrameLibrary | None = None) -> Any:
+    """The columns of trials as a data frame, outcomes in words, tags and tools as lists."""
+    words = {int(outcome): outcome.name.lower() for outcome in Outcome}
+    worded = {**columns, "outcome": [words[code] for code in columns["outcome"]]}
+    for name in _LISTS:
+        if name in worded:
+            worded[name] = [list(value) for value in worded[name]]
+    return frame_of_columns(worded, library)
+
+
+def frame_of_columns(columns: FrameColumns, library: FrameLibrary | None = None) -> Any:
+    """Columns by name as a data frame; missing values are None, or NaN where the library wants it.
+
+    Without a `library` it is the one that is imported already, else the first that is installed.
+    """
+    chosen = library or _available_library()
+    if chosen not in _LIBRARIES:
+        raise ArgumentError("library", f"must be one of {', '.join(_LIBRARIES)}", library)
+    try:
+        module = importlib.import_module(chosen)
+    except ImportError:
+        package = "pandas" if chosen == "pandas" else ""
+        raise MissingExtra(f"a {chosen} table", "frames", package=package) from None
+    if chosen == "pandas":
+        return module.DataFrame(columns)
+    if chosen == "polars":
+        lists = {name: module.List(module.String) for name in _LISTS if name in columns}
+        # Mixed types in a column are an error unless polars may look at every row.
+        return module.DataFrame(columns, schema_overrides=lists, infer_schema_length=None)
+    texts = module.list_(module.string())
+    return module.table(
+        {
+            name: module.array(values, type=texts if name in _LISTS else None)
+            for name, values in columns.items()
+        }
+    )
+
+
+def columns_of_records(
+    records: Iterable[Trial | Mapping[str, Any]], renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], Source | None]:
+    """The columns of trials in objects or dicts, and how they were found in dicts."""
+    refuse_frame("records", "must be Trial objects or dicts", records)
+    rows = several(records)
+    for row in rows:
+        instance("records", row, Trial | Mapping, "must be Trial objects or dicts")
+    if not rows:
+        return {"task": [], "outcome": []}, None
+    if all(isinstance(row, Trial) for row in rows):
+        return _of_trials(rows), None
+    names = dict.fromkeys(name for row in rows for name in _keys(row))
+    _check_keys(names, renamed)
+    given = {str(name): [_get(row, name) for row in rows] for name in names}
+    return columns_of_table("records", "records", given, renamed)
+
+
+def _available_library() -> str:
+    """The data frame library that this program uses, or could use."""
+    for name in _LIBRARIES:
+        if name in sys.modules:
+            return name
+    for name in _LIBRARIES:
+        if importlib.util.find_spec(name) is not None:
+            return name
+    raise MissingExtra("a data frame", "frames")
+
+
+def _plain_columns(frame: Any) -> FrameColumns:
+    """Lists by column name, missing values as None, without any library but the frame's own."""
+    kind = type(frame).__module__.partition(".")[0]
+    if kind == "pandas":
+        return {
+            str(name): [
+                None if missing else value
+                for value, missing in zip(frame[name], frame[name].isna(), strict=True)
+            ]
+            for name in frame.columns
+        }
+    if kind == "polars":
+        whole = frame.collect() if hasattr(frame, "collect") else frame
+        return dict(whole.to_dict(as_series=False))
+    if kind == "pyarrow" and hasattr(frame, "to_pydict"):
+        return dict(frame.to_pydict())
+    if hasattr(frame, "__arrow_c_stream__"):
+        return _from_arrow_stream(frame)
+    rule = "must be a pandas, polars or Arrow table, or have __arrow_c_stream__"
+    if isinstance(frame, Mapping | list):
+        way = "from_columns" if isinstance(frame, Mapping) else "from_records"
+        rule += f" (Trials.{way} takes this)"
+    raise ArgumentError("frame", rule, frame)
+
+
+def _from_arrow_stream(frame: Any) -> FrameColumns:
+    try:
+        import pyarrow
+
+        return dict(pyarrow.table(frame).to_pydict())
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        return dict(polars.DataFrame(frame).to_dict(as_series=False))
+    except ImportError:
+        raise MissingExtra("reading an Arrow stream", "frames") from None
+
+
+def _of_trials(rows: list[Trial]) -> dict[str, Any]:
+    columns = {name: [getattr(row, name) for row in rows] for name in _FIELDS}
+    return {
+        name: values
+        for name, values in columns.items()
+        if any(value is not None and value != () for value in values)
+    }
+
+
+def _check_keys(names: Iterable[str], renamed: Mapping[str, str | None]) -> None:
+    """Refuse unknown keys: a typo would lose what it names."""
+    known = find_columns(names, column_map(renamed)).values()
+    for name in names:
+        if name not in known and usual_name(str(name)) not in _NAMES:
+            hint = typo_hint(str(name), _NAMES)
+            rule = f"have only keys that trials or files have{hint}; leave others out"
+            raise ArgumentError("records", rule, name)
+
+
+def _keys(row: Trial | Mapping[str, Any]) -> Iterable[str]:
+    return row if isinstance(row, Mapping) else _FIELDS
+
+
+def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
+    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns under any usual names, made into columns of trials: one set of rules for all frames.
+# --------------------------------------------------------------------------------------------------
+
+GivenColumns = Mapping[str, Sequence[Any]]
+
+# Whatever comes before, and at most as many digits as always fit in 64 bits.
+_NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
+
+
+def read_columns(
+    argument: str, given: GivenColumns, mapping: ColumnMap
+) -> tuple[dict[str, Any], Facts, tuple[str, ...]]:
+    """The columns of trials, which of the given ones they are, and notes on that.
+
+    >>> table = {"sample_id": ["a", "a"], "status": ["pass", "fail"], "note": ["", ""]}
+    >>> read_columns("frame", table, ColumnMap())[0]["task"]
+    ['a', 'a']
+    """
+    _check_named(argument, given, mapping)
+    found, notes = find_meanings(given, mapping, lambda column: given.get(column, ()))
+    _check_enough(argument, given, found, mapping)
+    columns = {
+        meaning: typed_cells(meaning, column, name_cells(given, column, given.__getitem__))
+        for meaning, column in found.items()
+        if meaning != "passed"
+    }
+    if grades := letter_scores(found, given.__getitem__):
+        columns["score"] = grades
+    columns["outcome"] = _outcomes(argument, given, found, mapping, columns.get("score", ()))
+    if "score" in columns:
+        notes += _without_wide_scores(argument, columns, found, mapping)
+    if "trial" in columns:
+        systems = columns.get("system", [""] * len(columns["task"]))
+        columns["trial"] = trial_numbers(columns["trial"], systems, columns["task"])
+    if not mapping.pass_if and "passed" not in found and "score" in found:
+        notes += (score_passes_note(found["score"]),)
+    facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in found.items())
+    return _filled(columns), facts, tuple(notes)
+
+
+def score_passes_note(column: str) -> str:
+    """What to know about a table that has scores and no column that says pass or fail."""
+    name = short(column)
+    return (
+        f'no column says pass or fail: only a "{name}" of 1 passes. Say what passes with '
+        f"`pass_if`, such as '{name}>=0.8'"
+    )
+
+
+def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
+    """Cells as values of their meaning; numbers are checked later, with all others."""
+    if meaning == "error":
+        return [error_text(cell) for cell in cells]
+    if meaning in ("tags", "tools"):
+        split = column.lower() in ("tags", "tools")
+        return [_words(cell, split) for cell in cells]
+    if meaning in ("level", "started", "family"):
+        return [None if is_missing(cell) else str(cell) for cell in cells]
+    if meaning == "seconds" and milliseconds(column):
+        return [_thousandth(cell) for cell in cells]
+    if meaning in COUNTED:
+        return [len(cell) if isinstance(cell, list) else cell for cell in cells]
+    return list(cells)
+
+
+def trial_numbers(values: Sequence[Any], systems: Sequence[Any], tasks: Sequence[Any]) -> list[Any]:
+    """Trial numbers: whole numbers as they are, "run-3" as 3, other names in order of coming.
+
+    >>> trial_numbers(["run-1", "run-2"], ["s", "s"], ["a", "a"])
+    [1, 2]
+    """
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return list(values)
+    if any(is_missing(value) for value in values):
+        return list(values)  # to be refused with the row
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    parts = [_NUMBERED.fullmatch(text.strip()) for text in texts]
+    if all(parts) and len({part[1] for part in parts if part}) <= 1:
+        return [int(part[2]) for part in parts if part]
+    index: dict[tuple[Any, Any], dict[str, int]] = {}
+    numbers = []
+    for system, task, text in zip(systems, tasks, texts, strict=True):
+        known = index.setdefault((str(system), str(task)), {})
+        numbers.append(known.setdefault(text, len(known)))
+    return numbers
+
+
+def _check_named(argument: str, given: GivenColumns, mapping: ColumnMap) -> None:
+    for column in _chosen_columns(given, mapping):
+        if column not in given:
+            raise ArgumentError(argument, f"must have the column {column}", sorted(given))
+
+
+def _chosen_columns(given: GivenColumns, mapping: ColumnMap) -> Iterator[str]:
+    for meaning, column in mapping.chosen().items():
+        yield from name_parts(given, column) if meaning in ("task", "system") else [column]
+
+
+def _check_enough(
+    argument: str, given: GivenColumns, found: Mapping[str, str], mapping: ColumnMap
+) -> None:
+    has_verdict = {"passed", "score"} & set(found) or mapping.pass_if
+    if "task" not in found or not has_verdict:
+        usual = f"task ({listed(ALIASES['task'][1:], 3)}), passed ({listed(ALIASES['passed'], 3)})"
+        rule = f"must have columns for {usual} or score; name yours as in task='case', passed='ok'"
+        raise ArgumentError(argument, rule, sorted(given))
+    column = aggregate_column(given, found, mapping, given.__getitem__)
+    if column is not None:
+        rule = f"must have a row for each run, but its column {column} counts or averages runs"
+        raise ArgumentError(argument, rule, sorted(given))
+
+
+def _outcomes(
+    argument: str,
+    given: GivenColumns,
+    found: Mapping[str, str],
+    mapping: ColumnMap,
+    scores: Sequence[Any],
+) -> list[Any]:
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    for test in tests:
+        if found.get(test.column, test.column) not in given:
+            raise ArgumentError("pass_if", f"must use columns of the {argument}", test.column)
+    if not tests and not mapping.passed:
+        conflict = find_conflict(given, found, given.__getitem__)
+        if conflict is not None:
+            one, two = conflict.columns
+            rule = f"must not say both: {one} and {two} disagree in row {conflict.row}; name one"
+            raise ArgumentError("passed", rule, conflict.cells)
+    outcomes = row_outcomes(tests, found, given.__getitem__, scores)
+    if None in outcomes:
+        raise _no_outcome(given, found, mapping, outcomes.index(None))
+    return outcomes
+
+
+def _no_outcome(
+    given: GivenColumns, found: Mapping[str, str], mapping: ColumnMap, row: int
+) -> ArgumentError:
+    column = found.get("passed") or found.get("score", "")
+    if mapping.pass_if:
+        rule = f"must be a comparison that holds or not, and row {row} has nothing to compare"
+        return ArgumentError("pass_if", rule, mapping.pass_if)
+    rule = f"must say how each trial ended, or error what broke it, and row {row} does not"
+    return ArgumentError(column, rule, given[column][row])
+
+
+def _without_wide_scores(
+    argument: str, columns: dict[str, Any], found: Mapping[str, str], mapping: ColumnMap
+) -> list[str]:
+    """Leave out scores beyond [0, 1] where a verdict or the user's comparison decides."""
+    if "passed" not in found and not mapping.pass_if:
+        return []
+    for score in columns["score"]:
+        try:
+            value = as_number(score)
+        except ValueError:  # refused with all other numbers
+            return []
+        if value < 0 or value > 1:
+            columns.pop("score")
+            return [f"scores reach beyond [0, 1] ({value:g}): left out, the verdicts decide"]
+    return []
+
+
+def _filled(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out optional columns in which every value is missing."""
+    needed = ("task", "outcome", "system", "trial")
+    return {
+        name: values
+        for name, values in columns.items()
+        if name in needed or any(value != () and not is_missing(value) for value in values)
+    }
+
+
+def _thousandth(cell: Any) -> Any:
+    try:
+        return as_number(cell) / 1000
+    except ValueError:
+        return cell
+
+
+def _words(cell: Any, split: bool) -> tuple[str, ...]:
+    if not isinstance(cell, (list, tuple, Mapping)) and is_missing(cell):
+        return ()
+    if isinstance(cell, str) and cell.startswith("["):
+        cell = _decoded(cell)
+    if isinstance(cell, (list, tuple, Mapping)):  # of an object, such as calls by tool, its keys
+        words = [str(word) for word in cell if word is not None]
+        return tuple(word for word in words if word.strip())
+    words = re.split("[,;|]", str(cell)) if split else [str(cell)]
+    return tuple(word.strip() for word in words if word.strip())
+
+
+def _decoded(text: str) -> Any:
+    """A list of texts in JSON; anything else as the only entry of one."""
+    import json
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return [text]
+    plain = isinstance(found, list) and all(isinstance(word, str) for word in found)
+    return found if plain else [text]
