@@ -27,8 +27,7 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
-from passhat.drawing.lines import BOTTOM, HEIGHT, TOP
-from passhat.drawing.scale import Scale
+from passhat.drawing.lines import BOTTOM, HEIGHT, TOP, Scale
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 SHARES = st.floats(0, 1)

@@ -11,7 +11,7 @@ from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.system_report import SystemReport
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
-from passhat.drawing.scale import Scale
+from passhat.drawing.lines import Scale
 from passhat.records.trial import run_number
 from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import DisplayOptions

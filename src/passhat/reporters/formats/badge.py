@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import Any
 
-from passhat.drawing.colours import LIGHT
+from passhat.drawing.figure import LIGHT
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.numbers import percent, span
 from passhat.reporters.safe_text import shorten

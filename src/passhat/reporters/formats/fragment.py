@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from passhat.drawing.colours import LIGHT
+from passhat.drawing.figure import LIGHT
 from passhat.reporters import blocks as part
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.safe_text import safe_text

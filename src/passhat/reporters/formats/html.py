@@ -15,8 +15,7 @@ from urllib.parse import quote
 
 from passhat.analysis.reports.headline_k import common_k
 from passhat.analysis.reports.tasks import LABELS
-from passhat.drawing.colours import DARK, LIGHT, variables
-from passhat.drawing.figure import STYLE
+from passhat.drawing.figure import DARK, LIGHT, STYLE, variables
 from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines
 from passhat.reporters.answers.report_blocks import correlation
