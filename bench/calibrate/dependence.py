@@ -8,8 +8,7 @@ from scipy.special import expit, logit, ndtr
 from bench.calibrate.cells import run_tables
 from bench.calibrate.table import Table
 from passhat.analysis.reports.evidence import gather
-from passhat.analysis.reports.grouped_metrics import groupings_of
-from passhat.analysis.reports.metrics import measure_metrics
+from passhat.analysis.reports.metrics import groupings_of, measure_metrics
 from passhat.records import Trials
 from passhat.stats.dependent_runs import _SIGMAS, DaySpread, find_bursts, round_tests
 from passhat.stats.exact_tests import boschloo_greater, pass_tests

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bench.calibrate.table import Table
+from passhat.analysis.gates.gate import Verdicts
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.gates.verdict import Verdicts
 from passhat.journeys.reviewing import FALSE_ALARMS, review_demands
 from passhat.records import Trials
 from passhat.stats.arguments import Floats

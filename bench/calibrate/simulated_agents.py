@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import Generator
 
-from passhat.analysis.explaining.normal_calls import normal_calls
-from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
+from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs, normal_calls
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Transcript, Turn
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from bench.calibrate.table import Table, allowed
-from passhat.analysis.gates.demands import parse_gate
-from passhat.analysis.gates.number_gate import judge_number
+from passhat.analysis.gates.fixed_sample import judge_number
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.stopping import StoppingRule
-from passhat.analysis.reports.subject import Subject
+from passhat.analysis.reports.metrics import Subject
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.events import Event, TrialFinished

@@ -18,12 +18,9 @@ from bench.calibrate.simulated_agents import (
     wrong_amount,
 )
 from bench.calibrate.table import Table
-from passhat.analysis.explaining.agreement import departures
-from passhat.analysis.explaining.causes import TESTS, find_causes
-from passhat.analysis.explaining.divergence import divergences
-from passhat.analysis.explaining.features import features
+from passhat.analysis.explaining.causes import TESTS, associations, features, find_causes
+from passhat.analysis.explaining.run_diff import departures, divergences
 from passhat.analysis.explaining.runs import ComparedRuns, compared_runs, explained_runs
-from passhat.analysis.explaining.tested_features import associations
 from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome
 from passhat.stats.multiple_testing import shuffled_in_strata

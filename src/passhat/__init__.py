@@ -13,28 +13,28 @@ from passhat.lazy import lazy_exports
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison as Comparison
     from passhat.analysis.comparing.comparison import compare as compare
-    from passhat.analysis.comparing.profile import Profile as Profile
-    from passhat.analysis.comparing.profile import profile as profile
-    from passhat.analysis.comparing.rank import RankReport as RankReport
-    from passhat.analysis.comparing.rank import rank as rank
+    from passhat.analysis.comparing.ranking import Profile as Profile
+    from passhat.analysis.comparing.ranking import RankReport as RankReport
+    from passhat.analysis.comparing.ranking import profile as profile
+    from passhat.analysis.comparing.ranking import rank as rank
     from passhat.analysis.explaining.explain import Explanation as Explanation
     from passhat.analysis.explaining.explain import explain as explain
-    from passhat.analysis.explaining.side_by_side import side_by_side as side_by_side
-    from passhat.analysis.gates.demands import Gate as Gate
-    from passhat.analysis.gates.demands import parse_gate as parse_gate
+    from passhat.analysis.explaining.run_diff import side_by_side as side_by_side
+    from passhat.analysis.gates.gate import Gate as Gate
+    from passhat.analysis.gates.gate import Verdict as Verdict
+    from passhat.analysis.gates.gate import parse_gate as parse_gate
     from passhat.analysis.gates.judge import judge as judge
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
-    from passhat.analysis.gates.verdict import Verdict as Verdict
     from passhat.analysis.planning.budgets import Spending as Spending
     from passhat.analysis.planning.plan import Plan as Plan
     from passhat.analysis.planning.plan import plan as plan
     from passhat.analysis.planning.simulate import World as World
     from passhat.analysis.planning.simulate import simulate as simulate
-    from passhat.analysis.reports.determinism import determinism_check as determinism_check
-    from passhat.analysis.reports.determinism import seed_agreement as seed_agreement
+    from passhat.analysis.reports.dependence import determinism_check as determinism_check
+    from passhat.analysis.reports.dependence import seed_agreement as seed_agreement
     from passhat.analysis.reports.measure import measure as measure
     from passhat.analysis.reports.report import Report as Report
-    from passhat.analysis.reports.system_report import SystemReport as SystemReport
+    from passhat.analysis.reports.report import SystemReport as SystemReport
     from passhat.analysis.reports.targets import targets as targets
     from passhat.cli.progress import Progress as Progress
     from passhat.errors import ArgumentError as ArgumentError

@@ -163,7 +163,7 @@ class PasshatTools:
 
     def judge_gate(self, require: str, run: str = "latest") -> str:
         """PASS, FAIL or UNDECIDED on a demand such as "pass^3 >= 0.8", with its error rate."""
-        from passhat.analysis.gates.demands import parse_gate
+        from passhat.analysis.gates.gate import parse_gate
         from passhat.journeys import gate_results
 
         results, against = self._results(run), None

@@ -24,7 +24,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.verdict import Verdict, Verdicts
+    from passhat.analysis.gates.gate import Verdict, Verdicts
     from passhat.journeys.reliability_check import ReliabilityCheck, TrialRecorder
     from passhat.records import Trial, Trials
 
@@ -252,7 +252,7 @@ def _demand(item: pytest.Item) -> _Demand | None:
     marker = item.get_closest_marker("reliable")
     if marker is None:
         return None
-    from passhat.analysis.gates.demands import TERMS, unknown_term
+    from passhat.analysis.gates.gate import TERMS, unknown_term
     from passhat.journeys.reliability_check import RUNS
 
     terms = dict(marker.kwargs)

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 
 from passhat.analysis.comparing.comparison import compare
-from passhat.analysis.comparing.rank import rank
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.comparing.ranking import rank
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.reports.determinism import determinism_check
+from passhat.analysis.reports.dependence import determinism_check
+from passhat.analysis.reports.evidence import input_hash
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.provenance import input_hash
 from passhat.records import Trials
 from passhat.records.columns import ColumnMap
 

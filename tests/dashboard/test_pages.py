@@ -6,8 +6,8 @@ import pytest
 
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.planning.simulate import simulate
-from passhat.analysis.reports.headline_k import headline_number
 from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.metrics import headline_number
 from passhat.history import Checkout, History
 from passhat.history.lookups import page_of_trials, search_tasks
 from passhat.history.transcripts import all_transcripts

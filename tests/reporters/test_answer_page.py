@@ -5,7 +5,7 @@ import pytest
 from passhat import render_html
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
-from passhat.analysis.comparing.rank import rank
+from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.reporters import render
 

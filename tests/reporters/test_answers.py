@@ -5,12 +5,10 @@ import pytest
 
 from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
-from passhat.analysis.comparing.profile import profile
-from passhat.analysis.comparing.rank import rank
+from passhat.analysis.comparing.ranking import profile, rank
 from passhat.analysis.planning.budgets import Spending
-from passhat.analysis.planning.demonstration import demonstrate
 from passhat.analysis.planning.plan import plan
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import World, demonstrate, simulate
 from passhat.records import Trials
 from passhat.reporters.answers import comparison_data, ranking
 from passhat.reporters.answers.demo import NEXT_COMMANDS

@@ -7,7 +7,7 @@ import pytest
 
 from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
-from passhat.analysis.comparing.rank import rank
+from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.journeys import compare_results
 from passhat.journeys.results import renamed

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from passhat import Trials, render
-from passhat.analysis.explaining.side_by_side import side_by_side
+from passhat.analysis.explaining.run_diff import side_by_side
 from passhat.errors import InputError
 from passhat.records.transcript import Call, Transcript, Turn
 from passhat.reporters.answers.diff_page import diff_values, run_views, stretches

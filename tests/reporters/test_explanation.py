@@ -8,7 +8,7 @@ import pytest
 from bench.calibrate.simulated_agents import omitted, simulate_runs
 
 from passhat import Trials, explain
-from passhat.analysis.explaining.side_by_side import side_by_side
+from passhat.analysis.explaining.run_diff import side_by_side
 from passhat.errors import ArgumentError, InputError
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Check, Transcript, Turn

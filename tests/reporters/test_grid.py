@@ -23,10 +23,10 @@ from passhat import (
     simulate,
 )
 from passhat.analysis.comparing.trends import Moment, trends
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
-from passhat.analysis.planning.demonstration import demonstrate
+from passhat.analysis.planning.simulate import demonstrate
 from passhat.errors import ArgumentError
 from passhat.journeys.run_plan import CostRange, RunPlan
 from passhat.records import Outcome

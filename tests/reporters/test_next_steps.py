@@ -5,7 +5,7 @@ import re
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials

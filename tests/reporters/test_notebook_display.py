@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import passhat
 from passhat import Trials, compare, explain, judge, measure, plan, profile, rank, render, simulate
 from passhat.analysis.comparing.trends import Moment, trends
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import RunAnswer
 from passhat.errors import ArgumentError

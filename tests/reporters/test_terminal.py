@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
-from passhat.analysis.comparing.rank import RankReport, rank
+from passhat.analysis.comparing.ranking import RankReport, rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials

@@ -3,8 +3,8 @@ import re
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
+from passhat.analysis.reports.dependence import SeedSpread
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.seed_grid import SeedSpread
 from passhat.records import Trials
 from passhat.reporters import headline, wording
 from passhat.reporters.answers.systems_table import most_reliable_first, systems_table

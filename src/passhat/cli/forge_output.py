@@ -16,8 +16,7 @@ from passhat.errors import ForgeError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passhat.analysis.gates.change import ChangeReview
-    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.gates.run_answer import ChangeReview, RunAnswer
     from passhat.cli.output import Output
     from passhat.forges import Annotation, Conclusion, GitHub, Posted
 
@@ -55,8 +54,8 @@ def announce_run(
     answer: RunAnswer, output: Output, *, store: Path | str | None, informational: bool
 ) -> bool:
     """Post a run for reviewers; returns whether it is shown to be worse than its base branch."""
-    from passhat.analysis.gates.change import ChangeReview
-    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.errors import InputError
     from passhat.journeys import review_change
     from passhat.journeys.results import Results

@@ -130,7 +130,7 @@ def report(
         **page,
     )
     if wanted(github):
-        from passhat.analysis.gates.change import ChangeReview
+        from passhat.analysis.gates.run_answer import ChangeReview
 
         announce(ChangeReview(report=answer, informational=informational), output, key="report")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.rank import RankReport
+from passhat.analysis.comparing.ranking import RankReport
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History, Run

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from passhat.analysis.gates.demands import NoWorseDemand, NumberDemand
+from passhat.analysis.gates.gate import NoWorseDemand, NumberDemand
 from passhat.dashboard.watched_gates import Funnel, demand_of, runs_expected, watched_numbers
 from passhat.dataclass import dataclass
 from passhat.drawing.figure import escape

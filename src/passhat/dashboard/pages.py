@@ -10,9 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.rank import RankReport
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.tasks import LABELS
+from passhat.analysis.comparing.ranking import RankReport
+from passhat.analysis.reports.report import LABELS, Report
 from passhat.dashboard.comparing import judge_sides, sides_of
 from passhat.dashboard.live import RUNNING, follow, progress_of, watching
 from passhat.dashboard.rendering import page, render, streamed, url

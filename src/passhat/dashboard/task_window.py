@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
+from passhat.analysis.reports.report import LABELS, TaskRow, TaskTable
 from passhat.dataclass import dataclass
 from passhat.records.trial import natural_key
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
-from passhat.analysis.gates.demands import Demand, NumberDemand, parse_gate
+from passhat.analysis.gates.gate import Demand, NumberDemand, parse_gate
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.errors import PasshatError

@@ -8,7 +8,7 @@ from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
-    from passhat.analysis.planning.demonstration import demonstrate as demonstrate
+    from passhat.analysis.planning.simulate import demonstrate as demonstrate
     from passhat.journeys.analyses import compare_results as compare_results
     from passhat.journeys.analyses import plan_gates as plan_gates
     from passhat.journeys.analyses import plan_results as plan_results

@@ -24,10 +24,8 @@ from passhat.journeys.stored_runs import days_between
 from passhat.messages import listed
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.comparison import Comparison
-    from passhat.analysis.comparing.days import Days
-    from passhat.analysis.comparing.profile import Profile
-    from passhat.analysis.comparing.rank import RankReport
+    from passhat.analysis.comparing.comparison import Comparison, Days
+    from passhat.analysis.comparing.ranking import Profile, RankReport
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.plan import Plan
@@ -130,7 +128,7 @@ def rank_results(
 
     `by` is mean_score, pass^k or pass@k; without it, pass^k of the largest of `ks`, or mean_score.
     """
-    from passhat.analysis.comparing.rank import rank
+    from passhat.analysis.comparing.ranking import rank
     from passhat.stats.estimate import Unavailable
 
     answer = rank(
@@ -156,7 +154,7 @@ def profile_results(
     seed: int = SEED,
 ) -> Profile:
     """How does an agent compare with others: those of `against`, or the others in `results`?"""
-    from passhat.analysis.comparing.profile import profile
+    from passhat.analysis.comparing.ranking import profile
 
     trials = trials_of(results)
     chosen = choose_systems(trials, only)
@@ -223,7 +221,7 @@ def plan_gates(
     seed: int = SEED,
 ) -> list[GatePlan]:
     """What will each gate cost, on as many tasks as the results have or as `tasks` says?"""
-    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate import parse_gate
     from passhat.analysis.gates.gate_plan import plan_gate
     from passhat.analysis.planning.plan import plan
 

@@ -13,7 +13,7 @@ from passhat.records.trial import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.explaining.side_by_side import SideBySide
+    from passhat.analysis.explaining.run_diff import SideBySide
     from passhat.records import Transcripts, Trials
 
 ALPHA = 0.05
@@ -62,7 +62,7 @@ def diff_trials(
 
     `left` and `right` are the numbers that people see, counted from 1.
     """
-    from passhat.analysis.explaining.side_by_side import side_by_side
+    from passhat.analysis.explaining.run_diff import side_by_side
 
     trials, said = _with_transcripts(results)
     system = arguments.one_name("only", only)

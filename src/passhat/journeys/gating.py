@@ -26,10 +26,9 @@ from passhat.journeys.run_gates import quarantined
 from passhat.journeys.stored_runs import stored_days
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.days import Days
-    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.comparing.comparison import Days
+    from passhat.analysis.gates.gate import Gate, Verdicts
     from passhat.analysis.gates.judge import GateLike
-    from passhat.analysis.gates.verdict import Verdicts
     from passhat.history import Run
     from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
 
@@ -245,7 +244,7 @@ def _gates(
     margin: float,
     terms: Mapping[str, Any],
 ) -> list[Gate]:
-    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate import parse_gate
 
     given = {name: value for name, value in terms.items() if value is not None}
     demands = arguments.several(() if require is None else require, str, Mapping)
@@ -274,7 +273,7 @@ def names_baseline(demand: GateLike) -> bool:
     >>> names_baseline("better_than main"), names_baseline("pass^3 >= 0.8")
     (True, False)
     """
-    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate import parse_gate
 
     return hasattr(parse_gate(demand).demand, "baseline")
 

@@ -16,7 +16,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.verdict import Verdict, Verdicts
+    from passhat.analysis.gates.gate import Verdict, Verdicts
     from passhat.records import Ticket, Trial
 
 RUNS = 50
@@ -68,7 +68,7 @@ class ReliabilityCheck:
     def __init__(
         self, task: str, gate: Mapping[str, Any], *, runs: int = RUNS, system: str = SYSTEM
     ) -> None:
-        from passhat.analysis.gates.demands import parse_gate
+        from passhat.analysis.gates.gate import parse_gate
         from passhat.analysis.gates.stopping import StoppingRule
         from passhat.records import CommandSystem, Pairing, Task
 

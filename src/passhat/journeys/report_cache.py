@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import SystemTrend, trends
-from passhat.analysis.reports.headline_k import HeadlineNumber, headline_k, headline_number
+from passhat.analysis.reports.metrics import HeadlineNumber, headline_k, headline_number
 from passhat.analysis.reports.report import Report
 from passhat.errors import PasshatError
 from passhat.history import History, Run
@@ -28,8 +28,8 @@ from passhat.records import Tally
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.gates.verdict import Verdicts
-    from passhat.analysis.reports.grouped_metrics import RunGroups
+    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.reports.metrics import RunGroups
 
 MOST_REPORTS, MOST_TALLIES = 8, 1_000
 

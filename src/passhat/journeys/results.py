@@ -205,7 +205,7 @@ class Results:
         """
         if not self.drop_rounds:
             return trials
-        from passhat.analysis.reports.disturbances import count_rounds, drop_rounds, dropped_note
+        from passhat.analysis.reports.dependence import count_rounds, drop_rounds, dropped_note
 
         if baseline and count_rounds(trials) < min(self.drop_rounds):
             return trials

@@ -15,8 +15,8 @@ from passhat.journeys.results import Names, ResultsLike, choose_systems
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.gates.change import ChangeReview
     from passhat.analysis.gates.judge import GateLike
+    from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
 
 FALSE_ALARMS = 0.001
@@ -62,7 +62,7 @@ def review_change(
     >>> review_change(trials, "pass@1 >= 0.1").word
     'PASS'
     """
-    from passhat.analysis.gates.change import ChangeReview
+    from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.analysis.reports.measure import measure
 
     judged = JudgedResults(results, against, transcripts=True)

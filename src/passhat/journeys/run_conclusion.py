@@ -15,9 +15,14 @@ from passhat.messages import plural
 from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.recovery import Recovery
-    from passhat.analysis.gates.run_answer import Failure, Reasons, RunAnswer, ToolCoverage
-    from passhat.analysis.gates.verdict import Verdicts
+    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.gates.run_answer import (
+        Failure,
+        Reasons,
+        Recovery,
+        RunAnswer,
+        ToolCoverage,
+    )
     from passhat.analysis.reports.report import Report
     from passhat.journeys.run_store import RunStore
     from passhat.records import Expectation, Suite, Trial, Trials
@@ -57,8 +62,7 @@ def conclude(
 
     A shard is the part of a run that `judges` nothing.
     """
-    from passhat.analysis.gates.run_answer import RunAnswer
-    from passhat.analysis.gates.tool_selection import suite_floors
+    from passhat.analysis.gates.run_answer import RunAnswer, suite_floors
     from passhat.records import Outcome
 
     confidence = suite.confidence or CONFIDENCE
@@ -100,7 +104,7 @@ def _recoveries(suite: Suite, trials: Trials, confidence: float) -> tuple[Recove
     """How each system that also ran under faults recovers from them."""
     if not (faulty := variants(suite)):
         return ()
-    from passhat.analysis.comparing.recovery import measure_recovery
+    from passhat.analysis.gates.run_answer import measure_recovery
 
     return measure_recovery(trials, faulty, ks=suite.ks or None, confidence=confidence)
 

@@ -13,10 +13,9 @@ from passhat.messages import plural
 from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.days import Days
-    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.comparing.comparison import Days
+    from passhat.analysis.gates.gate import Gate, Verdicts
     from passhat.analysis.gates.stopping import StoppingRule
-    from passhat.analysis.gates.verdict import Verdicts
     from passhat.history import History, Run
     from passhat.journeys.run_store import RunStore
     from passhat.records import Pairing, Suite, Trials
@@ -31,7 +30,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
     """Refuse gates that could never be judged, before anything is paid for."""
     if not (gates := _parsed(suite, require)):
         return
-    from passhat.analysis.gates.demands import BestOfDemand, EveryTaskDemand
+    from passhat.analysis.gates.gate import BestOfDemand, EveryTaskDemand
 
     for gate in gates:
         about = f"gate {gate.label!r}"
@@ -53,7 +52,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
 def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
     if not suite.gates and not require:
         return []
-    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate import parse_gate
 
     return [parse_gate(gate) for gate in (*suite.gates, *require)]
 
@@ -104,7 +103,7 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
     """A gate that only the request makes sequential runs no more trials than the suite."""
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
-    from passhat.analysis.gates.demands import BestOfDemand, NoWorseDemand
+    from passhat.analysis.gates.gate import BestOfDemand, NoWorseDemand
 
     contest = isinstance(gate.demand, BestOfDemand)
     systems = [gate.system] if gate.system is not None and not contest else suite.systems

@@ -32,7 +32,7 @@ from passhat.records.suite import has_faults
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.demands import Gate
+    from passhat.analysis.gates.gate import Gate
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.stopping import StoppingRule
     from passhat.history.run_board import RunBoard

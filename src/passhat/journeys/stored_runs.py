@@ -13,11 +13,10 @@ from passhat.messages import short_commit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from passhat.analysis.comparing.comparison import Comparison
-    from passhat.analysis.comparing.days import Days
+    from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.explaining.side_by_side import SideBySide
-    from passhat.analysis.reports.grouped_metrics import RunGroups
+    from passhat.analysis.explaining.run_diff import SideBySide
+    from passhat.analysis.reports.metrics import RunGroups
     from passhat.drawing import Figure
     from passhat.history import History, Run
     from passhat.history.lookups import TaskMoment
@@ -83,7 +82,7 @@ def change_of_results(results: Results, *, system: str | None = None) -> Baselin
     """
     if len(results.paths) != 1 or not results.is_stored(results.paths[0]) or results.names:
         return None
-    from passhat.analysis.reports.headline_k import headline_number
+    from passhat.analysis.reports.metrics import headline_number
 
     with results.open_stored() as (history, named):
         baseline = baseline_of(history, named.run)
@@ -131,7 +130,7 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
 
     Nothing for a run so large that its report is made from counts.
     """
-    from passhat.analysis.reports.subject import groupings_by_system
+    from passhat.analysis.reports.metrics import groupings_by_system
     from passhat.history.trial_rows import ROUND_COLUMNS
 
     if not 0 < run.trials < COUNTED_IN_STORE:
@@ -200,7 +199,7 @@ def days_around(
 
     It is the first system of the run unless one is named.
     """
-    from passhat.analysis.comparing.days import MOST_RUNS, days_of
+    from passhat.analysis.comparing.comparison import MOST_RUNS, days_of
 
     alike = history.runs(suite=run.suite, limit=MOST_RUNS)
     past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
@@ -231,7 +230,7 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
 
 def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
     """The trial beside the most similar one that passed; raises InputError if no other passed."""
-    from passhat.analysis.explaining.side_by_side import side_by_side
+    from passhat.analysis.explaining.run_diff import side_by_side
     from passhat.history import lookups
     from passhat.records import Trials
 

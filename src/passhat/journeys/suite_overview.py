@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline_k import HeadlineNumber, headline_number, mean_pass_hat
+from passhat.analysis.reports.metrics import HeadlineNumber, headline_number, mean_pass_hat
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
@@ -19,8 +19,8 @@ from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.trends import SystemTrend
-    from passhat.analysis.gates.verdict import Verdicts
-    from passhat.analysis.reports.grouped_metrics import RunGroups
+    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.reports.metrics import RunGroups
 
 SPENDING_DAYS = 30
 SUITES_A_PAGE = 20

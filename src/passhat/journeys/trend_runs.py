@@ -15,9 +15,8 @@ from passhat.journeys.stored_runs import run_groupings
 from passhat.messages import listed
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.flaky import FlakyTasks
-    from passhat.analysis.comparing.trends import Moment, SystemTrend
-    from passhat.analysis.reports.grouped_metrics import RunGroups
+    from passhat.analysis.comparing.trends import FlakyTasks, Moment, SystemTrend
+    from passhat.analysis.reports.metrics import RunGroups
     from passhat.history import History, Run
     from passhat.records import Tally
 
@@ -57,7 +56,7 @@ def flaky_tasks(
     confidence: float = CONFIDENCE,
 ) -> FlakyTasks:
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
-    from passhat.analysis.comparing.flaky import find_flaky
+    from passhat.analysis.comparing.trends import find_flaky
 
     with _open(store, suite) as history:
         chosen = suite or only_suite(history, "passhat flaky")

@@ -14,7 +14,7 @@ from passhat.reporters.blocks import Block, Chip, Headline, Paragraph, Steps
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.run_answer import MoreRuns
-    from passhat.analysis.reports.provenance import Provenance
+    from passhat.analysis.reports.evidence import Provenance
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
     from passhat.records.transcript import Transcripts

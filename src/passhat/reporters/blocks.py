@@ -10,7 +10,7 @@ from passhat.reporters.numbers import both_intervals
 from passhat.reporters.text_bars import run_marks
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.differences import Difference
+    from passhat.analysis.comparing.comparison import Difference
     from passhat.analysis.reports.parts import Metric
     from passhat.drawing.figure import Figure
     from passhat.stats.estimate import Interval

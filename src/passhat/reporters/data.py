@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
+from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import Metric
-from passhat.analysis.reports.provenance import Provenance
 from passhat.dataclass import Later
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable

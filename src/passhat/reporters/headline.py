@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.reports.disturbances import disturbance_sentence
+from passhat.analysis.reports.dependence import disturbance_sentence
 from passhat.analysis.reports.evidence import too_few_runs
-from passhat.analysis.reports.headline_k import all_errored, common_k, headline_k, is_judged
-from passhat.analysis.reports.metrics import UNNAMED
+from passhat.analysis.reports.metrics import UNNAMED, all_errored, common_k, headline_k, is_judged
 from passhat.analysis.reports.parts import Leaders, Metric
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.report import Report, SystemReport
 from passhat.messages import plural
 from passhat.reporters.blocks import Chip
 from passhat.reporters.numbers import interval_of, percent, percent_range

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from passhat.analysis.gates.run_answer import MoreRuns
-from passhat.analysis.reports.headline_k import all_errored, headline_k
+from passhat.analysis.reports.metrics import all_errored, headline_k
 from passhat.analysis.reports.parts import Metric, Unsettled
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.tasks import TaskRow
+from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.arguments import CONFIDENCE
 from passhat.messages import plural

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.differences import Difference
+    from passhat.analysis.comparing.comparison import Difference
     from passhat.analysis.reports.parts import Metric
     from passhat.stats.paired import PairedDifference
 

@@ -11,8 +11,7 @@ from dataclasses import field, fields
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.tasks import TaskRow
+from passhat.analysis.reports.report import Report, TaskRow
 from passhat.arguments import whole_number
 from passhat.dataclass import dataclass
 from passhat.messages import plural

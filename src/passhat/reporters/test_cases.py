@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import Any, Literal
 
-from passhat.analysis.gates.run_answer import Failure, RunAnswer
-from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Verdict
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.tasks import TaskRow
+from passhat.analysis.gates.gate import Verdict
+from passhat.analysis.gates.run_answer import Failure, RunAnswer, SelectionFloor
+from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials

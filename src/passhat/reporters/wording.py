@@ -8,13 +8,13 @@ from itertools import groupby
 
 import numpy as np
 
-from passhat.analysis.reports.headline_k import all_errored
-from passhat.analysis.reports.headline_k import common_k as common_k
-from passhat.analysis.reports.headline_k import headline_k as headline_k
-from passhat.analysis.reports.headline_k import is_partial as is_partial
+from passhat.analysis.reports.dependence import SeedSpread
+from passhat.analysis.reports.metrics import all_errored
+from passhat.analysis.reports.metrics import common_k as common_k
+from passhat.analysis.reports.metrics import headline_k as headline_k
+from passhat.analysis.reports.metrics import is_partial as is_partial
 from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
-from passhat.analysis.reports.seed_grid import SeedSpread
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.report import SystemReport
 from passhat.messages import capitalised, listed, plural
 from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
 from passhat.reporters.safe_text import short

@@ -196,7 +196,7 @@ def _gates(tree: Tree) -> Iterator[Problem]:
     gates = as_written(tree.value.get("gates"))
     if not gates:
         return
-    from passhat.analysis.gates.demands import parse_gate
+    from passhat.analysis.gates.gate import parse_gate
 
     for index, gate in enumerate(gates):
         try:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from passhat.analysis.comparing.comparison import compare
-from passhat.analysis.comparing.days import days_of
+from passhat.analysis.comparing.comparison import compare, days_of
 from passhat.analysis.gates.judge import judge
 from passhat.records import Trials
 

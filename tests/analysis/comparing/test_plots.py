@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
-from passhat.analysis.comparing.rank import rank
+from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.comparing.profile import profile
+from passhat.analysis.comparing.ranking import profile
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials

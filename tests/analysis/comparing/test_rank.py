@@ -1,6 +1,6 @@
 import pytest
 
-from passhat.analysis.comparing.rank import rank
+from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials

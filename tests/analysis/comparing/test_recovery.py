@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.analysis.comparing.recovery import measure_recovery
+from passhat.analysis.gates.run_answer import measure_recovery
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from passhat.analysis.explaining.normal_calls import normal_calls
-from passhat.analysis.explaining.runs import ExplainedRun
+from passhat.analysis.explaining.runs import ExplainedRun, normal_calls
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Transcript, Turn
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.agreement import departures
+from passhat.analysis.explaining.run_diff import departures
 from passhat.analysis.explaining.runs import compared_runs
 from passhat.stats.multiple_testing import shuffled_in_strata
 
@@ -23,7 +23,7 @@ def shuffles(compared, count=499):
 
 @given(outcomes_and_values)
 def test_the_statistic_is_the_share_of_differing_pairs_counted_one_by_one(rows):
-    from passhat.analysis.explaining.agreement import _disagreement
+    from passhat.analysis.explaining.run_diff import _disagreement
 
     passing = np.array([ok for ok, _ in rows])
     codes = np.unique([value for _, value in rows], return_inverse=True)[1]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from passhat.analysis.explaining.categories import divergence_categories, failure_categories
-from passhat.analysis.explaining.divergence import divergences
+from passhat.analysis.explaining.explain import divergence_categories, failure_categories
+from passhat.analysis.explaining.run_diff import divergences
 from passhat.analysis.explaining.runs import ExplainedRun, compared_runs
 from passhat.records import Outcome
 from passhat.records.transcript import Check, Transcript

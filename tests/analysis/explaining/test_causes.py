@@ -5,7 +5,7 @@ import pytest
 from bench.calibrate.simulated_agents import SHARED_CAUSES, omitted, simulate_runs, wrong_amount
 
 from passhat.analysis.explaining.causes import find_causes, smallest_possible_p
-from passhat.analysis.explaining.divergence import divergences
+from passhat.analysis.explaining.run_diff import divergences
 from passhat.analysis.explaining.runs import compared_runs
 
 STRONG = (0.95, 0.05)

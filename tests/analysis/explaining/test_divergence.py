@@ -1,6 +1,6 @@
 """The first difference from the nearest passing run."""
 
-from passhat.analysis.explaining.divergence import (
+from passhat.analysis.explaining.run_diff import (
     counting_tools,
     divergences,
     first_difference,

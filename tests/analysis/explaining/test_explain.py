@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 
 from passhat import Trials, read_with_transcripts
-from passhat.analysis.explaining.divergence import divergences, first_difference
 from passhat.analysis.explaining.explain import explain
-from passhat.analysis.explaining.normal_calls import normal_calls
-from passhat.analysis.explaining.runs import ExplainedRun, compared_runs, explained_runs
+from passhat.analysis.explaining.run_diff import divergences, first_difference
+from passhat.analysis.explaining.runs import (
+    ExplainedRun,
+    compared_runs,
+    explained_runs,
+    normal_calls,
+)
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Transcript, Turn
@@ -77,7 +81,7 @@ def test_tau_bench_airline_every_run_counted_as_departing_departs_from_the_truth
     compared = compared_runs(explained_runs(*read_with_transcripts(airline)))
     import numpy as np
 
-    from passhat.analysis.explaining.agreement import departures
+    from passhat.analysis.explaining.run_diff import departures
     from passhat.stats.multiple_testing import shuffled_in_strata
 
     rng = np.random.default_rng(0)

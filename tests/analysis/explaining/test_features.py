@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.analysis.explaining.features import KINDS, RunFeature, feature_words, features
+from passhat.analysis.explaining.causes import KINDS, RunFeature, feature_words, features
 
 
 def having(*runs):

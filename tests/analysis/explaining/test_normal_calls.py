@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.normal_calls import list_lengths, masked_text, normal_calls
+from passhat.analysis.explaining.runs import list_lengths, masked_text, normal_calls
 from passhat.records.transcript import Call, Transcript, Turn
 
 values = st.recursive(

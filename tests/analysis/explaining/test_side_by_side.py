@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.normal_calls import NormalCall
-from passhat.analysis.explaining.side_by_side import align, first_parting
+from passhat.analysis.explaining.run_diff import align, first_parting
+from passhat.analysis.explaining.runs import NormalCall
 
 made = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.booleans()), max_size=6)
 

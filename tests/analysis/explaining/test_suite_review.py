@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.analysis.explaining.suite_review import review_suite
+from passhat.analysis.explaining.explain import review_suite
 from passhat.records.transcript import Check
 
 

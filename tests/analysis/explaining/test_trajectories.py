@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.divergence import divergences
+from passhat.analysis.explaining.run_diff import divergences
 from passhat.analysis.explaining.runs import compared_runs
 from passhat.analysis.explaining.trajectories import _order_likeness, trajectories
 from passhat.stats.estimate import Unavailable

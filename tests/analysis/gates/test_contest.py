@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from passhat.analysis.gates.demands import BestOfDemand, parse_gate
+from passhat.analysis.gates.gate import BestOfDemand, parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.stopping import StoppingRule, replay_run
 from passhat.errors import ArgumentError

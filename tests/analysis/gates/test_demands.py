@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.gates.demands import (
+from passhat.analysis.gates.gate import (
     EveryTaskDemand,
     Gate,
     NoTaskWorseDemand,

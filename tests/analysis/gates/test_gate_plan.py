@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.plots import evidence_figure, plan_figure

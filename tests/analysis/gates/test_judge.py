@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError

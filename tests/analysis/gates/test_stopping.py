@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.stopping import Stamp, StoppingRule, replay_run
 from passhat.analysis.planning.simulate import simulate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.analysis.gates.tool_selection import selection_floor, suite_floors
+from passhat.analysis.gates.run_answer import selection_floor, suite_floors
 from passhat.records import CommandSystem, Pairing, Task, ToolSelection, Trials
 
 

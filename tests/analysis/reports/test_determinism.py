@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from passhat.analysis.planning.simulate import World, simulate
-from passhat.analysis.reports.determinism import determinism_check, seed_agreement
+from passhat.analysis.reports.dependence import determinism_check, seed_agreement
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials

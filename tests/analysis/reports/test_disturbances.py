@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.reports.disturbances import drop_rounds, find_disturbances
+from passhat.analysis.reports.dependence import drop_rounds, find_disturbances
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials

@@ -4,7 +4,7 @@ import pytest
 from passhat import compare, judge, measure, plan, profile, rank, simulate
 from passhat.analysis.comparing.trends import Moment, trends
 from passhat.analysis.reports.evidence import gather, typical_runs
-from passhat.analysis.reports.headline_k import headline_number
+from passhat.analysis.reports.metrics import headline_number
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 

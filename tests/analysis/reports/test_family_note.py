@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from passhat.analysis.reports.evidence import gather
-from passhat.analysis.reports.family_note import family_note
-from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.measure import family_note, measure
 from passhat.records import Tally, Trials
 
 DESIGNS = [(5, 4, 3), (10, 5, 5), (30, 3, 4), (12, 2, 2)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.comparing.rank import rank
+from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import Leaders

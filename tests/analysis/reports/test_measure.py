@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import Metric
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.report import SystemReport
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Estimate, Unavailable

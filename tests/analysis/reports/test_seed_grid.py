@@ -2,9 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.reports import seed_grid
+from passhat.analysis.reports import dependence
+from passhat.analysis.reports.dependence import lay_out_seeds
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.seed_grid import lay_out_seeds
 from passhat.records import Outcome, Trials
 
 runs = st.lists(
@@ -63,7 +63,7 @@ def test_a_grid_of_more_cells_than_anybody_looks_at_is_not_laid_out(monkeypatch)
     trials = Trials.from_columns(
         task=["a", "a", "b", "b", "c", "c"], seed=[1, 2] * 3, passed=[True] * 6
     )
-    monkeypatch.setattr(seed_grid, "MOST_CELLS", 6)
+    monkeypatch.setattr(dependence, "MOST_CELLS", 6)
     assert lay_out_seeds(trials) is not None
-    monkeypatch.setattr(seed_grid, "MOST_CELLS", 5)
+    monkeypatch.setattr(dependence, "MOST_CELLS", 5)
     assert lay_out_seeds(trials) is None

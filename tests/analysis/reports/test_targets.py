@@ -3,12 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from passhat.analysis.gates.demands import parse_gate
+from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.target_families import FAMILIES
-from passhat.analysis.reports.targets import parse_target, targets
+from passhat.analysis.reports.targets import FAMILIES, parse_target, targets
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Unavailable
 

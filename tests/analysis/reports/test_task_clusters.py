@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.reports.task_clusters import MOST_CLUSTERS, MOST_PATTERNS, cluster_tasks
+from passhat.analysis.reports.plots import MOST_CLUSTERS, MOST_PATTERNS, cluster_tasks
 
 RATES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 TABLES = st.integers(1, 4).flatmap(

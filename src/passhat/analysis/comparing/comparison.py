@@ -5,44 +5,53 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from passhat.analysis.comparing.days import Days, including_days
-from passhat.analysis.comparing.differences import (
-    Difference,
-    TaskDifference,
-    task_differences,
-    task_scores,
+from passhat.analysis.reports.dependence import (
+    disturbance_sentence,
+    has_partial_credit,
+    seeded_runs,
 )
-from passhat.analysis.comparing.moved_together import including_what_moved
-from passhat.analysis.reports.evidence import Evidence, Floats, gather
-from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
-from passhat.analysis.reports.seed_grid import seeded_runs
-from passhat.analysis.reports.subject import trials_on
+from passhat.analysis.reports.evidence import (
+    Evidence,
+    Floats,
+    Provenance,
+    ReportOptions,
+    gather,
+    stamp,
+)
+from passhat.analysis.reports.metrics import Subject, measure_metrics, trials_on
 from passhat.arguments import COMPARED_KS, CONFIDENCE
-from passhat.dataclass import Displayed, dataclass
+from passhat.dataclass import Displayed, dataclass, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import check_subject, one_tally
+from passhat.stats.dependent_runs import Arms, DaySpread, excess, longer_arms
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
     Estimate,
+    Interval,
     Scope,
     Unavailable,
     hull,
     independent_difference,
 )
-from passhat.stats.multiple_testing import minimum_runs
+from passhat.stats.multiple_testing import TaskAnswer, minimum_runs, score_task_tests, task_tests
 from passhat.stats.paired import (
+    Answer,
     PairedDifference,
     in_agreement,
     paired_difference,
     pass_hat_differences,
 )
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.special import ndtr, ndtri
 from passhat.stats.sufficient_statistics import Mask, TaskSums
+from passhat.stats.trend import TaskSeries, change_points, day_spread
 from passhat.stats.variance import NoiseSources, noise_sources
 
 _COUNTS_ONLY = Unavailable("seeds need the trials themselves; only their counts were read")
@@ -350,3 +359,348 @@ def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, 
         for tally in tallies
         if tally.errored.any()
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# How far an agent moves from day to day, and comparisons that include it.
+# --------------------------------------------------------------------------------------------------
+
+FEWEST_RUNS = 5
+"""With fewer stored runs a comparison does not include the spread between days, and says so."""
+
+MOST_RUNS = 50
+"""Older runs of a suite say little about the agent as it is today."""
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """How far stored runs of the same suite differ."""
+
+    spread: DaySpread
+    runs: int
+
+    @property
+    def known(self) -> bool:
+        return self.runs >= FEWEST_RUNS
+
+    @property
+    def note(self) -> str:
+        """What a comparison says about it."""
+        if not self.known:
+            return (
+                "the spread between days is not included: history has "
+                f"{self.runs} of the {FEWEST_RUNS} runs that this takes"
+            )
+        return (
+            f"includes the spread between days ({self.spread.sigma:.2f} logit, from "
+            f"{self.runs} stored runs)"
+        )
+
+
+def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
+    """From the counts of one system in runs of the same suite, oldest first.
+
+    Stretches between changes are measured separately: a real change is no spread.
+    """
+    names = list(dict.fromkeys(name for tally in moments for name in tally.tasks))
+    place = {name: i for i, name in enumerate(names)}
+    runs = np.zeros((len(moments), len(names)), dtype=np.int64)
+    passes = np.zeros_like(runs)
+    for row, tally in enumerate(moments):
+        columns = [place[name] for name in tally.tasks]
+        runs[row, columns], passes[row, columns] = tally.runs(errors), tally.passed
+    if len(moments) < FEWEST_RUNS:
+        return Days(spread=DaySpread.unknown(), runs=len(moments))
+    series = TaskSeries(runs, passes)
+    return Days(spread=day_spread(series, change_points(series)), runs=len(moments))
+
+
+def including_days(
+    differences: dict[str, Difference],
+    sides: tuple[Evidence, Evidence],
+    days: Days,
+    *,
+    confidence: float,
+    margin: float | None,
+) -> dict[str, Difference]:
+    """The differences, with the spread between days added to their intervals."""
+    if not days.known:
+        return differences
+    wide = {}
+    for name, found in differences.items():
+        slope = _slope(name, sides)
+        on_suite = _arms(found.this_suite, slope, days, confidence)
+        on_alike = _arms(found.tasks_like_these, slope, days, confidence)
+        wide[name] = wider(found, on_suite, on_alike, days.note, margin)
+    return wide
+
+
+def _arms(
+    found: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
+) -> Arms:
+    """What one day against another adds, as squares add up."""
+    if isinstance(found, Unavailable) or found.interval is None:
+        return 0.0, 0.0
+    return days.spread.arms(found.interval, slope, 2.0, confidence)
+
+
+def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
+    """How much the metric moves per logit: of p^k it is k (p^k - p^(k+1)), over both sides."""
+    k = 1 if name == "mean_score" else int(name[5:])
+    runs, passes = sides[0].runs + sides[1].runs, sides[0].passes + sides[1].passes
+    able = runs > k
+    if not able.any():
+        return 0.0
+    n, c = runs[able], passes[able]
+    fall = share_of_passing_subsets(n, c, k) - share_of_passing_subsets(n, c, k + 1)
+    return float(k * fall.mean())
+
+
+# --------------------------------------------------------------------------------------------------
+# A comparison whose intervals and answers include what moved runs together: seeds, outages.
+# --------------------------------------------------------------------------------------------------
+
+_Excess = Mapping[str, Arms]
+"""By metric, how much the arms of an interval grow, as squares add up."""
+
+_Found = TypeVar("_Found", bound=PairedDifference | Estimate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Differences that include what moved runs together, and the sentences about it."""
+
+    differences: dict[str, Difference]
+    notes: tuple[str, ...] = ()
+
+
+def including_what_moved(
+    differences: dict[str, Difference],
+    tables: tuple[Trials, Trials] | None,
+    options: ReportOptions,
+    margin: float | None,
+) -> Moved:
+    """The differences with what seeds and disturbances of both sides add to their intervals."""
+    if tables is None:
+        return Moved(differences=differences)
+    sides = [Subject.of(one, errors=options.errors) for one in tables]
+    notes = [
+        f"{side.name}: {sentence.rstrip('.')}"
+        for side in sides
+        if (sentence := disturbance_sentence(side.disturbances))
+    ]
+    why = dict.fromkeys(one.note for side in sides for one in side.groupings)
+    level, nothing = options.confidence, (0.0, 0.0)
+    first, second = (_side_excess(side, list(differences), confidence=level) for side in sides)
+    more = {
+        name: _difference_arms(first.get(name, nothing), second.get(name, nothing))
+        for name in differences
+    }
+    return Moved(
+        differences={
+            name: wider(found, more[name], more[name], "; ".join(why), margin)
+            for name, found in differences.items()
+        },
+        notes=tuple(notes),
+    )
+
+
+def wider(
+    found: Difference, on_suite: Arms, on_alike: Arms, note: str, margin: float | None
+) -> Difference:
+    """A difference with independent errors added to its intervals in both scopes."""
+    suite, alike = found.this_suite, found.tasks_like_these
+    if not isinstance(suite, Unavailable):
+        suite = _with_added(suite, on_suite, note, margin)
+    if not isinstance(alike, Unavailable):
+        alike = _with_added(alike, on_alike, note, margin)
+    return replace(found, this_suite=suite, tasks_like_these=alike)
+
+
+def _side_excess(subject: Subject, names: Sequence[str], *, confidence: float) -> _Excess:
+    """What seeds and disturbances add to each metric of one system."""
+    if not subject.groupings:
+        return {}
+    ks = [int(name[5:]) for name in names if name != "mean_score"] or [1]
+    plain = measure_metrics(subject.evidence, ks, confidence=confidence)
+    wide = measure_metrics(subject.evidence, ks, confidence=confidence, groupings=subject.groupings)
+    grown = {}
+    for name in names:
+        before, after = plain[name].this_suite, wide[name].this_suite
+        if isinstance(before, Estimate) and isinstance(after, Estimate):
+            grown[name] = excess(before, after)
+    return grown
+
+
+def _difference_arms(first: Arms, second: Arms) -> Arms:
+    """What two independent sides add to their difference: the far arm of the second is its low."""
+    return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
+
+
+def _with_added(found: _Found, more: Arms, note: str, margin: float | None) -> _Found:
+    """A difference with independent errors added to its interval, and the answer that it leaves."""
+    if more == (0.0, 0.0) or found.interval is None:
+        return found
+    interval = longer_arms(found.interval, found.value, more)
+    notes = (*found.notes, note)
+    if isinstance(found, Estimate):
+        return replace(found, interval=interval, notes=notes)
+    return replace(
+        found,
+        interval=interval,
+        answer=_answer_left(found.answer, interval, margin),
+        p_value=_larger_p(found, interval),
+        notes=notes,
+    )
+
+
+def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> Answer:
+    if answer in ("better", "worse") and 0 in interval:
+        return "undecided"
+    if answer == "equivalent":
+        within = margin is not None and -margin < interval.low and interval.high < margin
+        return "equivalent" if within else "undecided"
+    return answer
+
+
+def _larger_p(found: PairedDifference, interval: Interval) -> float:
+    """The p-value when the arm towards 0 is longer: as many fewer standard errors away."""
+    old, new = (
+        (found.value - i.low) if found.value > 0 else (i.high - found.value)
+        for i in (found.interval, interval)
+    )
+    if not 0 < found.p_value < 1 or new <= old or old <= 0:
+        return found.p_value
+    distance = float(-ndtri(found.p_value / 2)) * old / new
+    return float(2 * ndtr(-distance))
+
+
+# --------------------------------------------------------------------------------------------------
+# The difference of two systems in one metric, and task by task: which differ, which flipped.
+# --------------------------------------------------------------------------------------------------
+
+Flip = Literal["gained", "lost"]
+
+Scores = tuple[list[Floats], list[Floats]]
+"""The scores of every run of each shared task, of both systems."""
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One metric of the first system minus the second, in both scopes, with a verdict in each.
+
+    `first` and `second` are the two values over the shared tasks.
+    """
+
+    name: str
+    first: float | None
+    second: float | None
+    this_suite: PairedDifference | Estimate | Unavailable
+    tasks_like_these: PairedDifference | Unavailable
+
+    @property
+    def value(self) -> float | None:
+        for number in (self.this_suite, self.tasks_like_these):
+            if not isinstance(number, Unavailable):
+                return number.value
+        return None
+
+    def answer(self, scope: Scope, margin: float | None = None) -> Answer | None:
+        """Whether the first is better, worse, equivalent, or undecided; None if unavailable."""
+        number = self.this_suite if scope == THIS_SUITE else self.tasks_like_these
+        if isinstance(number, Unavailable):
+            return None
+        if isinstance(number, PairedDifference):
+            return number.answer
+        return _read_off(number.interval, margin)
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDifference:
+    """One task: passes and runs of both, the difference, and the tests.
+
+    `p_holm` never calls a wrong difference on any task; `p_screening` (Benjamini-Hochberg) lets a
+    known share of its finds be wrong. A task flipped when most runs passed for one and not for
+    the other.
+    """
+
+    name: str
+    first: tuple[int, int]
+    second: tuple[int, int]
+    difference: float
+    interval: Interval
+    p_value: float
+    p_holm: float
+    p_screening: float
+    answer: TaskAnswer
+    flip: Flip | None
+
+    @property
+    def rate_difference(self) -> float:
+        """The difference of the pass rates; `difference` is that of scores with partial credit."""
+        return self.first[0] / self.first[1] - self.second[0] / self.second[1]
+
+
+def task_scores(
+    tables: tuple[Trials, Trials] | None, names: Sequence[str], errors: ErrorPolicy
+) -> Scores | None:
+    """The scores of the shared tasks if they say more than passes do; else None."""
+    if tables is None or not any(has_partial_credit(table) for table in tables):
+        return None
+    first, second = (_scores_by_task(table, names, errors) for table in tables)
+    return first, second
+
+
+def task_differences(
+    left: Evidence, right: Evidence, options: ReportOptions, *, scores: Scores | None = None
+) -> tuple[TaskDifference, ...]:
+    """An exact test of every task, corrected for testing many in both ways.
+
+    Both sides have the same tasks, in the same order.
+
+    If runs earn partial credit, their scores are tested: a task that never passes can still
+    have got worse.
+    """
+    level = options.confidence
+    found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=level)
+    if scores is not None:
+        found = score_task_tests(*scores, confidence=level, rng=options.seed)
+    return tuple(
+        TaskDifference(
+            name=name,
+            first=(int(left.passes[i]), int(left.runs[i])),
+            second=(int(right.passes[i]), int(right.runs[i])),
+            difference=float(found.value[i]),
+            interval=Interval(float(found.low[i]), float(found.high[i])),
+            p_value=float(found.p_values[i]),
+            p_holm=float(found.adjusted[i]),
+            p_screening=float(found.screening[i]),
+            answer=found.answers[i],
+            flip=_flip(left, right, i),
+        )
+        for i, name in enumerate(left.tasks)
+    )
+
+
+def _read_off(interval: Interval | None, margin: float | None) -> Answer:
+    if interval is None:
+        return "undecided"
+    if margin is not None and -margin < interval.low and interval.high < margin:
+        return "equivalent"
+    if 0 in interval:
+        return "undecided"
+    return "better" if interval.low > 0 else "worse"
+
+
+def _scores_by_task(trials: Trials, names: Sequence[str], errors: ErrorPolicy) -> list[Floats]:
+    score = np.nan_to_num(trials.score)  # an error that counts scores nothing
+    kept = trials.outcome != 2 if errors == "exclude" else np.ones(len(trials), dtype=bool)
+    codes = np.where(kept, trials.task.codes, -1)
+    return [score[codes == trials.task.code(name)] for name in names]
+
+
+def _flip(left: Evidence, right: Evidence, i: int) -> Flip | None:
+    mostly = [2 * int(side.passes[i]) > int(side.runs[i]) for side in (left, right)]
+    if mostly[0] == mostly[1]:
+        return None
+    return "gained" if mostly[0] else "lost"

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.differences import TaskDifference
-from passhat.analysis.comparing.rank import RankReport
+from passhat.analysis.comparing.comparison import Comparison, TaskDifference
+from passhat.analysis.comparing.ranking import RankReport
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
 from passhat.messages import plural, shorten_apart
 from passhat.records.trial import natural_key

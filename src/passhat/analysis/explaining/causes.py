@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from math import comb
+from statistics import median
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.explaining.agreement import Departure, departures
-from passhat.analysis.explaining.divergence import Divergence, nearest_passing
-from passhat.analysis.explaining.features import feature_words, features
-from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs
-from passhat.analysis.explaining.tested_features import (
-    Association,
-    alike_in,
-    associations,
-    holds_within,
+from passhat.analysis.explaining.run_diff import Departure, Divergence, departures, nearest_passing
+from passhat.analysis.explaining.runs import (
+    FREE_TEXT,
+    ComparedRuns,
+    ExplainedRun,
+    NormalCall,
+    compared_runs,
+    list_lengths,
 )
-from passhat.dataclass import short_dataclass
+from passhat.dataclass import dataclass, short_dataclass
 from passhat.messages import plural
 from passhat.records.transcript import TranscriptKey
-from passhat.stats.multiple_testing import shuffled_in_strata
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.exact_tests import StratifiedLaw, stratified_law
+from passhat.stats.multiple_testing import shuffled_in_strata, step_down_p
 
 TESTS = 2
 """Two tests share the chance of naming a false cause: each has half of it."""
@@ -240,3 +244,427 @@ def _one_for_each_tool(causes: Sequence[Cause]) -> list[Cause]:
         if not any(one.test != cause.test for one in same):
             kept.append(cause)
     return kept
+
+
+# --------------------------------------------------------------------------------------------------
+# Which properties go together with failing, each task compared with itself?
+# --------------------------------------------------------------------------------------------------
+
+MOST_CLASSES = 2_000
+"""Classes of properties that are tested at most: those that could give the smallest p."""
+
+_FEWEST_RUNS = 2  # a property of one run says nothing about the others
+_CHUNK = 512  # rows of outcomes whose counts are held at a time
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Association:
+    """A property that goes together with failing, or with passing where `lacking` is True.
+
+    `having` are the runs with the property (without it, where `lacking`) and `varying` all runs of
+    the tasks in which runs differ in it. `p` is adjusted for every property tested.
+    """
+
+    feature: RunFeature
+    lacking: bool
+    p: float
+    exact_p: float
+    having: Mask
+    varying: Mask
+
+    def counts(self, failed: Mask) -> tuple[int, int, int, int]:
+        """Failing runs with it, failing runs, passing runs with it, passing runs."""
+        (bad_with, bad), (good_with, good) = (
+            (int((runs & self.having).sum()), int(runs.sum()))
+            for runs in (failed & self.varying, ~failed & self.varying)
+        )
+        return bad_with, bad, good_with, good
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Class:
+    """Properties that divide the runs of every task in the same way; `column` is the first's."""
+
+    members: tuple[RunFeature, ...]
+    column: Mask
+    varying: Mask
+    law: StratifiedLaw
+
+
+def associations(
+    compared: ComparedRuns, having: Having, shuffled: Mask, *, level: float
+) -> tuple[Association, ...]:
+    """Every class of properties that could reach the level, the smallest p first.
+
+    `shuffled` are the outcomes (True for failing), first as observed and then shuffled inside the
+    tasks. Dropping what could not reach the level whatever the outcomes costs nothing and makes
+    the others stronger (Tarone 1990).
+    """
+    found = _classes(compared, having, level)
+    if not found:
+        return ()
+    p = _shuffled_p(found, shuffled)
+    adjusted = step_down_p(-np.log(p, dtype=np.float32))
+    answers = [
+        _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
+        for i, one in enumerate(found)
+    ]
+    return tuple(sorted(answers, key=lambda one: (one.exact_p, one.feature)))
+
+
+def alike_in(given: Iterable[Association], compared: ComparedRuns) -> Counts:
+    """The strata of runs of one task that are alike in the properties given."""
+    parts = compared.stratum.copy()
+    for other in given:
+        parts = 2 * parts + other.having
+    return np.unique(parts, return_inverse=True)[1].astype(np.int64)
+
+
+def holds_within(
+    association: Association, given: Iterable[Association], compared: ComparedRuns, *, level: float
+) -> bool:
+    """Whether it still goes together with failing among runs that are alike in those given."""
+    strata = alike_in(given, compared)
+    law = _law(association.having, strata, compared.failed)
+    return law.p_of(int((association.having & compared.failed).sum())) <= level
+
+
+def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Class]:
+    """The classes that could reach the level."""
+    sums = _Sums(compared)
+    divisions: dict[bytes, list[RunFeature]] = {}
+    for feature, numbers in having.items():
+        if len(numbers) < _FEWEST_RUNS:
+            continue
+        column = _column(numbers, compared)
+        varying = sums.varying(column)
+        if varying.any():
+            divisions.setdefault(_same_division(column, varying), []).append(feature)
+    found = []
+    for members in divisions.values():
+        column = _column(having[members[0]], compared)
+        law = _law(column, compared.stratum, compared.failed)
+        if law.smallest_p <= level:
+            varying = sums.varying(column)
+            found.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
+    found.sort(key=lambda one: (one.law.smallest_p, one.members[0]))
+    return found[:MOST_CLASSES]
+
+
+def _column(numbers: Iterable[int], compared: ComparedRuns) -> Mask:
+    column = np.zeros(len(compared.runs), dtype=bool)
+    column[list(numbers)] = True
+    return column
+
+
+class _Sums:
+    """How many runs of each task have a property, and where that differs between runs."""
+
+    def __init__(self, compared: ComparedRuns) -> None:
+        self._stratum = compared.stratum
+        self._sizes = np.bincount(compared.stratum)
+
+    def varying(self, column: Mask) -> Mask:
+        """The runs of tasks in which some have the property and some do not."""
+        counts = np.bincount(self._stratum, weights=column, minlength=len(self._sizes))
+        return ((counts > 0) & (counts < self._sizes))[self._stratum]
+
+
+def _same_division(column: Mask, varying: Mask) -> bytes:
+    """Equal for properties with equal or opposite runs, in the tasks where they tell runs apart."""
+    first = column[int(np.argmax(varying))]
+    return np.packbits((column != first) & varying).tobytes() + np.packbits(varying).tobytes()
+
+
+def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedLaw:
+    sizes = np.bincount(strata)
+    with_it = np.bincount(strata, weights=column, minlength=sizes.size).astype(int)
+    failing = np.bincount(strata, weights=failed, minlength=sizes.size).astype(int)
+    return stratified_law(zip(sizes.tolist(), with_it.tolist(), failing.tolist(), strict=True))
+
+
+def _shuffled_p(found: Sequence[_Class], shuffled: Mask) -> Floats:
+    """The exact p of each class under each row of outcomes, by looking it up in the class's law."""
+    columns = np.array([one.column for one in found], dtype=np.float32).T
+    p = np.empty((len(shuffled), len(found)))
+    for start in range(0, len(shuffled), _CHUNK):
+        rows = slice(start, start + _CHUNK)
+        counts = np.rint(shuffled[rows].astype(np.float32) @ columns).astype(np.intp)
+        for i, one in enumerate(found):
+            p[rows, i] = one.law.p[counts[:, i] - one.law.fewest]
+    return p
+
+
+def _association(
+    compared: ComparedRuns, one: _Class, having: Having, p: tuple[float, float]
+) -> Association:
+    bad, good = compared.failed & one.varying, ~compared.failed & one.varying
+    failing_have = bool(one.column[bad].mean() >= one.column[good].mean())
+    # All members divide these runs alike, so one run tells which way round each of them does.
+    witness = int(np.flatnonzero(bad)[0])
+    with_failing = bool(one.column[witness]) == failing_have
+
+    def lacking(feature: RunFeature) -> bool:
+        return (witness in having[feature]) != with_failing
+
+    best = min(one.members, key=lambda feature: _simplicity(feature, lacking(feature)))
+    return Association(
+        feature=best,
+        lacking=lacking(best),
+        p=p[0],
+        exact_p=p[1],
+        having=(one.column == failing_have) & one.varying,
+        varying=one.varying,
+    )
+
+
+def _simplicity(feature: RunFeature, lacking: bool) -> tuple[int, bool, bool, int, RunFeature]:
+    """Smaller is simpler; a named tool says more than "a tool", and what was done than what not."""
+    length = len(feature.tool) + sum(map(len, feature.detail))
+    return KINDS.index(feature.kind), not feature.tool, lacking, length, feature
+
+
+# --------------------------------------------------------------------------------------------------
+# What a run did, as properties that it has or lacks; none of them looks at the outcome.
+# --------------------------------------------------------------------------------------------------
+
+COUNTS = (2, 3, 4, 6)
+"""A tool called at least this often."""
+
+LONGEST_VALUE = 40
+"""Characters up to which the value of an argument is itself a property."""
+
+RARE = 0.2
+"""A tool that at most this share of the runs of a task call is rare there."""
+
+_SHORTEST_MENTION = 3  # shorter values are found in any text by accident
+# kind: (what a run with it did, what a run without it did); {tool} and {0}, {1} are filled in. Of
+# properties that hold for the same runs the first kind is preferred: the simplest to act on.
+_WORDS = {
+    "stop reason": ("stopped with {0}", "did not stop with {0}"),
+    "unmended error": (
+        "got an error from {tool} and no success after it",
+        "left no error of {tool} without a success after it",
+    ),
+    "repeated call": ("made the same call of {tool} twice", "never made a call of {tool} twice"),
+    "without first": (
+        "called {tool} without calling {0} first",
+        "never called {tool} without calling {0} first",
+    ),
+    "called": ("called {tool}", "never called {tool}"),
+    "left out": (
+        "left out a tool that most runs of the task call",
+        "called every tool that most runs of the task call",
+    ),
+    "rare tool": (
+        "called a tool that few runs of the task call",
+        "called no tool that few runs of the task call",
+    ),
+    "error": ("got an error from {tool}", "got no error from {tool}"),
+    "error text": ('got "{0}" from {tool}', 'never got "{0}" from {tool}'),
+    "empty result": ("got an empty result from {tool}", "got no empty result from {tool}"),
+    "times": ("called {tool} {0} times or more", "called {tool} fewer than {0} times"),
+    "many calls": (
+        "made more calls than the median run of the task",
+        "made no more calls than the median run of the task",
+    ),
+    "argument": ("called {tool} with {0} = {1}", "never called {tool} with {0} = {1}"),
+    "list length": ("called {tool} with {1} in {0}", "never called {tool} with {1} in {0}"),
+    "unmentioned": (
+        "called {tool} with a value of {0} that nobody had mentioned",
+        "called {tool} with no value of {0} that nobody had mentioned",
+    ),
+    "unusual argument": (
+        "called {tool} with another {0} than most calls of the task",
+        "called {tool} with no other {0} than most calls of the task",
+    ),
+    "pair": ("called {tool} right after {0}", "never called {tool} right after {0}"),
+    "first call": ("called {tool} first", "did not call {tool} first"),
+    "last call": ("called {tool} last", "did not call {tool} last"),
+}
+KINDS = tuple(_WORDS)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RunFeature:
+    """A property of a run: its kind, its tool ("" for any), and details such as an argument."""
+
+    kind: str
+    tool: str = ""
+    detail: tuple[str, ...] = ()
+
+
+Having = dict[RunFeature, set[int]]
+"""The runs, by number, that have each property."""
+
+
+class _Mentions:
+    """Whether a value occurs in the conversation before a call; each value is searched once."""
+
+    def __init__(self, run: ExplainedRun) -> None:
+        turns = run.transcript.messages if run.transcript else ()
+        # The agent's own words are no source, but the results of its earlier calls are.
+        texts = ["" if turn.role == "assistant" else turn.text.lower() for turn in turns]
+        self._text = "\0".join(texts)
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
+        self._first: dict[str, int] = {}
+
+    def before(self, value: str, call: NormalCall) -> bool:
+        """Whether the value occurs before this call; a short or composed one always counts."""
+        if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
+            return True
+        if value not in self._first:
+            place = self._text.find(value.lower())
+            self._first[value] = len(self._text) if place < 0 else place
+        return self._first[value] < self._starts[call.said_in]
+
+
+def features(runs: Sequence[ExplainedRun], groups: Sequence[Sequence[int]]) -> Having:
+    """Every property that some run has; `groups` are the runs of each system and task."""
+    having: Having = defaultdict(set)
+    for number, run in enumerate(runs):
+        for feature in _of_one_run(run):
+            having[feature].add(number)
+    for feature, number in _order_breaches(runs):
+        having[feature].add(number)
+    for group in groups:
+        for feature, number in _against_the_group(runs, group):
+            having[feature].add(number)
+    return having
+
+
+def feature_words(feature: RunFeature, *, lacking: bool = False) -> str:
+    """What runs did that have a property, or that lack it.
+
+    >>> feature_words(RunFeature("without first", "refund", ("find_order",)))
+    'called refund without calling find_order first'
+    >>> feature_words(RunFeature("error"), lacking=True)
+    'got no error from a tool'
+    """
+    detail = feature.detail
+    if feature.kind == "list length":
+        detail = (_argument(detail[0]), "1 entry" if detail[1] == "1" else f"{detail[1]} entries")
+    elif feature.kind in ("argument", "unmentioned", "unusual argument"):
+        detail = (_argument(detail[0]), *detail[1:])
+    return _WORDS[feature.kind][lacking].format(*detail, tool=feature.tool or "a tool")
+
+
+def _of_one_run(run: ExplainedRun) -> Iterator[RunFeature]:
+    """What can be seen of a run by itself."""
+    if run.stop_reason:
+        yield RunFeature("stop reason", "", (run.stop_reason,))
+    times = Counter(run.tools)
+    for tool, count in times.items():
+        yield RunFeature("called", tool)
+        yield from (RunFeature("times", tool, (str(n),)) for n in COUNTS if count >= n)
+    for before, after in pairwise(run.tools):
+        yield RunFeature("pair", after, (before,))
+    if run.calls:
+        yield RunFeature("first call", run.tools[0])
+        yield RunFeature("last call", run.tools[-1])
+    yield from _repeated(run.calls)
+    yield from _results(run.calls)
+    yield from _arguments(run)
+
+
+def _repeated(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
+    made: set[str] = set()
+    for call in calls:
+        if call.key in made:
+            yield RunFeature("repeated call")
+            yield RunFeature("repeated call", call.tool)
+        made.add(call.key)
+
+
+def _results(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
+    last_success = {call.tool: call.place for call in calls if call.worked}
+    for call in calls:
+        if call.empty:
+            yield RunFeature("empty result", call.tool)
+        if call.error is None:
+            continue
+        yield from (RunFeature("error"), RunFeature("error", call.tool))
+        yield RunFeature("error text", call.tool, (call.error,))
+        if last_success.get(call.tool, -1) < call.place:
+            yield from (RunFeature("unmended error"), RunFeature("unmended error", call.tool))
+
+
+def _arguments(run: ExplainedRun) -> Iterator[RunFeature]:
+    mentions = _Mentions(run)
+    for call in run.calls:
+        for name, value in call.arguments.items():
+            if len(value) <= LONGEST_VALUE and value != FREE_TEXT:
+                yield RunFeature("argument", call.tool, (name, value))
+                if not mentions.before(value, call):
+                    yield RunFeature("unmentioned", call.tool, (name,))
+        for name, length in list_lengths(call.arguments):
+            yield RunFeature("list length", call.tool, (name, str(length)))
+
+
+def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[RunFeature, int]]:
+    """Runs that call a tool without first calling one that mostly comes before it."""
+    earlier = [_first_places(run.tools) for run in runs]
+    callers: dict[str, list[int]] = defaultdict(list)
+    for number, places in enumerate(earlier):
+        for tool in places:
+            callers[tool].append(number)
+    for later, numbers in callers.items():
+        before = Counter(
+            tool
+            for number in numbers
+            for tool, place in earlier[number].items()
+            if place < earlier[number][later]
+        )
+        for tool, count in before.items():
+            if 2 * count >= len(numbers) > count:
+                for number in numbers:
+                    places = earlier[number]
+                    if places.get(tool, places[later]) >= places[later]:
+                        yield RunFeature("without first", later, (tool,)), number
+
+
+def _first_places(tools: Sequence[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, tool in enumerate(tools):
+        places.setdefault(tool, place)
+    return places
+
+
+def _against_the_group(
+    runs: Sequence[ExplainedRun], group: Sequence[int]
+) -> Iterator[tuple[RunFeature, int]]:
+    """What sets a run apart from the other runs of its task."""
+    callers = Counter(tool for number in group for tool in set(runs[number].tools))
+    usual = median(len(runs[number].calls) for number in group)
+    modes = _usual_arguments(runs[number].calls for number in group)
+    for number in group:
+        run, tools = runs[number], set(runs[number].tools)
+        if len(run.calls) > usual:
+            yield RunFeature("many calls"), number
+        for tool, count in callers.items():
+            if tool not in tools and 2 * count > len(group):
+                yield RunFeature("left out"), number
+            if tool in tools and count <= RARE * len(group):
+                yield RunFeature("rare tool"), number
+        for call in run.calls:
+            for name, value in call.arguments.items():
+                if value != modes[call.tool, name]:
+                    yield RunFeature("unusual argument", call.tool, (name,)), number
+
+
+def _usual_arguments(calls_of_runs: Iterable[Sequence[NormalCall]]) -> dict[tuple[str, str], str]:
+    """The most common value of each argument; of several, the first in the alphabet."""
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for calls in calls_of_runs:
+        for call in calls:
+            for name, value in call.arguments.items():
+                counts[call.tool, name][value] += 1
+    return {
+        key: min(found, key=lambda value: (-found[value], value)) for key, found in counts.items()
+    }
+
+
+def _argument(name: str) -> str:
+    return name or "its argument"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import combinations
 
 import numpy as np
 
-from passhat.analysis.explaining.categories import (
-    Category,
-    divergence_categories,
-    failure_categories,
-)
 from passhat.analysis.explaining.causes import (
     FEWEST_SHUFFLES,
     Cause,
@@ -19,25 +17,26 @@ from passhat.analysis.explaining.causes import (
     find_causes,
     smallest_possible_p,
 )
-from passhat.analysis.explaining.divergence import divergences
+from passhat.analysis.explaining.run_diff import Divergence, SideBySide, aligned_runs, divergences
 from passhat.analysis.explaining.runs import (
     ComparedRuns,
     ExplainedRun,
     compared_runs,
     explained_runs,
+    masked_text,
     runs_by_task,
 )
-from passhat.analysis.explaining.side_by_side import SideBySide, aligned_runs
-from passhat.analysis.explaining.suite_review import SuiteReview, review_suite
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
-from passhat.analysis.reports.provenance import Provenance, ReportOptions, stamp
+from passhat.analysis.reports.evidence import Provenance, ReportOptions, stamp
 from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, short_dataclass
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
-from passhat.records.transcript import Transcripts
-from passhat.records.trial import first_number
+from passhat.records.transcript import Check, TranscriptKey, Transcripts
+from passhat.records.trial import first_number, natural_key
 from passhat.stats.arguments import confidence_level
+from passhat.stats.estimate import Estimate
+from passhat.stats.proportions import share_estimate
 
 MOST_PAIRS = 4
 """Examples that are aligned call by call: of causes, and of groups of failures."""
@@ -195,3 +194,371 @@ def _pairs(
         if one.transcript is not None and other.transcript is not None:
             beside = [run for run in runs if run.group == one.group]
             yield aligned_runs(one, other, beside, first_trial=first_trial)
+
+
+# --------------------------------------------------------------------------------------------------
+# Failed runs grouped by what went wrong, each group with its size, its tasks and one example.
+# --------------------------------------------------------------------------------------------------
+
+USUAL_STOPS = frozenset(
+    {"", "done", "stop", "end_turn", "stop_sequence", "tool_calls", "tool_use", "exit", "user_stop"}
+    | {"agent_stop", "completed"}
+)
+"""Reasons to stop that do not say what went wrong."""
+
+_EXIT_TARGET = "exit_code"
+"""What the runner names a check after when a program ended with a code that is not allowed."""
+
+SHARED_STOP = 0.5
+"""A reason to stop that this share of passing runs has does not explain a failure."""
+
+ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
+TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
+EXIT = "exit code"
+
+LOGGED = frozenset({ERROR, STOP, CHECK, EXIT})
+"""What the log itself says about a run."""
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """Failed runs that went wrong in the same way.
+
+    `kind` is the sort of thing that went wrong and `what` the thing: the check, the reason, the
+    tool. `share` is among all failed runs, on these tasks. `arguments` are those that differ,
+    if that is what went wrong, the most frequent first.
+    """
+
+    kind: str
+    what: str
+    arguments: tuple[str, ...]
+    share: Estimate
+    tasks: tuple[str, ...]
+    example: TranscriptKey
+    runs: tuple[TranscriptKey, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.runs)
+
+
+def failure_categories(
+    runs: Sequence[ExplainedRun], found: Sequence[Divergence], *, confidence: float
+) -> tuple[Category, ...]:
+    """Every failed or errored run in one category, the largest category first.
+
+    What the log itself says comes first: an error, the reason to stop (unless most passing runs
+    stop with it too), the exit code of a program, the check that failed. Without any, it is the
+    first difference from a passing run of the task.
+    """
+    by_run = {one.run.key: one for one in found}
+    usual = USUAL_STOPS | _stops_of_passing_runs(runs)
+    return _grouped(
+        [(run, _kind_and_what(run, by_run.get(run.key), usual)) for run in runs if not run.passed],
+        by_run,
+        confidence,
+    )
+
+
+def divergence_categories(
+    found: Sequence[Divergence], *, confidence: float
+) -> tuple[Category, ...]:
+    """The failing runs of tasks that also passed, by how they first differ from a passing run."""
+    by_run = {one.run.key: one for one in found}
+    return _grouped([(one.run, _first_difference(one)) for one in found], by_run, confidence)
+
+
+def _stops_of_passing_runs(runs: Sequence[ExplainedRun]) -> frozenset[str]:
+    """The reason with which most passing runs stop."""
+    stops = Counter(run.stop_reason for run in runs if run.passed)
+    return frozenset(
+        reason for reason, count in stops.items() if count >= SHARED_STOP * stops.total()
+    )
+
+
+def _kind_and_what(
+    run: ExplainedRun, divergence: Divergence | None, usual: frozenset[str]
+) -> tuple[str, str]:
+    if run.outcome is Outcome.ERRORED:
+        text = run.error or ("" if run.transcript is None else run.transcript.error)
+        return ERROR, masked_text(text) or "errored without a message"
+    if run.stop_reason not in usual:
+        return STOP, run.stop_reason
+    broken = [check for check in run.checks if check.score is not None and check.score < 1]
+    if run.exit_code and (not broken or broken[0].target == _EXIT_TARGET):
+        return EXIT, _exit_words(run)
+    if broken:
+        return CHECK, _check_words(broken[0])
+    if divergence is not None:
+        return _first_difference(divergence)
+    if run.transcript is None:
+        return SILENT, "nothing to read"
+    if run.calls and run.calls[-1].error is not None:
+        return TOOL_ERROR, f"{run.calls[-1].tool}: {run.calls[-1].error}"
+    return UNCOMPARED, "nothing to compare with"
+
+
+def _exit_words(run: ExplainedRun) -> str:
+    """The code, and the last line that the program wrote before it ended."""
+    said = run.transcript.stderr.strip() if run.transcript is not None else ""
+    last = masked_text(said.splitlines()[-1]) if said else ""
+    return f"{run.exit_code}: {last}" if last else f"{run.exit_code}"
+
+
+def _first_difference(one: Divergence) -> tuple[str, str]:
+    if one.kind == "no difference":
+        return one.kind, "read the answer"
+    return one.kind, one.tool
+
+
+def _check_words(check: Check) -> str:
+    """A check by its name and what it found, without what differs from run to run."""
+    name = " ".join(part for part in (check.target, check.matcher) if part) or "a check"
+    message = masked_text(check.message)
+    return f"{name}: {message}" if message else name
+
+
+def _grouped(
+    found: Sequence[tuple[ExplainedRun, tuple[str, str]]],
+    by_run: Mapping[TranscriptKey, Divergence],
+    confidence: float,
+) -> tuple[Category, ...]:
+    groups: dict[tuple[str, str], list[ExplainedRun]] = {}
+    for run, key in found:
+        groups.setdefault(key, []).append(run)
+    categories = [
+        Category(
+            kind=kind,
+            what=what,
+            arguments=_arguments([by_run[run.key] for run in runs]) if kind == OTHER else (),
+            share=share_estimate(len(runs), len(found), confidence=confidence),
+            tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
+            example=runs[0].key,
+            runs=tuple(run.key for run in runs),
+        )
+        for (kind, what), runs in groups.items()
+    ]
+    return tuple(sorted(categories, key=lambda one: (-one.count, one.kind, one.what)))
+
+
+def _arguments(found: Sequence[Divergence]) -> tuple[str, ...]:
+    names = Counter(name for one in found for name in one.arguments)
+    return tuple(name or "its argument" for name, _ in names.most_common())
+
+
+# --------------------------------------------------------------------------------------------------
+# What a suite's own results say about its tasks and graders.
+# --------------------------------------------------------------------------------------------------
+
+FEWEST_RUNS = 3
+"""With fewer runs over all systems, a task has had no chance to discriminate."""
+
+HALF = 0.5
+"""Share of all luck that the tasks named for it hold."""
+
+NEAR = 0.8
+"""Share of three-word stretches that two prompts have in common to be near-duplicates."""
+
+FEWEST_SHARED = 5
+"""Runs that two graders must both have scored."""
+
+Grader = tuple[str, str]
+"""What a check looks at, and how it matches."""
+
+_WORD = re.compile(r"\w+")
+_STRETCH = 3
+_COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class LuckyTask:
+    """One of the tasks that hold half of the luck between runs; `share` is what it holds."""
+
+    system: str
+    task: str
+    passed: int
+    runs: int
+    share: float
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class NearDuplicates:
+    """Two tasks that ask for nearly the same."""
+
+    first: str
+    second: str
+    likeness: float
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class GraderPair:
+    """Two graders of the same runs: how often they agree, beyond chance (Cohen 1960).
+
+    `kappa` is None if one of them always says the same. `example` is a run on which they differ.
+    """
+
+    first: str
+    second: str
+    agreement: Estimate
+    kappa: float | None
+    only_first: int
+    only_second: int
+    example: tuple[str, str, int]
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteReview:
+    """Tasks that never discriminate, are near-duplicates or mostly luck; graders that disagree."""
+
+    always_pass: tuple[str, ...]
+    never_pass: tuple[str, ...]
+    duplicates: tuple[NearDuplicates, ...]
+    lucky: tuple[LuckyTask, ...]
+    graders: tuple[GraderPair, ...]
+
+
+def review_suite(runs: Sequence[ExplainedRun], *, confidence: float) -> SuiteReview:
+    """What the runs say about tasks and graders; errored runs are neither passes nor failures."""
+    judged = [run for run in runs if run.outcome is not Outcome.ERRORED]
+    tasks: dict[str, list[ExplainedRun]] = defaultdict(list)
+    for run in judged:
+        tasks[run.task].append(run)
+    errored = {run.task for run in runs if run.outcome is Outcome.ERRORED}
+    enough = {name: found for name, found in tasks.items() if len(found) >= FEWEST_RUNS}
+    return SuiteReview(
+        always_pass=_sorted(
+            name
+            for name, found in enough.items()
+            if name not in errored and all(run.passed for run in found)
+        ),
+        never_pass=_sorted(n for n, found in enough.items() if not any(r.passed for r in found)),
+        duplicates=_near_duplicates(tasks),
+        lucky=_lucky(judged),
+        graders=_grader_pairs(judged, confidence),
+    )
+
+
+def _sorted(names: Iterator[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=natural_key))
+
+
+def _lucky(runs: Sequence[ExplainedRun]) -> tuple[LuckyTask, ...]:
+    """The fewest tasks that hold half of the luck, by the unbiased variance c(n - c) / n(n - 1)."""
+    counts = {
+        group[0].group: (sum(run.passed for run in group), len(group))
+        for group in runs_by_task(runs)
+    }
+    luck = {
+        group: passed * (n - passed) / (n * (n - 1))
+        for group, (passed, n) in counts.items()
+        if n >= FEWEST_RUNS
+    }
+    total, held, found = sum(luck.values()), 0.0, []
+    for group in sorted(luck, key=lambda one: (-luck[one], natural_key(one[1]), one[0])):
+        if held >= HALF * total:
+            break
+        held += luck[group]
+        passed, n = counts[group]
+        found.append(
+            LuckyTask(
+                system=group[0], task=group[1], passed=passed, runs=n, share=luck[group] / total
+            )
+        )
+    return tuple(found)
+
+
+def _near_duplicates(tasks: Mapping[str, Sequence[ExplainedRun]]) -> tuple[NearDuplicates, ...]:
+    """Tasks whose prompts share most of their three-word stretches (Broder 1997)."""
+    stretches = {task: _stretches(prompt) for task, prompt in _prompts(tasks)}
+    holding: dict[str, list[str]] = defaultdict(list)
+    for task, found in stretches.items():
+        for stretch in found:
+            holding[stretch].append(task)
+    shared: Counter[tuple[str, str]] = Counter()
+    for names in holding.values():
+        if len(names) <= _COMMON:
+            shared.update(combinations(sorted(names, key=natural_key), 2))
+    pairs = []
+    for (first, second), count in shared.items():
+        likeness = count / len(stretches[first] | stretches[second])
+        if likeness >= NEAR:
+            pairs.append(NearDuplicates(first=first, second=second, likeness=likeness))
+    return tuple(sorted(pairs, key=lambda one: (-one.likeness, natural_key(one.first))))
+
+
+def _prompts(tasks: Mapping[str, Sequence[ExplainedRun]]) -> Iterator[tuple[str, str]]:
+    """The prompts of tasks that ask every run in the same words; simulated users do not."""
+    for task, runs in tasks.items():
+        prompts = {
+            next((turn.text for turn in run.transcript.messages if turn.role == "user"), "")
+            for run in runs
+            if run.transcript is not None
+        }
+        if len(prompts) == 1 and (prompt := prompts.pop()):
+            yield task, prompt
+
+
+def _stretches(prompt: str) -> frozenset[str]:
+    words = _WORD.findall(prompt.lower())
+    last = max(1, len(words) - _STRETCH + 1)
+    return frozenset(" ".join(words[i : i + _STRETCH]) for i in range(last))
+
+
+def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[GraderPair, ...]:
+    scored: dict[tuple[Grader, Grader], list[tuple[bool, bool, ExplainedRun]]] = defaultdict(list)
+    for run in runs:
+        verdicts = _verdicts(run)
+        for first, second in combinations(sorted(verdicts), 2):
+            if _grade_the_same(first, second):
+                scored[first, second].append((verdicts[first], verdicts[second], run))
+    found = [
+        _pair(names, rows, confidence)
+        for names, rows in scored.items()
+        if len(rows) >= FEWEST_SHARED and any(one != other for one, other, _ in rows)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.agreement.value, one.first, one.second)))
+
+
+def _grade_the_same(first: Grader, second: Grader) -> bool:
+    """Whether two graders could agree: checks of the answer and of the calls ask different things.
+
+    A grader without a matcher (a judge, a scorer of another tool) grades the whole run.
+    """
+    return not (first[1] and second[1]) or first[0] == second[0]
+
+
+def _verdicts(run: ExplainedRun) -> dict[Grader, bool]:
+    """What each grader says about a run; several checks of one name pass together or not at all.
+
+    A check that something is absent asks for something else than the others, so it is no grader
+    that could agree with them.
+    """
+    found: dict[Grader, bool] = {}
+    for check in run.checks:
+        if check.score is None or check.matcher.startswith("not "):
+            continue
+        grader = check.target, check.matcher
+        found[grader] = found.get(grader, True) and check.score >= 1
+    return found
+
+
+def _pair(
+    graders: tuple[Grader, Grader],
+    rows: Sequence[tuple[bool, bool, ExplainedRun]],
+    confidence: float,
+) -> GraderPair:
+    names = [" ".join(filter(None, grader)) for grader in graders]
+    total = len(rows)
+    alike = sum(one == other for one, other, _ in rows)
+    first = sum(one for one, _, _ in rows) / total
+    second = sum(other for _, other, _ in rows) / total
+    by_chance = first * second + (1 - first) * (1 - second)
+    return GraderPair(
+        first=names[0],
+        second=names[1],
+        agreement=share_estimate(alike, total, confidence=confidence),
+        kappa=(alike / total - by_chance) / (1 - by_chance) if by_chance < 1 else None,
+        only_first=sum(one and not other for one, other, _ in rows),
+        only_second=sum(other and not one for one, other, _ in rows),
+        example=next(run.key for one, other, run in rows if one != other),
+    )

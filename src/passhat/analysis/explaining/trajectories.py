@@ -10,10 +10,8 @@ from itertools import combinations, zip_longest
 
 import numpy as np
 
-from passhat.analysis.explaining.divergence import Divergence
-from passhat.analysis.explaining.normal_calls import NormalCall
-from passhat.analysis.explaining.runs import COSTS, ExplainedRun, runs_by_task
-from passhat.analysis.explaining.side_by_side import align
+from passhat.analysis.explaining.run_diff import Divergence, align
+from passhat.analysis.explaining.runs import COSTS, ExplainedRun, NormalCall, runs_by_task
 from passhat.dataclass import short_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from passhat.analysis.gates.demands import (
+from passhat.analysis.gates.gate import (
     BestOfDemand,
     Demand,
     EquivalentDemand,

@@ -9,30 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from passhat.analysis.comparing.days import Days
-from passhat.analysis.gates.contest import Contest
-from passhat.analysis.gates.demands import (
+from passhat.analysis.comparing.comparison import Days
+from passhat.analysis.gates.fixed_sample import (
+    Planned,
+    bars_of,
+    judge_every_task,
+    judge_no_task_worse,
+    judge_no_worse,
+    judge_number,
+)
+from passhat.analysis.gates.gate import (
     BestOfDemand,
     EveryTaskDemand,
     Gate,
     NoTaskWorseDemand,
     NoWorseDemand,
     NumberDemand,
+    Verdict,
+    Verdicts,
     parse_gate,
     why_not_sequential,
 )
-from passhat.analysis.gates.every_task import bars_of, judge_every_task
-from passhat.analysis.gates.number_gate import Planned, judge_number
-from passhat.analysis.gates.regression import judge_no_task_worse, judge_no_worse
-from passhat.analysis.gates.sequential import every_task_gate
-from passhat.analysis.gates.sequential_verdicts import every_task_verdict, stream_verdict
-from passhat.analysis.gates.streams import Draw, EveryTaskWatch, Stream
-from passhat.analysis.gates.verdict import Verdict, Verdicts
-from passhat.analysis.reports.bars import Bars
-from passhat.analysis.reports.disturbances import Disturbance, disturbance_sentence, dropped_note
+from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, Stream, every_task_gate
+from passhat.analysis.gates.sequential_verdicts import Contest, every_task_verdict, stream_verdict
+from passhat.analysis.reports.dependence import Disturbance, disturbance_sentence, dropped_note
 from passhat.analysis.reports.evidence import error_policy
-from passhat.analysis.reports.subject import Subject
-from passhat.analysis.reports.target_families import passed
+from passhat.analysis.reports.metrics import Bars, Subject
+from passhat.analysis.reports.targets import passed
 from passhat.arguments import names, several
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError

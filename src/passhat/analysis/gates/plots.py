@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.gates.demands import NumberDemand
+from passhat.analysis.gates.gate import NumberDemand, Verdict
 from passhat.analysis.gates.gate_plan import GatePlan
-from passhat.analysis.gates.verdict import Verdict
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
 from passhat.messages import plural
 from passhat.records.trial import natural_key

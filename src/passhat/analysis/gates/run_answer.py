@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from passhat.dataclass import Displayed, dataclass
-from passhat.messages import plural, short_repr
+import numpy as np
 
-# Types alone: most runs are answered with a few lines on a terminal and load none of these.
+from passhat.analysis.reports.evidence import Evidence, gather
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.messages import plural, short_repr
+from passhat.records import Outcome, Pairing, ToolSelection, Trials
+from passhat.stats.estimate import Estimate, Interval, Number, ratio_of
+from passhat.stats.proportions import lower_bound, proportion_interval, share_estimate
+from passhat.stats.suite_mean import suite_estimate
+
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.recovery import Recovery
-    from passhat.analysis.gates.tool_selection import SelectionFloor
-    from passhat.analysis.gates.verdict import Verdict, Verdicts
-    from passhat.analysis.reports.report import Report
-    from passhat.analysis.reports.tasks import TaskRow
-    from passhat.records import Transcripts, Trials
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.gates.gate import Verdict, Verdicts, Word
+    from passhat.analysis.reports.report import Report, TaskRow
+    from passhat.records import Transcripts
 
 RunOutcome = Literal["passed", "failed", "undecided", "incomplete"]
 
@@ -197,3 +203,348 @@ class RunAnswer(Displayed):
         for system in self.report.systems:
             if system.name not in self.exempt:
                 yield from (row for row in system.tasks if row.name not in self.quarantined)
+
+
+# --------------------------------------------------------------------------------------------------
+# How well agents recover from faults: the same tasks with and without them.
+# --------------------------------------------------------------------------------------------------
+
+STRUCK, AFTER = "fault:", "after-fault:"
+"""How trials are tagged: by the faults that struck them, and by what the agent did next."""
+
+_KS = (1, 2, 3, 5, 10)
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveryAt:
+    """pass^k under faults against pass^k without; `score` is their ratio, 1 for full recovery."""
+
+    k: int
+    without: Number
+    under: Number
+    score: Number
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class FaultKindReport:
+    """How often the trials struck by one kind of fault passed; `score` is against no faults."""
+
+    kind: str
+    trials: int
+    rate: Number
+    score: Number
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class ReactionReport:
+    """What agents did after a fault, in how many trials, and how often these passed."""
+
+    reaction: str
+    trials: int
+    share: Estimate
+    rate: Estimate
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """One system with and without faults, on the tasks that were run both ways."""
+
+    system: str
+    tasks: int
+    struck: int
+    trials: int
+    levels: tuple[RecoveryAt, ...]
+    kinds: tuple[FaultKindReport, ...]
+    reactions: tuple[ReactionReport, ...]
+
+
+def measure_recovery(
+    trials: Trials,
+    variants: Mapping[str, str],
+    *,
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+) -> tuple[Recovery, ...]:
+    """The recovery of every system in `variants`: its name, and its name under faults.
+
+    Only the runs are random here: the tasks are the same both ways. Errored trials count as
+    failures: whether the agent survives a crash is the question.
+
+    >>> table = Trials.from_columns(
+    ...     system=["bot"] * 4 + ["bot under faults"] * 4,
+    ...     task=["a"] * 8,
+    ...     passed=[True] * 6 + [False] * 2,
+    ... )
+    >>> (found,) = measure_recovery(table, {"bot": "bot under faults"}, ks=[1])
+    >>> found.levels[0].score.value
+    0.5
+    """
+    return tuple(
+        _recovery(trials, clean, faulty, ks=ks, confidence=confidence)
+        for clean, faulty in variants.items()
+        if clean in trials.systems and faulty in trials.systems
+    )
+
+
+def _recovery(
+    trials: Trials, clean: str, faulty: str, *, ks: Sequence[int] | None, confidence: float
+) -> Recovery:
+    without, under = trials.where(system=clean), trials.where(system=faulty)
+    plain, broken = _shared(without, under)
+    struck = int(_any_word(under, STRUCK).sum())
+    words = under.words("tags")
+    return Recovery(
+        system=clean,
+        tasks=len(plain.tasks),
+        struck=struck,
+        trials=len(under),
+        levels=tuple(_level(plain, broken, k, confidence) for k in ks or _usual_ks(plain, broken)),
+        kinds=tuple(
+            _kind(without, under, word, confidence) for word in words if word.startswith(STRUCK)
+        ),
+        reactions=tuple(
+            _reaction(under, word, struck, confidence) for word in words if word.startswith(AFTER)
+        ),
+    )
+
+
+def _shared(one: Trials, other: Trials) -> tuple[Evidence, Evidence]:
+    """Both sides on the tasks that both ran; an error counts as a failure."""
+    first, second = gather(one.tally(), "fail"), gather(other.tally(), "fail")
+    there = set(second.tasks)
+    names = [name for name in first.tasks if name in there]
+    return first.only(names), second.only(names)
+
+
+def _usual_ks(*sides: Evidence) -> list[int]:
+    most = min((int(side.runs.min()) for side in sides if side.tasks), default=0)
+    return [k for k in _KS if k <= most] or [1]
+
+
+def _pass_hat(side: Evidence, k: int, confidence: float) -> Number:
+    return suite_estimate(side.runs, side.passes, k=k, confidence=confidence)
+
+
+def _level(plain: Evidence, broken: Evidence, k: int, confidence: float) -> RecoveryAt:
+    without, under = (_pass_hat(side, k, confidence) for side in (plain, broken))
+    return RecoveryAt(k=k, without=without, under=under, score=ratio_of(under, without))
+
+
+def _kind(without: Trials, under: Trials, word: str, confidence: float) -> FaultKindReport:
+    rows = under.where(tag=word)
+    plain, broken = (_pass_hat(side, 1, confidence) for side in _shared(without, rows))
+    return FaultKindReport(
+        kind=word.removeprefix(STRUCK),
+        trials=len(rows),
+        rate=broken,
+        score=ratio_of(broken, plain),
+    )
+
+
+def _reaction(under: Trials, word: str, struck: int, confidence: float) -> ReactionReport:
+    rows = under.where(tag=word)
+    passed = int(np.count_nonzero(rows.outcome == Outcome.PASSED))
+    return ReactionReport(
+        reaction=word.removeprefix(AFTER),
+        trials=len(rows),
+        share=share_estimate(len(rows), max(struck, len(rows)), confidence=confidence),
+        rate=share_estimate(passed, len(rows), confidence=confidence),
+    )
+
+
+def _any_word(trials: Trials, prefix: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    found = np.zeros(len(trials), dtype=bool)
+    for word in trials.words("tags"):
+        if word.startswith(prefix):
+            found |= trials.has_word("tags", word)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# The floor under tool selection: how often the right tool was called, at what cost in tokens.
+# --------------------------------------------------------------------------------------------------
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionFloor:
+    """Whether an agent's runs keep to the floor of its task.
+
+    `line` has the form that users of agent suites know; `detail` adds what it leaves out.
+    """
+
+    label: str
+    demand: ToolSelection
+    selected: int
+    runs: int
+    errored: int
+    max_tokens: int | None
+    interval: Interval
+    bound: float
+    confidence: float
+
+    @property
+    def passed(self) -> bool:
+        """One run over the tokens breaks the floor even if every run chose well."""
+        return self.runs > 0 and not self._over_tokens and not self._too_few
+
+    @property
+    def _over_tokens(self) -> bool:
+        limit = self.demand.max_total_tokens
+        return limit is not None and self.max_tokens is not None and self.max_tokens > limit
+
+    @property
+    def _too_few(self) -> bool:
+        rate = self.bound if self.demand.bound else self.rate
+        return rate < self.demand.min_selection_rate
+
+    @property
+    def rate(self) -> float:
+        return self.selected / self.runs if self.runs else 0.0
+
+    @property
+    def word(self) -> str:
+        return "PASS" if self.passed else "FAIL"
+
+    @property
+    def line(self) -> str:
+        """One line of the form that tools before it print, and why the floor fails.
+
+        `pass^k` is here what those tools call so: the share of runs that called the tool.
+        """
+        share = f"{100 * self.rate:.0f}%"
+        tokens = "unknown" if self.max_tokens is None else str(self.max_tokens)
+        text = (
+            f"tool-selection floor [{self.word}] {self.label}: selection "
+            f"{self.selected}/{self.runs} ({share}), pass^k {share}, max tokens {tokens}"
+        )
+        return f"{text}; {self.why_failed}" if self.why_failed else text
+
+    @property
+    def why_failed(self) -> str:
+        """What breaks the floor: too few calls, too many tokens, or both; empty if it holds."""
+        demand, reasons = self.demand, []
+        if not self.runs:
+            reasons.append("there is no run")
+        elif self._too_few:
+            rate, what = (self.bound, "at least") if demand.bound else (self.rate, "in")
+            reasons.append(
+                f"{demand.expected_tool} was called {what} {100 * rate:.0f} % of the runs, and "
+                f"{100 * demand.min_selection_rate:.0f} % are demanded"
+            )
+        if self._over_tokens:
+            allowed = demand.max_total_tokens
+            reasons.append(f"a run took {self.max_tokens} tokens, and {allowed} are allowed")
+        return "; ".join(reasons)
+
+    @property
+    def detail(self) -> str:
+        """What the line cannot say: how sure the rate is, and what it calls `pass^k`."""
+        low, high = (f"{100 * end:.0f}" for end in (self.interval.low, self.interval.high))
+        text = (
+            f"{self.demand.expected_tool} was called in {self.selected} of {self.runs} runs: "
+            f"{low} to {high} % at {100 * self.confidence:.4g} % confidence, "
+            f"at least {100 * self.bound:.0f} % one-sided"
+        )
+        if self.errored:
+            text += f"; {self.errored} errored, which count as not called unless it was"
+        return f"{text}. `pass^k` above is this share of runs, not the chance that k runs all pass."
+
+
+def selection_floor(
+    trials: Trials, demand: ToolSelection, *, label: str, confidence: float = CONFIDENCE
+) -> SelectionFloor:
+    """The floor of one task of one system: a run selects the tool when any of its calls names it.
+
+    >>> table = Trials.from_columns(
+    ...     task=["weather"] * 10,
+    ...     passed=[True] * 10,
+    ...     tools=[("get_weather",)] * 9 + [()],
+    ...     tokens=[1840.0] * 10,
+    ... )
+    >>> demand = ToolSelection(expected_tool="get_weather", min_selection_rate=0.8)
+    >>> selection_floor(table, demand, label="weather").line
+    'tool-selection floor [PASS] weather: selection 9/10 (90%), pass^k 90%, max tokens 1840'
+    """
+    runs = len(trials)
+    selected = int(np.count_nonzero(trials.has_word("tools", demand.expected_tool)))
+    return SelectionFloor(
+        label=label,
+        demand=demand,
+        selected=selected,
+        runs=runs,
+        errored=int(trials.tally().errored.sum()) if runs else 0,
+        max_tokens=_most_tokens(trials),
+        interval=proportion_interval(
+            selected, runs, method="clopper-pearson", confidence=confidence
+        ),
+        bound=float(lower_bound(selected, runs, confidence=confidence)),
+        confidence=confidence,
+    )
+
+
+def suite_floors(
+    pairings: Sequence[Pairing], trials: Trials, *, confidence: float = CONFIDENCE
+) -> tuple[SelectionFloor, ...]:
+    """The floors of every pairing whose task has one and that was run."""
+    found = []
+    for pairing in pairings:
+        demand = pairing.task.tool_selection
+        system, task = pairing.system.name, pairing.task.name
+        if demand is None or system not in trials.systems or task not in trials.tasks:
+            continue
+        rows = trials.where(system=system, task=task)
+        if len(rows):
+            found.append(selection_floor(rows, demand, label=pairing.label, confidence=confidence))
+    return tuple(found)
+
+
+def _most_tokens(trials: Trials) -> int | None:
+    """The most tokens, in and out together, that any run took."""
+    features = trials.features
+    sides = [features[name] for name in ("tokens_in", "tokens_out") if name in features]
+    totals = [np.nansum(sides, axis=0)] if sides else []
+    if "tokens" in features:
+        totals.append(np.nan_to_num(features["tokens"]))
+    if not totals or not len(trials):
+        return None
+    return int(np.max(totals))
+
+
+# --------------------------------------------------------------------------------------------------
+# A change under review: what was demanded, before and after, which tasks moved, and why.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReview:
+    """What the reviewers of a change should know.
+
+    `comparisons` hold each system, by its name, against itself in the baseline; `explanation` is
+    there where the transcripts of the runs were kept. An `informational` review never fails the
+    change.
+    """
+
+    report: Report
+    verdicts: Verdicts | None = None
+    comparisons: Mapping[str, Comparison] = field(default_factory=dict)
+    baseline: str | None = None
+    explanation: Explanation | None = None
+    informational: bool = False
+
+    def __repr__(self) -> str:
+        shown = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
+        return short_repr("ChangeReview", *shown, see=".report, .verdicts, .comparisons")
+
+    @property
+    def judged(self) -> tuple[Verdict, ...]:
+        """The verdicts of all gates; none if nothing was demanded."""
+        return () if self.verdicts is None else self.verdicts.each
+
+    @property
+    def word(self) -> Word | None:
+        """The overall verdict; None if nothing was demanded."""
+        return None if self.verdicts is None else self.verdicts.word
+
+    @property
+    def exit_code(self) -> int:
+        return 0 if self.informational or self.verdicts is None else self.verdicts.exit_code

@@ -1,11 +1,14 @@
-"""Gates that decide as runs come in: the design behind a demand, and how it reads a run."""
+"""Streams of draws: which run comes next, and what each watching gate makes of those that ended."""
 
 from __future__ import annotations
 
+import hashlib
+from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
-from passhat.analysis.gates.demands import (
+from passhat.analysis.gates.gate import (
     BetterDemand,
     EquivalentDemand,
     EveryTaskDemand,
@@ -16,7 +19,8 @@ from passhat.analysis.gates.demands import (
 from passhat.analysis.reports.targets import parse_target
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.records import Trial
+from passhat.messages import listed, plural
+from passhat.records import Outcome, Trial
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable, hull
 from passhat.stats.passk import pass_at_k, pass_hat_k
 from passhat.stats.sequential import (
@@ -25,7 +29,11 @@ from passhat.stats.sequential import (
     DrawTicket,
     EquivalenceGate,
     EveryTaskGate,
+    EveryTaskState,
     GateResult,
+    Observed,
+    Outage,
+    OutageGuard,
     ScoreGate,
     SetAside,
     SuiteGate,
@@ -34,6 +42,426 @@ from passhat.stats.sequential import (
     block_outcomes,
 )
 from passhat.stats.sequential import DecisionStep as DesignStep
+from passhat.stats.sequential.draws import drawn_task, find_drift
+
+ALWAYS_AHEAD = 8
+"""Runs that may be under way whatever is known."""
+
+
+def may_go_ahead(under_way: int, ended: int, waiting: int) -> bool:
+    """Whether one more run may be started: at most half as many are open as are evidence.
+
+    Runs under way when the verdict falls are paid for and wasted, so there are few of them in the
+    beginning and more as the evidence grows. Failures that may yet turn out to be an outage
+    are open too: while there are many, runs are started one by one.
+    """
+    return not under_way or under_way + waiting < max(ALWAYS_AHEAD, (ended - waiting) // 2)
+
+
+@dataclass(slots=True, kw_only=True)
+class GateWatch:
+    """A gate that watches a stream, and how far it has come."""
+
+    gate: DrawGate
+    state: Any
+    taken: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self.state.verdict is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One run to be made: `run` counts the runs of the draw from 0."""
+
+    index: int
+    run: int
+    system: str
+    task: str
+
+
+class Stream:
+    """Draws of tasks at random, seen by every gate on the same tasks of the same system.
+
+    The task of a draw follows from the seed and its number alone. A draw is one run, or up to k
+    where a gate asks for pass^k; each gate takes the runs that its own result needs. With two
+    systems, a draw is a run of each. Draws in an outage are set aside (see `OutageGuard`).
+    """
+
+    def __init__(
+        self, systems: tuple[str, ...], tasks: Sequence[str], gates: Sequence[Gate], *, seed: int
+    ) -> None:
+        self.systems = systems
+        self.tasks = tuple(tasks)
+        self.seed = seed
+        designs = [draw_gate(gate, tasks=len(self.tasks), seed=seed) for gate in gates]
+        self.watches = [GateWatch(gate=design, state=design.start()) for design in designs]
+        self.runs: dict[int, list[Trial]] = {}
+        self.outages = OutageWatch([self._guard() for _ in systems])
+        self._launched: dict[int, int] = {}
+        self._issued = self._made = self._seen = 0
+        self._continued: deque[int] = deque()
+
+    @property
+    def name(self) -> str:
+        """Tells this stream from others on a ticket's stamp."""
+        parts = "\x1f".join((*self.systems, "", *self.tasks, str(self.seed)))
+        return hashlib.blake2b(parts.encode(), digest_size=4).hexdigest()
+
+    @property
+    def is_open(self) -> bool:
+        return any(watch.is_open for watch in self.watches)
+
+    @property
+    def max_runs(self) -> int:
+        return max(watch.gate.max_runs for watch in self.watches)
+
+    @property
+    def seen(self) -> int:
+        """How many of its runs have ended."""
+        return self._seen
+
+    @property
+    def paired(self) -> bool:
+        return len(self.systems) == PAIR
+
+    def task(self, draw: int) -> int:
+        return drawn_task(self.seed, draw, len(self.tasks))
+
+    def next_run(self) -> Draw | None:
+        """The next run: of an unfinished draw, or of a new one; None to wait or stop."""
+        if not self.is_open or not may_go_ahead(
+            self._made - self._seen, self._seen, self.outages.waiting
+        ):
+            return None
+        while self._continued:
+            draw = self._continued.popleft()
+            if self._is_unfinished(draw):
+                return self._launch(draw)
+        if self._issued >= self._most:
+            return None
+        return self._launch(self._issued)
+
+    def restore(self, draw: int, run: int) -> None:
+        """A run that was handed out before an interruption."""
+        self._made += 1
+        self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
+        self._issued = max(self._issued, draw + 1)
+        if self.paired and run == 0:
+            self._continued.append(draw)
+
+    def observe(self, draw: int, trial: Trial) -> None:
+        """A run of a draw has ended; its runs come in the order they were made."""
+        self._seen += 1
+        self.runs.setdefault(draw, []).append(trial)
+        size = len(self.systems)
+        while len(first := self.runs.get(self.outages.seen, [])[:size]) == size:
+            self.outages.take(self.task(self.outages.seen), first)
+        self._take_draws()
+        if self.is_open and self.outages.seen >= self._most:
+            self.finish()
+        if self._is_unfinished(draw):
+            self._continued.append(draw)
+
+    def finish(self) -> None:
+        """No more draws will come: failures that wait are decided as they are."""
+        self.outages.finish()
+        self._take_draws()
+
+    def evidence(self, gate: DrawGate) -> list[tuple[list[Trial], bool]]:
+        """The draws of a gate in order, up to the first that is open, and whether each counts."""
+        found: list[tuple[list[Trial], bool]] = []
+        while (known := self._draw(len(found), gate)) is not None:
+            found.append(known)
+        return found
+
+    @property
+    def _most(self) -> int:
+        return max(watch.gate.max_draws for watch in self.watches if watch.is_open)
+
+    def _guard(self) -> OutageGuard:
+        rate = min(watch.gate.expected_rate for watch in self.watches)
+        one = len(self.tasks) == 1 and not self.paired
+        return OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=1 - rate if one else 0)
+
+    def _take_draws(self) -> None:
+        """Hand every gate the draws that are decided, in order."""
+        for watch in self.watches:
+            while watch.is_open and (known := self._draw(watch.taken, watch.gate)) is not None:
+                runs, counts = known
+                task = self.task(watch.taken)
+                watch.state = watch.gate.observe(
+                    watch.state, watch.taken, task, runs if counts else SET_ASIDE
+                )
+                watch.taken += 1
+
+    def _draw(self, draw: int, gate: DrawGate) -> tuple[list[Trial], bool] | None:
+        """The runs of a draw that a gate takes and whether they count; None if it must wait."""
+        runs = self.runs.get(draw, [])
+        counts = True
+        if gate.is_guarded:
+            if draw >= len(self.outages.counted):
+                return None
+            counts = self.outages.counted[draw]
+        sizes = (n for n in range(1, len(runs) + 1) if gate.is_complete(runs[:n]))
+        size = next(sizes, None if counts else len(runs))
+        return None if size is None else (runs[:size], counts)
+
+    def _is_unfinished(self, draw: int) -> bool:
+        if self.paired:
+            return self._launched[draw] < PAIR
+        runs = self.runs.get(draw, [])
+        return self._launched[draw] == len(runs) and any(
+            watch.is_open and not watch.gate.is_complete(runs) for watch in self.watches
+        )
+
+    def _launch(self, draw: int) -> Draw:
+        self._made += 1
+        run = self._launched.get(draw, 0)
+        self._launched[draw] = run + 1
+        self._issued = max(self._issued, draw + 1)
+        if self.paired and run == 0:
+            self._continued.append(draw)
+        system = self.systems[run] if self.paired else self.systems[0]
+        return Draw(index=draw, run=run, system=system, task=self.tasks[self.task(draw)])
+
+
+class EveryTaskWatch:
+    """A gate on every task of a system; each run of a task is evidence, whichever gate asked."""
+
+    def __init__(
+        self, gate: Gate, design: EveryTaskGate, system: str, tasks: Sequence[str]
+    ) -> None:
+        self.gate = gate
+        self.design = design
+        self.system = system
+        self.tasks = tuple(tasks)
+        self.state: EveryTaskState = design.start()
+        self.outcomes: list[list[Observed]] = [[] for _ in tasks]
+        rate = sum(one.p0 for one in design.gates) / len(design.gates)
+        least = 1 - rate if len(self.tasks) == 1 else 0.0
+        guard = OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=least)
+        self.outages = OutageWatch([guard])
+        self._taken: list[tuple[int, float | None]] = []
+        self._decided = 0
+        self._launched = dict.fromkeys(tasks, 0)
+        self._most = [gate.boundaries.max_runs for gate in design.gates]
+
+    @property
+    def is_open(self) -> bool:
+        return self.state.verdict is None
+
+    @property
+    def max_runs(self) -> int:
+        return sum(self._most)
+
+    def next_task(self) -> str | None:
+        """The open task with the fewest runs under way or made."""
+        seen = len(self._taken)
+        under_way = sum(self._launched.values()) - seen
+        if not self.is_open or not may_go_ahead(under_way, seen, self.outages.waiting):
+            return None
+        still_open = self._still_open()
+        return self.tasks[min(still_open)[1]] if still_open else None
+
+    def launched(self, system: str, task: str) -> None:
+        if system == self.system and task in self._launched:
+            self._launched[task] += 1
+
+    def observe(self, trial: Trial, x: float | None) -> None:
+        if trial.system != self.system or trial.task not in self._launched or not self.is_open:
+            return
+        place = self.tasks.index(trial.task)
+        self._taken.append((place, x))
+        self.outages.take(place, [trial])
+        self._take_decided()
+        launched = sum(self._launched.values())
+        all_ended = 0 < launched <= len(self._taken)
+        if all_ended and self.state.verdict is None and not self._still_open():
+            self.finish()
+
+    def finish(self) -> None:
+        """No more runs will come: failures that wait are decided as they are."""
+        self.outages.finish()
+        self._take_decided()
+
+    def _still_open(self) -> list[tuple[int, int]]:
+        """Tasks that may be run again: how often they were launched, and their place."""
+        return [
+            (self._launched[task], i)
+            for i, task in enumerate(self.tasks)
+            if self.state.tasks[i].verdict is None and self._launched[task] < self._most[i]
+        ]
+
+    def _take_decided(self) -> None:
+        for draw in range(self._decided, len(self.outages.counted)):
+            place, x = self._taken[draw]
+            shown = x if self.outages.counted[draw] else SET_ASIDE
+            index = len(self.outcomes[place])
+            self.outcomes[place].append(shown)
+            if self.is_open:
+                self.state = self.design.observe(self.state, DrawTicket(index, place, index), shown)
+        self._decided = len(self.outages.counted)
+
+
+# --------------------------------------------------------------------------------------------------
+# Which runs of a sequential gate are evidence: those in an outage are set aside and named.
+# --------------------------------------------------------------------------------------------------
+
+LONGEST_PAUSE = 600.0
+"""Seconds that a run waits at most before it tries again."""
+
+_NAMED = 3
+
+
+class OutageWatch:
+    """Sees the runs of every system in the order of their tickets, and decides which count.
+
+    `counted` says whether each decided draw counts, in order. A draw is set aside where any of its
+    systems was in an outage.
+    """
+
+    def __init__(self, guards: Sequence[OutageGuard]) -> None:
+        self._guards = tuple(guards)
+        self._states = [guard.start() for guard in self._guards]
+        self._flags: list[list[bool]] = [[] for _ in self._guards]
+        self._seen: list[list[Trial | None]] = []
+        self.counted: list[bool] = []
+        self.resume_at: float | None = None
+        """Until when (seconds since 1970) no run should be started: the outage may pass."""
+
+    @property
+    def seen(self) -> int:
+        """How many draws it was shown."""
+        return len(self._seen)
+
+    @property
+    def waiting(self) -> int:
+        """How many draws are not decided yet."""
+        return self.seen - len(self.counted)
+
+    @property
+    def outages(self) -> tuple[Outage, ...]:
+        found = {outage for state in self._states for outage in state.outages}
+        return tuple(sorted(found, key=lambda outage: outage.first))
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether so many stretches came without a pass that failures count as they come."""
+        return any(state.is_hopeless for state in self._states)
+
+    def take(self, task: int, trials: Sequence[Trial | None]) -> None:
+        """The next draw: the first run of each system on this task, None if it made none."""
+        self._seen.append(list(trials))
+        for place, trial in enumerate(trials):
+            if trial is None:  # it has left the contest
+                self._finish(place)
+                self._flags[place].append(True)
+            else:
+                self._observe(place, task, trial)
+        self._decide()
+
+    def finish(self) -> None:
+        """No more draws will come: those that wait are decided as they are."""
+        for place in range(len(self._guards)):
+            self._finish(place)
+        self._decide()
+
+    def _observe(self, place: int, task: int, trial: Trial) -> None:
+        before = self._states[place]
+        began, ended = _times(trial)
+        state, decided = self._guards[place].observe(
+            before, task, earned_something(trial), began=began, ended=ended
+        )
+        self._states[place] = state
+        self._flags[place].extend(decided)
+        if state.stretches > before.stretches and state.waiting and ended is not None:
+            first = self._seen[self.seen - len(state.waiting)][place]
+            self._pause(first, ended, state.stretches)
+
+    def _pause(self, first: Trial | None, ended: float, stretches: int) -> None:
+        """Wait twice as long as the stretch took, after the second one four times."""
+        began = None if first is None else _times(first)[0]
+        if began is not None:
+            self.resume_at = ended + min((ended - began) * 2**stretches, LONGEST_PAUSE)
+
+    def _finish(self, place: int) -> None:
+        self._states[place], decided = self._guards[place].finish(self._states[place])
+        self._flags[place].extend(decided)
+
+    def _decide(self) -> None:
+        ready = min(map(len, self._flags))
+        for draw in range(len(self.counted), ready):
+            self.counted.append(all(flags[draw] for flags in self._flags))
+
+
+def earned_something(trial: Trial) -> bool:
+    """Whether a run passed or scored; one that errored or scored 0 may belong to an outage."""
+    return trial.outcome is not Outcome.ERRORED and (trial.score or 0.0) > 0.0
+
+
+def outage_words(watch: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
+    """What a verdict on its first draws says about stretches of failures; often nothing."""
+    found = _set_aside_sentence(watch.outages, draws, unit=unit)
+    words = [] if found is None else [found]
+    if watch.is_hopeless:
+        words.append(_HOPELESS_SENTENCE)
+    elif watch.waiting:
+        held = plural(watch.waiting, unit)
+        verb = "waits" if watch.waiting == 1 else "wait"
+        words.append(f"{held} {verb} for the next pass, to tell failures from an outage.")
+    return tuple(words)
+
+
+def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
+    """What a verdict says where the pass rate moved along its runs; mostly nothing."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(run.task for run in runs))}
+    passed = [run.outcome is Outcome.PASSED for run in runs]
+    found = find_drift([places[run.task] for run in runs], passed)
+    if found is None:
+        return ()
+    halves = f"{100 * found.first_half:.0f} % in their first half to {100 * found.second_half:.0f}"
+    words = (
+        f"The pass rate changed during these runs, from {halves} % in the second, by more than "
+        "chance: the verdict is on their mean, not on the agent as it is now."
+    )
+    return (words,)
+
+
+def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:
+    inside = [outage for outage in outages if outage.first < draws]
+    if not inside:
+        return None
+    named = listed((f"{one.first + 1} to {one.last + 1}" for one in inside), _NAMED)
+    aside = sum(one.runs for one in inside)
+    return (
+        f"{plural(aside, unit)} of {draws:,} ({named}) were set aside as an outage: failures one "
+        "after another, too many for chance, and the pass that ended them. The error rates hold "
+        "for the runs outside it."
+    )
+
+
+_HOPELESS_SENTENCE = (
+    "Run after run failed, far too many for chance and with no pass between them. They count as "
+    "failures: a broken agent and an outage that lasts cannot be told apart."
+)
+
+
+def _times(trial: Trial) -> tuple[float | None, float | None]:
+    """When a run began and ended, in seconds since 1970."""
+    if trial.started is None:
+        return None, None
+    try:
+        began = datetime.fromisoformat(trial.started).timestamp()
+    except ValueError:
+        return None, None
+    return began, began + (trial.seconds or 0.0)
+
+
+# --------------------------------------------------------------------------------------------------
+# Gates that decide as runs come in: the design behind a demand, and how it reads a run.
+# --------------------------------------------------------------------------------------------------
 
 Read = Callable[[Trial], float | None]
 """How well a run meets a demand: a score in [0, 1], or None if it errored."""
@@ -182,7 +610,7 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
     Of one task the rate itself is tested, exactly; of several, tasks are drawn at random. Without
     an indifference zone there is one threshold, and a truth too near to it stays UNDECIDED.
 
-    >>> from passhat.analysis.gates.demands import parse_gate
+    >>> from passhat.analysis.gates.gate import parse_gate
     >>> gate = parse_gate({"require": "pass^3 >= 0.6", "indifference": 0.1})
     >>> draw_gate(gate, tasks=20, seed=0).design.fixed_runs
     744

@@ -1,23 +1,30 @@
-"""Seeded trials of agents that do not exist: skill, luck, seeds, drift, partial credit, errors."""
+"""Two made-up agents and three surprises that a single run, or a mean, would not show."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import probability, whole_number
-from passhat.dataclass import dataclass
+from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
+from passhat.messages import short_repr
 from passhat.records import Labels, Outcome, Source, Trials
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 
-# Partial credit spreads half as far as all-or-nothing scores with the same mean.
-_PARTIAL_SPREAD = 0.5
-# A chance of exactly 0 or 1 could not drift or move with a seed.
-_EDGE = 1e-6
+if TYPE_CHECKING:
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.reports.report import Report
+
+TASKS, RUNS, K = 24, 20, 5
+SEED = 10
+
+# Two points apart, where twenty runs of each task tell four; a good half of the spread is luck.
+_RATES = {"agent-a": 0.78, "agent-b": 0.80}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +56,51 @@ class World:
             )
         if not np.isfinite(self.drift):
             raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
+
+
+_WORLD = World(luck=0.6, shared=0.9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration(Displayed):
+    """The report on both agents, B against A, and the k of the first surprise."""
+
+    report: Report
+    comparison: Comparison
+    k: int
+
+    def __repr__(self) -> str:
+        return short_repr("Demonstration of two made-up agents", see=".report, .comparison")
+
+
+def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstration:
+    """Simulate two agents and measure them as any others.
+
+    >>> found = demonstrate()
+    >>> found.comparison.mean_score.answer("this suite")
+    'undecided'
+    """
+    from passhat.analysis.comparing.comparison import compare
+    from passhat.analysis.reports.measure import measure
+
+    trials = simulate(tasks=TASKS, runs=RUNS, rate=_RATES, world=_WORLD, seed=seed)
+    a, b = (trials.where(system=name) for name in _RATES)
+    return Demonstration(
+        report=measure(trials, ks=(1, K), confidence=confidence, seed=seed),
+        comparison=compare(b, a, ks=(1, K), confidence=confidence, seed=seed),
+        k=K,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Seeded trials of agents that do not exist: skill, luck, seeds, drift, partial credit, errors.
+# --------------------------------------------------------------------------------------------------
+
+# Partial credit spreads half as far as all-or-nothing scores with the same mean.
+_PARTIAL_SPREAD = 0.5
+
+# A chance of exactly 0 or 1 could not drift or move with a seed.
+_EDGE = 1e-6
 
 
 def simulate(

@@ -2,39 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from passhat.analysis.reports.bars import Bars, checked_bars, count_bars
-from passhat.analysis.reports.decay import measure_decay, measure_rounds, run_sequences
-from passhat.analysis.reports.effort import measure_effort
-from passhat.analysis.reports.evidence import Evidence
-from passhat.analysis.reports.family_note import family_note, given_families_note
-from passhat.analysis.reports.grouped_metrics import RunGroups, groupings_of
-from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.leaders import find_leaders
-from passhat.analysis.reports.metrics import measure_metrics, split_errors, usual_ks
-from passhat.analysis.reports.parts import Design, Exclusion, Leaders, Metric, VarianceSplit
-from passhat.analysis.reports.provenance import ReportOptions, sources_of, stamp
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.seed_grid import SeedSpread, lay_out_seeds, seeded_runs
-from passhat.analysis.reports.subject import Subject
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.tasks import tabulate_tasks
+from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
+from passhat.analysis.reports.evidence import Evidence, ReportOptions, sources_of, stamp
+from passhat.analysis.reports.metrics import (
+    Bars,
+    RunGroups,
+    Subject,
+    checked_bars,
+    common_k,
+    count_bars,
+    groupings_of,
+    is_judged,
+    measure_metrics,
+    split_errors,
+    usual_ks,
+)
+from passhat.analysis.reports.parts import (
+    CurvePoint,
+    Decay,
+    Design,
+    Exclusion,
+    Leaders,
+    Metric,
+    ResourceUse,
+    Rounds,
+    RunOrder,
+    VarianceSplit,
+)
+from passhat.analysis.reports.report import Report, SystemReport, tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import Later, Parts
+from passhat.dataclass import Later, Parts, dataclass
 from passhat.errors import ArgumentError
-from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.messages import listed
+from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
+from passhat.records.trial import families_by_prefix
 from passhat.records.trials import framed_trials, refuse_file
-from passhat.stats.estimate import THIS_SUITE, Estimate, Unavailable
-from passhat.stats.population_bounds import grouping
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.decay import (
+    LONGEST_DEFAULT,
+    TOO_SHORT_TO_FLIP,
+    DecayCurve,
+    SequenceColumns,
+    by_length,
+    decay_curves,
+    describe_columns,
+    extrapolate_pass_hat_ks,
+)
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Number,
+    Unavailable,
+)
+from passhat.stats.passk import pass_hat_k
+from passhat.stats.population_bounds import FEWEST_FAMILIES, grouping
 from passhat.stats.proportions import share_estimate
+from passhat.stats.suite_mean import score_estimate
+from passhat.stats.usage import (
+    OutcomeSums,
+    association_with_passing,
+    difference_of_ratios,
+    quantile_estimate,
+    ratio_of_totals,
+)
 from passhat.stats.variance import (
     NoiseSources,
+    families_differ,
+    family_components,
     family_shares,
     icc,
     noise_sources,
@@ -42,6 +86,9 @@ from passhat.stats.variance import (
     variance_components,
     weight_notes,
 )
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.metrics import RankedSubjects
 
 
 def measure(
@@ -312,3 +359,459 @@ def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:
     counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
     notes = [] if isinstance(trials, Trials) else [counted]
     return (*notes, *(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes))
+
+
+# --------------------------------------------------------------------------------------------------
+# How reliability decays with more attempts, and what the order of runs shows.
+# --------------------------------------------------------------------------------------------------
+
+MOST_TRIALS = 200_000
+"""Beyond this many trials, sequences are neither kept nor described."""
+
+# Beyond the longest curve the model is evaluated at up to three round numbers of attempts.
+_ROUND_KS = (8, 16, 32, 64, 100)
+_STEPS_BEYOND = 3
+
+
+def run_sequences(trials: Trials) -> tuple[str, ...] | None:
+    """For each task of one system, its runs in order of the trial number: P, F or E each.
+
+    >>> run_sequences(Trials.from_columns(task=["a", "b", "a"], outcome=[1, 2, 0]))
+    ('PF', 'E')
+    """
+    if len(trials) > MOST_TRIALS:
+        return None
+    order = np.lexsort((trials.trial, trials.task.codes))
+    text = LETTERS[trials.outcome[order]].tobytes().decode("ascii")
+    ends = np.cumsum(np.bincount(trials.task.codes, minlength=len(trials.tasks))).tolist()
+    return tuple(text[start:end] for start, end in zip([0, *ends], ends, strict=False))
+
+
+def describe_run_order(
+    sequences: Sequence[str] | None, *, errors: ErrorPolicy
+) -> RunOrder | Unavailable:
+    """The order-dependent descriptions, averaged over tasks."""
+    if sequences is None:
+        return Unavailable("the order of runs was not read, only their counts")
+    kept = [text.replace("E", "F" if errors == "fail" else "") for text in sequences]
+    kept = [text for text in kept if text]
+    if not kept:
+        return Unavailable("no task has a run")
+    groups = [
+        describe_columns(_passed([kept[i] for i in places]))
+        for places in by_length([len(text) for text in kept])
+    ]
+    decay = _mean_curve(groups)
+    return RunOrder(
+        decay=decay,
+        variance_amplification=_mean([g.variance_amplification for g in groups]),
+        graceful_degradation=_mean([g.graceful_degradation for g in groups]),
+        flips=_mean_known([g.flips for g in groups], TOO_SHORT_TO_FLIP),
+        tasks=len(kept),
+    )
+
+
+def measure_rounds(sequences: Sequence[str] | None, *, errors: ErrorPolicy) -> Rounds | Unavailable:
+    """Pass rates of the rounds that every task took part in.
+
+    >>> measure_rounds(["PPF", "PFF"], errors="fail").means
+    (1.0, 0.5, 0.0)
+    """
+    if sequences is None:
+        return Unavailable("rounds need the trials themselves; only their counts were read")
+    if len(sequences) < 2:
+        return Unavailable("rounds need at least two tasks")
+    rounds = list(zip(*sequences, strict=False))
+    if errors == "exclude":
+        kept = (tuple(letter for letter in text if letter != "E") for text in rounds)
+        rounds = [text for text in kept if text]
+    if len(rounds) < 2:
+        return Unavailable("there are fewer than two rounds of all tasks")
+    means = np.array([text.count("P") / len(text) for text in rounds])
+    return Rounds(
+        means=tuple(means.tolist()),
+        population_sd=float(means.std()),
+        standard_error=float(means.std(ddof=1) / np.sqrt(means.size)),
+    )
+
+
+def _passed(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """One row per task, one column per run."""
+    letters = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8)
+    return np.asarray(letters.reshape(len(texts), -1) == ord("P"))
+
+
+def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
+    """At each run, the mean over the tasks that have that many runs."""
+    longest = max(group.curve.shape[1] for group in groups)
+    total, count = np.zeros(longest), np.zeros(longest)
+    for group in groups:
+        tasks, runs = group.curve.shape
+        total[:runs] += group.curve.sum(axis=0)
+        count[:runs] += tasks
+    return tuple((total / count).tolist())
+
+
+def _mean(columns: Sequence[NDArray[Any]]) -> float:
+    return float(np.concatenate(columns).mean())
+
+
+def _mean_known(columns: Sequence[NDArray[Any]], none: Unavailable) -> float | Unavailable:
+    known = [column[~np.isnan(column)] for column in columns]
+    return _mean(known) if any(column.size for column in known) else none
+
+
+def measure_decay(
+    evidence: Evidence,
+    sequences: Sequence[str] | None,
+    options: ReportOptions,
+    *,
+    curves: bool = True,
+) -> Decay:
+    """The curves up to the runs that every task has (ten at most), and a model beyond them.
+
+    Each point of a curve is over the same tasks, and equal to the metric of its k.
+    """
+    order = describe_run_order(sequences, errors=options.errors)
+    if not curves:
+        return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
+    hats, ats = _curves(evidence, options)
+    return Decay(
+        pass_hat=hats,
+        pass_at=ats,
+        beyond=_beyond(evidence),
+        run_order=order,
+    )
+
+
+def _curves(
+    evidence: Evidence, options: ReportOptions
+) -> tuple[tuple[CurvePoint, ...], tuple[CurvePoint, ...]]:
+    """Those of pass^k and of pass@k."""
+    if not evidence.tasks:
+        return (), ()
+    longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))
+    counts = evidence.runs, evidence.passes
+    hats, ats = decay_curves(*counts, k=longest, scope=THIS_SUITE, confidence=options.confidence)
+    return _drawn(hats, longest), _drawn(ats, longest)
+
+
+def _drawn(curve: DecayCurve | Unavailable, longest: int) -> tuple[CurvePoint, ...]:
+    points: Sequence[Number] = [curve] * longest if isinstance(curve, Unavailable) else curve.points
+    return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(points, 1))
+
+
+def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
+    # One run of a task says nothing about how tasks differ, nor one task about others.
+    if len(evidence.tasks) < 2 or evidence.typical_runs < 2:
+        return ()
+    most = int(evidence.runs.max())
+    ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
+    found = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
+    return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, found, strict=True))
+
+
+# --------------------------------------------------------------------------------------------------
+# What trials took, by how they ended, what goes with passing, and what a success costs.
+# --------------------------------------------------------------------------------------------------
+
+Values = Mapping[str, NDArray[np.float64]]
+
+# What is paid for; nobody asks for the turns per success.
+_SPENT = ("tokens", "tokens_in", "tokens_out", "cost", "seconds")
+
+
+def measure_effort(
+    tally: Tally, values: Values, *, ks: Sequence[int], errors: ErrorPolicy, confidence: float
+) -> dict[str, ResourceUse]:
+    """The features that trials recorded; `values` holds their rows, where there are rows."""
+    return {
+        name: _measure(
+            _Feature(name=name, tally=tally, errors=errors, confidence=confidence),
+            values.get(name),
+            ks,
+        )
+        for name in FEATURES
+        if name in tally.features and tally.features[name].count.any()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Feature:
+    """One feature of the trials of a system, and how its numbers are stated."""
+
+    name: str
+    tally: Tally
+    errors: ErrorPolicy
+    confidence: float
+
+    @property
+    def sums(self) -> FeatureSums:
+        return self.tally.features[self.name]
+
+    @property
+    def per_task(self) -> tuple[Counts, Floats]:
+        """Count and total per task, over the trials that the policy counts as runs."""
+        kept = slice(None) if self.errors == "fail" else slice(0, Outcome.ERRORED)
+        return self.sums.count[kept].sum(axis=0), self.sums.total[kept].sum(axis=0)
+
+    def mean(self, count: Counts, total: Floats, what: str) -> Number:
+        known = count > 0
+        if not known.any():
+            return Unavailable(f"{what}: no trial recorded it")
+        return ratio_of_totals(total[known], count[known], what=what, confidence=self.confidence)
+
+    def of_outcome(self, outcome: Outcome) -> Number:
+        what = f"{self.name} of {outcome.name.lower()} trials"
+        return self.mean(self.sums.count[outcome], self.sums.total[outcome], what)
+
+    def difference(self) -> Number:
+        return difference_of_ratios(
+            self.sums.total[Outcome.PASSED],
+            self.sums.count[Outcome.PASSED],
+            self.sums.total[Outcome.FAILED],
+            self.sums.count[Outcome.FAILED],
+            confidence=self.confidence,
+        )
+
+    def association(self) -> Number:
+        count, total, squares = self.sums.count, self.sums.total, self.sums.squares
+        sums = OutcomeSums(
+            passed_count=count[Outcome.PASSED],
+            failed_count=count[Outcome.FAILED],
+            passed_total=total[Outcome.PASSED],
+            failed_total=total[Outcome.FAILED],
+            squares=squares[Outcome.PASSED] + squares[Outcome.FAILED],
+        )
+        return association_with_passing(sums, confidence=self.confidence)
+
+    def quantile(self, values: Floats | None, share: float) -> Number:
+        if values is None:
+            return Unavailable("quantiles need the trials themselves; only their counts were read")
+        return quantile_estimate(values, share, confidence=self.confidence)
+
+    def per_success(self) -> Number:
+        """All that was spent, over all successes; silent trials count as their task's mean."""
+        count, total = self.per_task
+        known = count > 0
+        what = f"{self.name} per success"
+        if not known.any():
+            return Unavailable(f"{what}: no trial that counts recorded it")
+        spent = total[known] / count[known] * self.tally.runs(self.errors)[known]
+        passed = self.tally.passed[known]
+        return ratio_of_totals(spent, passed, what=what, confidence=self.confidence)
+
+    def per_streak(self, k: int) -> Number:
+        """K runs of a task cost k times one, and pass^k of such blocks succeed throughout."""
+        count, total = self.per_task
+        runs = self.tally.runs(self.errors)
+        usable = (count > 0) & (runs >= k)
+        what = f"{self.name} per {k} successes in a row"
+        if not usable.any():
+            return Unavailable(f"{what} needs {k} runs of a task; none has them")
+        blocks = k * total[usable] / count[usable]
+        succeeding = pass_hat_k(runs[usable], self.tally.passed[usable], k)
+        return ratio_of_totals(blocks, succeeding, what=what, confidence=self.confidence)
+
+
+def _measure(feature: _Feature, values: Floats | None, ks: Sequence[int]) -> ResourceUse:
+    name, spent = feature.name, feature.name in _SPENT
+    return ResourceUse(
+        name=name,
+        trials=int(feature.sums.count.sum()),
+        mean=feature.mean(*feature.per_task, f"mean {name}"),
+        passed=feature.of_outcome(Outcome.PASSED),
+        failed=feature.of_outcome(Outcome.FAILED),
+        errored=feature.of_outcome(Outcome.ERRORED),
+        difference=feature.difference(),
+        association=feature.association(),
+        median=feature.quantile(values, 0.5),
+        p95=feature.quantile(values, 0.95),
+        per_success=feature.per_success() if spent else Unavailable(f"{name} are not paid for"),
+        per_streak={k: feature.per_streak(k) for k in ks} if spent else {},
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# A note on the families of tasks: what they change, or what families nobody named would change.
+#
+# The rule for the second: no family is given; the names of tasks up to their number, slash or
+# colon, or a single tag of each task, make at least 3 groups and leave at least 8 tasks beside
+# one of each; the means of groups differ by an F test and a permutation test at 0.05 %; and
+# groups explain at least a quarter of the variance between tasks.
+# --------------------------------------------------------------------------------------------------
+
+_FEWEST_GROUPS, _FEWEST_MORE_TASKS = 3, 8
+
+_LEAST_SHARE = 0.25
+_LEVEL = 0.0005
+_LONGEST_NAME = 40
+
+_Labels = Sequence[str | None]
+
+
+def family_note(evidence: Evidence, trials: Trials | None, *, confidence: float) -> str | None:
+    """What families that tags or names suggest would change; None unless the rule is met."""
+    if evidence.family is not None or evidence.weight is not None:
+        return None
+    for source, labels in _candidates(evidence, trials):
+        if _is_clear(evidence, labels):
+            return _sentence(evidence, source, labels, confidence)
+    return None
+
+
+def given_families_note(mean: Metric) -> str | None:
+    """Whose numbers they are: of families like these, or of tasks from these few families."""
+    found = mean.tasks_like_these
+    if not isinstance(found, Estimate) or found.families is None:
+        return None
+    if found.families >= FEWEST_FAMILIES:
+        return f"numbers for tasks like these are for families like these {found.families}"
+    start = f"tasks like these means tasks from these {found.families} families"
+    if found.family_interval is None:
+        return start
+    return f"{start}; for other families the mean score is {_points(found.family_interval)}"
+
+
+def _candidates(evidence: Evidence, trials: Trials | None) -> Iterator[tuple[str, _Labels]]:
+    tags = None if trials is None else _single_tags(evidence, trials)
+    if tags is not None:
+        yield "tag", tags
+    yield "start of their names", families_by_prefix(evidence.tasks)
+
+
+def _single_tags(evidence: Evidence, trials: Trials) -> _Labels | None:
+    """The tag of each task, where every task has one and the same in all trials."""
+    if trials.tags is None or (trials.tags.codes < 0).any():
+        return None
+    pairs = np.unique(np.column_stack([trials.task.codes, trials.tags.codes]), axis=0)
+    names = trials.tags.names
+    if np.unique(pairs[:, 0]).size < len(pairs) or any("\0" in name for name in names):
+        return None
+    tag_of = {trials.task.names[task]: names[tag] for task, tag in pairs.tolist()}
+    return [tag_of.get(name) for name in evidence.tasks]
+
+
+def _is_clear(evidence: Evidence, labels: _Labels) -> bool:
+    groups = len(set(labels) - {None}) + sum(label is None for label in labels)
+    if groups < _FEWEST_GROUPS or len(labels) - groups < _FEWEST_MORE_TASKS:
+        return False
+    if not families_differ(evidence.score_total / evidence.runs, labels, level=_LEVEL):
+        return False
+    share = _explained(evidence, labels)
+    return share is not None and share >= _LEAST_SHARE
+
+
+def _explained(evidence: Evidence, labels: _Labels) -> float | None:
+    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    split = family_components(*sums, family=labels)
+    return None if isinstance(split, Unavailable) else split.family_share
+
+
+def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: float) -> str:
+    named = [label for label in dict.fromkeys(labels) if label is not None]
+    share = _explained(evidence, labels) or 0.0
+    start = (
+        f"tasks differ by the {source} ({listed(named, 3, show=_cut)}), which explains about "
+        f"{share:.0%} of the differences between them"
+    ).replace("%", " %")
+    now, then = (_population(evidence, family, confidence) for family in (None, labels))
+    if now is None or then is None or now.interval is None:
+        return f"{start}; `family` would count them as families"
+    many = then.families is None or then.families >= FEWEST_FAMILIES
+    wider = then.interval if many else then.family_interval
+    change = f"{_points(wider)} instead of {_points(now.interval)}" if wider else "wider"
+    whose = "tasks like these" if many else "other families like these"
+    return f"{start}: as families (`family`) the mean score for {whose} is {change}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _population(evidence: Evidence, family: _Labels | None, confidence: float) -> Estimate | None:
+    found = score_estimate(
+        evidence.runs,
+        evidence.score_total,
+        evidence.score_squares,
+        scope=TASKS_LIKE_THESE,
+        family=family,
+        confidence=confidence,
+    )
+    return None if isinstance(found, Unavailable) else found
+
+
+def _points(bounds: Interval) -> str:
+    return f"[{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
+
+
+# --------------------------------------------------------------------------------------------------
+# Which of several systems is ahead, on the tasks that all of them ran.
+# --------------------------------------------------------------------------------------------------
+
+
+def find_leaders(
+    systems: Sequence[SystemReport],
+    subjects: Sequence[Subject],
+    k: int,
+    *,
+    confidence: float,
+    seed: int,
+) -> Leaders | Unavailable:
+    """Who may be first at pass^k, and who is tied; the answer is that of `rank`.
+
+    `subjects` are the trials of each system.
+
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> from passhat.analysis.reports.measure import measure
+    >>> measure(simulate(tasks=30, runs=8, rate=[0.9, 0.5, 0.88], seed=1)).leaders.names
+    ('agent-1', 'agent-3')
+    """
+    pairs = zip(systems, subjects, strict=True)
+    judged = [(one, subject) for one, subject in pairs if is_judged(one, k)]
+    if len(judged) < 2:
+        return Unavailable(f"being ahead takes two systems with a pass^{k}")
+    from passhat.analysis.reports.metrics import rank_subjects
+
+    ranked = rank_subjects(
+        [subject for _, subject in judged], f"pass^{k}", k, confidence=confidence, seed=seed
+    )
+    if not ranked.shared:
+        return Unavailable(f"the systems share no task{f' with {k} runs' if k > 1 else ''}")
+    return _who_leads([one for one, _ in judged], ranked, confidence)
+
+
+def _who_leads(
+    judged: Sequence[SystemReport], ranked: RankedSubjects, confidence: float
+) -> Leaders:
+    ranking, tasks = ranked.ranking, len(ranked.shared)
+    ties: Sequence[Sequence[int]]
+    left_out = int((~np.isnan(ranked.values)).any(axis=1).sum()) - tasks
+    if isinstance(ranking, Unavailable):  # a single task cannot show how others would differ
+        means = ranked.values[~np.isnan(ranked.values).any(axis=1)][0].tolist()
+        first, ahead = ranked.first_on_one_task(means, confidence=confidence), None
+        ties, scope, method = [first], THIS_SUITE, "intervals of one task, Bonferroni"
+    else:
+        first, ahead = ranking.first, ranked.ahead_here(ranking)
+        ties, scope, method = ranking.tie_bands, TASKS_LIKE_THESE, ranking.method
+        means = ranking.means
+    names = [one.name for one in judged]
+    return Leaders(
+        k=ranked.k,
+        names=tuple(names[i] for i in first),
+        values=tuple(_value(judged[i], ranked.k, means[i], whole=not left_out) for i in first),
+        compared=tuple(names),
+        ties=tuple(tuple(names[i] for i in group) for group in ties if len(group) > 1),
+        tasks=tasks,
+        left_out=left_out,
+        scope=scope,
+        method=method,
+        confidence=confidence,
+        here=None if ahead is None else names[ahead],
+    )
+
+
+def _value(system: SystemReport, k: int, mean: float, *, whole: bool) -> float:
+    """Over all tasks the report's own, to the last bit: a mean in another order differs there."""
+    own = system.pass_hat(k).value
+    return own if whole and own is not None else float(mean)

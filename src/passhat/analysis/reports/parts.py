@@ -12,7 +12,7 @@ from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
 from passhat.stats.variance import FamilyShares
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.system_report import SystemReport
+    from passhat.analysis.reports.report import SystemReport
 
 MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
 """From this share of luck on, and below that one, sentences say what it means."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports import figure_words as words
-from passhat.analysis.reports.headline_k import common_k, is_judged
-from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, system_named
-from passhat.analysis.reports.task_clusters import cluster_tasks
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.reports.metrics import common_k, is_judged
+from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, VarianceSplit, system_named
 from passhat.dataclass import dataclass
 from passhat.drawing import (
     CellRow,
@@ -33,13 +34,12 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
-from passhat.messages import plural
+from passhat.messages import few, plural
 from passhat.records.trial import natural_key
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.system_report import SystemReport
-    from passhat.analysis.reports.tasks import Label, TaskRow
+    from passhat.analysis.reports.report import Label, SystemReport, TaskRow
 
 WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""
@@ -78,8 +78,8 @@ class Plots:
         at = replace(_series("pass@k", decay.pass_at), colour="n")
         return line_chart(
             [hat, at],
-            title=words.decay_title(measured, decay.pass_at),
-            finding=words.decay_finding(measured, decay.pass_at),
+            title=decay_title(measured, decay.pass_at),
+            finding=decay_finding(measured, decay.pass_at),
             x_label="attempts in a row (k)",
             y_label="chance",
             y_range=(0, 1),
@@ -93,7 +93,7 @@ class Plots:
         rows = _lowest(tasks, most)
         return interval_rows(
             [_forest_row(row) for row in rows],
-            title=words.labels_title(tasks) + _cut(len(rows), len(tasks)),
+            title=labels_title(tasks) + _cut(len(rows), len(tasks)),
             finding=_labels_finding(system_named(self.systems, system)),
             x_label="pass rate, with its interval",
             x_range=(0, 1),
@@ -111,7 +111,7 @@ class Plots:
         cells = {row.name: row.sequence or "" for row in rows} if grid is None else grid.cells
         return cell_grid(
             [CellRow(name=row.name, cells=cells[row.name]) for row in rows],
-            title=words.labels_title(tasks) + _cut(len(rows), len(tasks)),
+            title=labels_title(tasks) + _cut(len(rows), len(tasks)),
             finding=_labels_finding(system_named(self.systems, system)),
             column_label="run" if grid is None else "seed",
             groups=[] if grid is None else [(at, str(s)) for s, at in grid.columns.items()],
@@ -129,8 +129,8 @@ class Plots:
         ]
         return stacked_bar(
             parts,
-            title=words.luck_title(split),
-            finding=words.luck_finding(split.luck),
+            title=luck_title(split),
+            finding=luck_finding(split.luck),
             edge=(1 - luck.high, 1 - luck.low) if luck else None,
         )
 
@@ -141,7 +141,7 @@ class Plots:
         if len(tasks) < FEWEST_COUNTED or max(runs) < 2:
             return Unavailable("tasks are counted by their passes from four tasks with two runs on")
         equal = max(runs) if len(runs) == 1 and max(runs) <= MOST_COUNTED else None
-        names = words.pass_counts(equal)
+        names = pass_counts(equal)
         counts = [0] * len(names)
         for passed, of in zip(tasks.passed.tolist(), tasks.runs.tolist(), strict=True):
             counts[passed if equal else _pass_bin(passed, of)] += 1
@@ -151,8 +151,8 @@ class Plots:
                 Column(name=name, count=count, colour="b" if i == 0 else "a" if i == last else "e")
                 for i, (name, count) in enumerate(zip(names, counts, strict=True))
             ],
-            title=words.labels_title(tasks),
-            finding=words.passes_finding(equal),
+            title=labels_title(tasks),
+            finding=passes_finding(equal),
             x_label="runs passed" if equal else "share of runs passed",
         )
 
@@ -169,8 +169,8 @@ class Plots:
         ties = leaders.ties if isinstance(leaders, Leaders) else ()
         return interval_rows(
             [_system_row(system, metric) for system, metric in rows],
-            title=words.compared_title(rows, leaders, k),
-            finding=words.compared_finding(
+            title=compared_title(rows, leaders, k),
+            finding=compared_finding(
                 k, ties=bool(ties), left_out=[s.name for s in self.systems if s.name not in place]
             ),
             x_label=f"pass^{k}",
@@ -193,8 +193,8 @@ class Plots:
             series = [replace(one, colour="a", faint=one.name not in first) for one in series]
         return line_chart(
             series,
-            title=words.curves_title(series),
-            finding=words.curves_finding(series, first, len(known) - len(series)),
+            title=curves_title(series),
+            finding=curves_finding(series, first, len(known) - len(series)),
             x_label="attempts in a row (k)",
             y_label="pass^k",
             y_range=(0, _next_fifth([value for one in series for value in one.y])),
@@ -213,12 +213,12 @@ class Plots:
         return matrix(
             found.systems,
             shares,
-            title=words.matrix_title(
+            title=matrix_title(
                 found,
                 always=sum(all(x == 1 for x in column) for column in columns),
                 never=sum(all(x == 0 for x in column) for column in columns),
             ),
-            finding=words.matrix_finding(found),
+            finding=matrix_finding(found),
             x_label=f"{plural(len(order), 'task')}, the easiest group first",
             columns_named=order,
             groups=[
@@ -237,8 +237,8 @@ class Plots:
         drawn = {point.name for point in points}
         return scatter(
             points,
-            title=words.cost_title(best, points, unit),
-            finding=words.cost_finding(
+            title=cost_title(best, points, unit),
+            finding=cost_finding(
                 best, unit, k, [s.name for s in self.systems if s.name not in drawn]
             ),
             x_label=f"{unit} per success",
@@ -351,3 +351,389 @@ def _cost_point(system: SystemReport, feature: str, k: int) -> Point | None:
         x_interval=_ends(spent.interval),
         y_interval=_ends(rate.interval),
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# What the pictures of a report show in words: a heading with the finding, and a caption.
+# --------------------------------------------------------------------------------------------------
+
+CLOSE = 0.05
+"""How far apart pass@k and pass^k may be for an agent to count as doing what it can."""
+
+
+def decay_title(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
+    """How far apart "it can" and "it always does" are at the largest k that was measured."""
+    always, can = dict(_known(hat)), dict(_known(at))
+    k = max(always.keys() & can.keys(), default=None)
+    if k is None:
+        return "How the chance falls with every further success in a row"
+    gap = can[k] - always[k]
+    if gap <= CLOSE:
+        return f"What it can do, it does: pass@{k} and pass^{k} are {_points(gap)} apart"
+    return f'Able is not dependable: {_points(gap)} lie between "can" and "always"'
+
+
+def decay_finding(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
+    """Where both curves begin and end."""
+    ends = []
+    for words, curve in (
+        ("All k attempts succeed (pass^k)", hat),
+        ("at least one does (pass@k)", at),
+    ):
+        if known := _known(curve):
+            (first_k, first), (last_k, last) = known[0], known[-1]
+            start, stop = (
+                f"{_whole_percent(first)} at k = {first_k}",
+                f"{_whole_percent(last)} at k = {last_k}",
+            )
+            ends.append(f"{words}: from {start} to {stop}")
+    return "; ".join(ends) + "." if ends else "Nothing is known."
+
+
+def labels_title(tasks: Sequence[TaskRow]) -> str:
+    """How many tasks pass only sometimes: there reliability is lost."""
+    mixed = sum(0 < row.passed < row.runs for row in tasks)
+    if not mixed:
+        return f"Every run of a task ended alike, in {_all(len(tasks))}"
+    passes = "passes" if mixed == 1 else "pass"
+    return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
+
+
+def pass_counts(runs: int | None) -> list[str]:
+    """The names of the columns that tasks are counted in; without one number of runs, by halves."""
+    if runs is None:
+        return ["none", "under half", "half or more", "all"]
+    return [f"{passed} of {runs}" for passed in range(runs + 1)]
+
+
+def passes_finding(runs: int | None) -> str:
+    """What is counted."""
+    what = f"how many of {runs} runs passed" if runs else "the share of their runs that passed"
+    return f"Tasks by {what}; reliability is lost in the middle."
+
+
+def luck_title(split: VarianceSplit) -> str:
+    """How much of the spread running again would redraw, if that is known."""
+    if split.leaves_luck_open:
+        return "Too few tasks or runs to say how much of the spread is luck"
+    return f"{_whole_percent(split.luck_share)} of the spread of a single run is luck"
+
+
+def luck_finding(luck: Number) -> str:
+    """How far the share is known, and what the rest is."""
+    rest = "The rest is tasks that differ in difficulty."
+    if not isinstance(luck, Estimate) or luck.interval is None:
+        return f"No task varied between its runs, which leaves the share open. {rest}"
+    low, high = _whole_percent(luck.interval.low), _whole_percent(luck.interval.high)
+    return f"Somewhere from {low} to {high}. {rest}"
+
+
+def compared_title(
+    rows: Sequence[tuple[SystemReport, Metric]], leaders: Leaders | Unavailable | None, k: int
+) -> str:
+    """Who leads or is tied, if that was tested; otherwise what is drawn."""
+    if isinstance(leaders, Leaders) and leaders.k == k:
+        *others, last = leaders.names
+        if len(others) > 3:
+            tied = plural(len(leaders.names), "system")
+            return f"{tied} cannot be told apart at the top, {_in_a_row(k)}"
+        if others:
+            return f"{', '.join(others)} and {last} cannot be told apart, {_in_a_row(k)}"
+        return f"{last} has the highest pass^{k}, {_whole_percent(leaders.values[0])}"
+    low, high = (_whole_percent(metric.value or 0.0) for _, metric in (rows[-1], rows[0]))
+    return f"pass^{k} of {len(rows)} systems, from {low} to {high}"
+
+
+def compared_finding(k: int, *, ties: bool, left_out: Sequence[str]) -> str:
+    """How the picture is read, and which systems it leaves out."""
+    parts = ["Thick: this suite; thin: tasks like these."]
+    if ties:
+        parts.append("Systems on one vertical line cannot be told apart.")
+    if left_out:
+        parts.append(f"Left out, as they have no pass^{k}: {few(left_out, 3)}.")
+    return " ".join(parts)
+
+
+def curves_title(series: Sequence[Series]) -> str:
+    """How many points the systems lose between the ends of their curves."""
+    falls = [one.y[0] - one.y[-1] for one in series]
+    least, most = 100 * min(falls), 100 * max(falls)
+    last = f"{max(one.x[-1] for one in series):.0f}"
+    lost = f"{most:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
+    return f"From one try to {last} in a row, systems lose {lost} points"
+
+
+def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: int) -> str:
+    """Whose curves fall least and most, and what the colours mean."""
+    falls = sorted((one.y[0] - one.y[-1], one.name) for one in series)
+    ends = [f"{name} {100 * fall:.0f}" for fall, name in (falls[0], falls[-1])]
+    parts = [f"The smallest and the largest fall, in points: {', '.join(dict.fromkeys(ends))}."]
+    if coloured:
+        parts.append("Blue: not told apart from the first.")
+    if left_out:
+        parts.append(f"{plural(left_out, 'system')} without a curve left out.")
+    return " ".join(parts)
+
+
+def matrix_title(found: TaskClusters, *, always: int, never: int) -> str:
+    """On how many tasks systems or runs differ at all."""
+    tasks = len(found.tasks)
+    apart = tasks - always - never
+    parts = [f"Results differ on {apart:,} of {plural(tasks, 'task')}"]
+    if never:
+        parts.append(f"{plural(never, 'defeats', 'defeat')} every system")
+    if always:
+        parts.append(f"{plural(always, 'passes', 'pass')} always")
+    return "; ".join(parts)
+
+
+def matrix_finding(found: TaskClusters) -> str:
+    """How the picture is read, and by which method its rows and columns were ordered."""
+    groups = plural(len(found.clusters), "group")
+    return (
+        "Every task is a column, every system a row; the stronger the colour, the more runs passed."
+        f" Tasks and systems with similar results are side by side, tasks in {groups} ({METHOD})."
+    )
+
+
+def cost_title(best: Sequence[Point], points: Sequence[Point], unit: str) -> str:
+    """Which systems no other beats on both axes."""
+    if len(points) == 1:
+        return f"A success takes {amount(points[0].x, unit)}"
+    if len(best) == 1:
+        less = "less money" if unit == "dollars" else f"fewer {unit}"
+        return f"No system is as reliable as {best[0].name} for {less}"
+    if len(best) == len(points):
+        more = "more it costs" if unit == "dollars" else f"more {unit} it takes"
+        return f"The more reliable a system is here, the {more}"
+    less = "costs no more" if unit == "dollars" else f"takes no more {unit}"
+    beaten = f"{len(points) - len(best)} of {len(points)} systems"
+    return f"For {beaten}, another is as reliable and {less}"
+
+
+def cost_finding(best: Sequence[Point], unit: str, k: int, left_out: Sequence[str]) -> str:
+    """What the line joins, by the estimates: whether one is truly ahead was not tested here."""
+    front = ", ".join(f"{p.name} ({_whole_percent(p.y)}, {amount(p.x, unit)})" for p in best[:6])
+    parts = [f"pass^{k} against {unit} for each success; thin lines: this suite."]
+    if len(best) > 1:
+        parts.append(f"By these estimates none is as reliable for less than {front}.")
+    if left_out:
+        parts.append(f"Left out: {few(left_out, 3)}.")
+    return " ".join(parts)
+
+
+def amount(value: float, unit: str) -> str:
+    """A price with its unit, in as many digits as anybody reads.
+
+    >>> amount(1_240_000, "tokens"), amount(0.00954, "dollars"), amount(930, "tokens")
+    ('1.24 M tokens', '$0.00954', '930 tokens')
+    """
+    if unit == "dollars":
+        return f"${value:.3g}"
+    shown = f"{value / 1e6:.3g} M" if value >= 1e6 else f"{float(f'{value:.3g}'):,.0f}"
+    return f"{shown} {unit}"
+
+
+def _known(curve: Sequence[CurvePoint]) -> list[tuple[int, float]]:
+    return [(p.k, p.estimate.value) for p in curve if isinstance(p.estimate, Estimate)]
+
+
+def _in_a_row(k: int) -> str:
+    return "in one try" if k == 1 else f"{k} in a row"
+
+
+def _all(tasks: int) -> str:
+    return "the one task" if tasks == 1 else f"all {tasks:,} tasks"
+
+
+def _points(share: float) -> str:
+    return plural(round(100 * share), "point")
+
+
+def _whole_percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+# --------------------------------------------------------------------------------------------------
+# Groups of tasks that pass with the same systems, and a sentence for each group.
+# --------------------------------------------------------------------------------------------------
+
+METHOD = "Ward's method on pass rates"
+"""Groups of least variance within (Ward 1963), their leaves ordered so that neighbours differ least
+(Bar-Joseph, Gifford and Jaakkola 2001). Average linkage was tried: of 127 tasks it made one group
+of 65 and four of one or two."""
+
+MOST_CLUSTERS = 6
+"""Groups beside "always" and "never": more sentences than that nobody reads."""
+
+MOST_PATTERNS = 400
+"""Distinct columns that are clustered: ordering the leaves takes the cube of their number."""
+
+MOSTLY = 0.5
+"""The share of runs from which a system is said to pass the tasks of a group mostly."""
+
+_MOST_NAMES = 3
+
+Rates = Mapping[str, Mapping[str, float]]
+"""The pass rate of each system on each task that it ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCluster:
+    """Tasks that pass with the same systems: what they have in common, and their names in order."""
+
+    sentence: str
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskClusters:
+    """All tasks in groups, the easiest group first, and the systems in an order to match."""
+
+    systems: tuple[str, ...]
+    clusters: tuple[TaskCluster, ...]
+
+    @property
+    def tasks(self) -> list[str]:
+        return [task for cluster in self.clusters for task in cluster.tasks]
+
+
+def cluster_tasks(rates: Rates) -> TaskClusters:
+    """Tasks that every system always passes, that none ever passes, and groups between these.
+
+    >>> found = cluster_tasks({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 1.0, "y": 1.0}})
+    >>> [cluster.sentence for cluster in found.clusters]
+    ['1 task that every system passes in every run', '1 task that only b passes, in every run']
+    """
+    tasks = sorted({task for of_system in rates.values() for task in of_system}, key=natural_key)
+    systems = tuple(sorted(rates, key=lambda name: (-_mean(list(rates[name].values())), name)))
+    table = np.array([[rates[s].get(task, np.nan) for s in systems] for task in tasks], float)
+    filled = _filled(table)
+    groups = [group for group in _groups(filled) if len(group)]
+    groups.sort(key=lambda group: (-float(filled[group].mean()), group[0]))
+    clusters = [
+        TaskCluster(
+            sentence=_sentence(len(same), systems, table[same]),
+            tasks=tuple(tasks[i] for i in same),
+        )
+        for same in _merged(groups, filled)
+    ]
+    order = _leaves(filled.T, better=filled.mean(axis=0))
+    return TaskClusters(systems=tuple(systems[i] for i in order), clusters=tuple(clusters))
+
+
+def _filled(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pass rates in which a task that a system did not run has the mean of the others."""
+    known = ~np.isnan(table)
+    means = np.where(known, table, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.where(known, table, means[:, np.newaxis])
+
+
+def _groups(table: NDArray[np.float64]) -> list[list[int]]:
+    """Rows that are 1 throughout, rows that are 0 throughout, and the clusters of the others."""
+    always = (table == 1).all(axis=1)
+    never = (table == 0).all(axis=1)
+    rest = np.flatnonzero(~always & ~never)
+    return [
+        np.flatnonzero(always).tolist(),
+        *([rest[i] for i in group] for group in _clusters(table[rest])),
+        np.flatnonzero(never).tolist(),
+    ]
+
+
+def _clusters(table: NDArray[np.float64]) -> list[list[int]]:
+    """The rows in at most `MOST_CLUSTERS` groups, like rows side by side within each."""
+    if len(table) < 3:
+        return [[i] for i in range(len(table))]
+    patterns, member = np.unique(table, axis=0, return_inverse=True)
+    order = _leaves(patterns, better=patterns.mean(axis=1))
+    if len(order) > MOST_PATTERNS:
+        return [sorted(range(len(table)), key=lambda i: (-float(table[i].mean()), i))]
+    place = {int(pattern): i for i, pattern in enumerate(order)}
+    rows = sorted(range(len(table)), key=lambda i: (place[int(member[i])], i))
+    cut = _cut_tree(patterns)
+    return [list(same) for _, same in groupby(rows, key=lambda i: cut[int(member[i])])]
+
+
+def _cut_tree(patterns: NDArray[np.float64]) -> list[int]:
+    """The cluster of each pattern."""
+    if len(patterns) < 2:
+        return [0] * len(patterns)
+    from scipy.cluster.hierarchy import fcluster
+
+    found = fcluster(_linkage(patterns), MOST_CLUSTERS, criterion="maxclust")
+    return [int(number) for number in found]
+
+
+def _leaves(rows: NDArray[np.float64], *, better: NDArray[np.float64]) -> list[int]:
+    """Rows in an order in which neighbours differ least, the better end first."""
+    if len(rows) < 3 or len(rows) > MOST_PATTERNS:
+        return sorted(range(len(rows)), key=lambda i: (-float(better[i]), i))
+    from scipy.cluster.hierarchy import leaves_list
+
+    order = [int(i) for i in leaves_list(_linkage(rows))]
+    half = len(order) // 2
+    return order if better[order[:half]].mean() >= better[order[-half:]].mean() else order[::-1]
+
+
+def _linkage(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import pdist
+
+    # Of rows, linkage would warn where they happen to look like a matrix of distances.
+    return np.asarray(linkage(pdist(rows), "ward", optimal_ordering=True))
+
+
+def _merged(groups: Sequence[Sequence[int]], table: NDArray[np.float64]) -> list[list[int]]:
+    """Neighbouring groups that the same systems mostly pass are one; exact groups stay alone."""
+    kinds = groupby(groups, key=lambda group: _kind(table[list(group)]))
+    return [[int(i) for group in same for i in group] for _, same in kinds]
+
+
+def _kind(rows: NDArray[np.float64]) -> tuple[str, bytes]:
+    exact = "always" if (rows == 1).all() else "never" if (rows == 0).all() else ""
+    return exact, (rows.mean(axis=0) >= MOSTLY).tobytes()
+
+
+def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> str:
+    """What the tasks of a group have in common, in counts that anybody can check."""
+    means = _filled(rows).mean(axis=0)
+    mostly = [name for name, mean in zip(systems, means, strict=True) if mean >= MOSTLY]
+    tasks = f"{plural(count, 'task')} that"
+    if (means == 1).all():
+        return f"{tasks} every system passes in every run"
+    if (means == 0).all():
+        return f"{tasks} no system passes even once"
+    if not mostly:
+        best = int(means.argmax())
+        return f"{tasks} no system mostly passes: {systems[best]} comes to {_cluster_percent(means[best])}"
+    if len(mostly) == len(systems):
+        return f"{tasks} every system mostly passes, in {_cluster_percent(float(means.mean()))} of runs"
+    inside = means[[name in mostly for name in systems]]
+    outside = means[[name not in mostly for name in systems]]
+    return f"{tasks} {_who(mostly, systems, float(inside.mean()), float(outside.mean()))}"
+
+
+def _who(mostly: Sequence[str], systems: Sequence[str], inside: float, outside: float) -> str:
+    others = [name for name in systems if name not in mostly]
+    rest = "" if outside == 0 else f"; the others in {_cluster_percent(outside)}"
+    runs = "in every run" if inside == 1 else f"in {_cluster_percent(inside)} of runs"
+    if len(mostly) == 1:
+        passes = "passes" if outside == 0 else "mostly passes"
+        return f"only {mostly[0]} {passes}, {runs}{rest}"
+    if len(others) <= 2 < len(mostly):
+        behind = " and ".join(others)
+        return f"all but {behind} mostly pass, {runs}; {behind} in {_cluster_percent(outside)}"
+    if len(mostly) <= _MOST_NAMES:
+        names = f"{', '.join(mostly[:-1])} and {mostly[-1]}"
+        return f"only {names} mostly pass, {runs}{rest}"
+    names = few(mostly, 3)
+    return f"{len(mostly)} of {len(systems)} systems mostly pass ({names}), {runs}{rest}"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _cluster_percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

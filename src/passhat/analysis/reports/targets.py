@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.target_families import FAMILIES, Places, TargetFamily, Value
+from passhat.analysis.reports.dependence import SeedSpread
+from passhat.analysis.reports.parts import Rounds, RunOrder, VarianceSplit
+from passhat.analysis.reports.report import Report, SystemReport
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest
-from passhat.records import Trial
+from passhat.records import Outcome, Trial
 from passhat.records.trial import FEATURES
-from passhat.stats.estimate import Scope, Unavailable
+from passhat.stats.estimate import Estimate, Scope, Unavailable
+from passhat.stats.passk import pass_hat_k
 
 # What each placeholder of a form may be, and an example of it.
 _PLACES = {
@@ -179,3 +181,312 @@ def _examples(wanted: str) -> list[str]:
     if (k := re.search(r"[1-9]\d*", wanted)) is None:
         return names
     return [re.sub(r"([\^@\[])\d+", rf"\g<1>{k[0]}", name) for name in names]
+
+
+# --------------------------------------------------------------------------------------------------
+# The table of numbers that have a name: how each is written, what it means, where to find it.
+#
+# `FAMILIES` is the only list of them. What `report --targets` prints, what a gate accepts and
+# what the reference shows are made from it; a new number is one line here.
+# --------------------------------------------------------------------------------------------------
+
+Value = Estimate | float | Unavailable
+"""A number in a report; a bare float has no interval."""
+
+Places = Mapping[str, str]
+"""The values of the placeholders of a form: {"k": "3"} in pass^3."""
+
+Named = Iterator[tuple[str, Value]]
+Find = Callable[[SystemReport, Scope], Named]
+Read = Callable[[Places, Trial], float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFamily:
+    """Targets of one form, such as `pass^{k}`.
+
+    `find` gives all that a report has, by name. `also` are other ways to write one. `read` gives
+    the value of a single run, in families that count runs.
+    """
+
+    form: str
+    meaning: str
+    find: Find
+    is_share: bool = False
+    also: tuple[str, ...] = ()
+    read: Read | None = None
+
+
+def passed(trial: Trial) -> float | None:
+    """1 for a pass, 0 for a failure, None for an error."""
+    return None if trial.outcome is Outcome.ERRORED else float(trial.outcome is Outcome.PASSED)
+
+
+def _other(
+    form: str,
+    meaning: str,
+    find: Find,
+    *also: str,
+    read: Read | None = None,
+    is_share: bool = False,
+) -> TargetFamily:
+    """A family of counts, amounts or percentages."""
+    return TargetFamily(
+        form=form, meaning=meaning, find=find, is_share=is_share, also=also, read=read
+    )
+
+
+# A family whose numbers lie between 0 and 1.
+_share = partial(_other, is_share=True)
+
+
+def _metrics(sign: str, *, called: str = "", within: str = "") -> Find:
+    """pass^k or pass@k for each k that was measured, of a system or of each of its parts."""
+
+    def find(system: SystemReport, scope: Scope) -> Named:
+        for before, part in _parts(system, within):
+            for k in part.ks:
+                metric = part.metrics[f"pass{sign}{k}"]
+                yield f"{before}{called or 'pass' + sign}{k}", metric.within(scope)
+
+    return find
+
+
+def _mean_score(within: str = "") -> Find:
+    return lambda system, scope: (
+        (f"{before}mean_score", part.mean_score.within(scope))
+        for before, part in _parts(system, within)
+    )
+
+
+def _parts(system: SystemReport, within: str) -> Iterator[tuple[str, SystemReport]]:
+    if not within:
+        return iter([("", system)])
+    parts = system.levels if within == "levels" else system.tags
+    return ((f"{within}[{name}].", part) for name, part in parts.items())
+
+
+def _spread(name: str, attribute: str) -> Find:
+    def find(system: SystemReport, _: Scope) -> Named:
+        split = system.variance
+        if isinstance(split, VarianceSplit):
+            yield name, getattr(split, attribute)
+        elif not name.startswith("variance."):
+            yield name, split
+
+    return find
+
+
+def _rounds(attribute: str) -> Find:
+    def find(system: SystemReport, _: Scope) -> Named:
+        if isinstance(system.rounds, Rounds):
+            yield f"rounds.{attribute}", getattr(system.rounds, attribute)
+
+    return find
+
+
+def _seed_variance(system: SystemReport, _: Scope) -> Named:
+    if isinstance(system.seeds, SeedSpread):
+        variance = system.seeds.variance
+        between = variance if isinstance(variance, Unavailable) else variance.between
+        yield "seed_variance", between
+
+
+def _run_order(name: str) -> Find:
+    def find(system: SystemReport, _: Scope) -> Named:
+        order = system.decay.run_order
+        if isinstance(order, RunOrder):
+            yield name, getattr(order, name)
+        elif name != "flips":
+            yield name, order
+
+    return find
+
+
+def _decay(system: SystemReport, _: Scope) -> Named:
+    order = system.decay.run_order
+    if isinstance(order, RunOrder):
+        yield from ((f"decay[{k}]", percent) for k, percent in enumerate(order.decay, 1))
+
+
+def _labelled(label: str) -> Find:
+    return lambda system, _: iter([(f"tasks.{label}", float(system.tasks.count(label)))])
+
+
+def _flaky_share(system: SystemReport, _: Scope) -> Named:
+    if len(system.tasks):
+        yield "flaky_share", system.tasks.count("flaky") / len(system.tasks)
+
+
+def _bars(attribute: str) -> Find:
+    def find(system: SystemReport, _: Scope) -> Named:
+        for bar in system.bars:
+            value = getattr(bar, attribute)
+            counted = float(len(value)) if isinstance(value, tuple) else value
+            yield f"bars[{bar.k}].{attribute}", counted
+
+    return find
+
+
+def _features(attribute: str) -> Find:
+    def find(system: SystemReport, _: Scope) -> Named:
+        for feature in system.features.values():
+            if attribute != "per_success" or feature.per_streak:
+                yield f"{feature.name}.{attribute}", getattr(feature, attribute)
+
+    return find
+
+
+def _per_streak(system: SystemReport, _: Scope) -> Named:
+    for feature in system.features.values():
+        for k, number in feature.per_streak.items():
+            yield f"{feature.name}.per_streak[{k}]", number
+
+
+def _task(attribute: str) -> Find:
+    return lambda system, _: (
+        (f"tasks[{row.name}].{attribute}", getattr(row, attribute)) for row in system.tasks
+    )
+
+
+def _task_streaks(system: SystemReport, _: Scope) -> Named:
+    for row in system.tasks:
+        for k in system.ks:
+            short = Unavailable(f"pass^{k} needs {k} runs; {row.name} has {row.runs}")
+            value = pass_hat_k(row.runs, row.passed, k) if row.runs >= k else short
+            yield f"tasks[{row.name}].pass^{k}", value
+
+
+def _read_passed(_: Places, trial: Trial) -> float | None:
+    return passed(trial)
+
+
+def _read_called(places: Places, trial: Trial) -> float | None:
+    return None if trial.outcome is Outcome.ERRORED else float(places["tool"] in trial.tools)
+
+
+def _read_feature(places: Places, trial: Trial) -> float | None:
+    value: float | None = getattr(trial, places["feature"])
+    return None if trial.outcome is Outcome.ERRORED else value
+
+
+def _of_each(within: str, kind: str) -> Iterator[TargetFamily]:
+    """The metrics of each level or tag."""
+    before, of = f"{within}[{{{kind}}}].", f"of the tasks of one {kind}"
+    yield _share(f"{before}mean_score", f"the mean score {of}", _mean_score(within))
+    for sign in "^@":
+        form = f"{before}pass{sign}{{k}}"
+        yield _share(form, f"pass{sign}k {of}", _metrics(sign, within=within))
+    yield _share(
+        f"{before}reliability@{{k}}",
+        f"another name for pass^k {of}",
+        _metrics("^", called="reliability@", within=within),
+    )
+
+
+# In the order in which numbers are listed.
+FAMILIES: tuple[TargetFamily, ...] = (
+    _share(
+        "mean_score", "the mean score over tasks, partial credit counted", _mean_score(),
+        "mean score",
+        read=lambda _, trial: None if trial.outcome is Outcome.ERRORED else trial.score,
+    ),
+    _share(
+        "pass^{k}", "the chance that k attempts at a task all succeed", _metrics("^"),
+        read=_read_passed,
+    ),
+    _share(
+        "pass@{k}", "the chance that at least one of k attempts succeeds", _metrics("@"),
+        read=_read_passed,
+    ),
+    _share(
+        "reliability@{k}", "another name for pass^k", _metrics("^", called="reliability@"),
+        read=_read_passed,
+    ),
+    _share("icc", "the share of the spread that lies between tasks", _spread("icc", "icc")),
+    _share("luck", "the share of the spread that is chance, not the task", _spread("luck", "luck")),
+    _other(
+        "variance.between_tasks", "the variance of scores between tasks",
+        _spread("variance.between_tasks", "between_tasks"),
+    ),
+    _other(
+        "variance.within_tasks", "the variance of scores within tasks",
+        _spread("variance.within_tasks", "within_tasks"),
+    ),
+    _share(
+        "reliability_of_mean", "how well the means of tasks tell tasks apart",
+        _spread("reliability_of_mean", "reliability"),
+    ),
+    _other(
+        "rounds.population_sd", "how far whole rounds differ, as leaderboards quote it",
+        _rounds("population_sd"),
+    ),
+    _other(
+        "rounds.standard_error", "the standard error of the mean over rounds",
+        _rounds("standard_error"),
+    ),
+    _other("seed_variance", "the variance between seeds", _seed_variance),
+    _other(
+        "variance_amplification", "how much outcomes vary, 0 to 100 (mcptest)",
+        _run_order("variance_amplification"),
+    ),
+    _other(
+        "graceful_degradation", "the share of late weight that passed, 0 to 100 (mcptest)",
+        _run_order("graceful_degradation"),
+    ),
+    _other("flips", "how often neighbouring runs differ, in percent", _run_order("flips")),
+    _other("decay[{k}]", "reliability after k runs in order, 0 to 100 (mcptest)", _decay),
+    _share(
+        "model.pass^{k}", "pass^k beyond the runs there are, by a model",
+        lambda system, _: ((f"model.pass^{p.k}", p.estimate) for p in system.decay.beyond),
+    ),
+    _share(
+        "error_rate", "the share of runs that errored",
+        lambda system, _: iter([("error_rate", system.errors.rate)]), "error rate",
+        read=lambda _, trial: float(trial.outcome is Outcome.ERRORED),
+    ),
+    _other("tasks.solid", "how many tasks are solid", _labelled("solid")),
+    _other("tasks.flaky", "how many tasks are flaky", _labelled("flaky")),
+    _other("tasks.broken", "how many tasks are broken", _labelled("broken")),
+    _other("tasks.undecided", "how many have no label yet", _labelled("undecided")),
+    _share("flaky_share", "the share of tasks that are flaky", _flaky_share),
+    _other("bars[{k}].above", "tasks certified to clear their bar on pass^k", _bars("above")),
+    _other("bars[{k}].below", "tasks certified to miss their bar on pass^k", _bars("below")),
+    _other("bars[{k}].undetermined", "tasks with neither certified", _bars("undetermined")),
+    _share(
+        "bars[{k}].model_share", "the share of tasks above their bar, by a model",
+        _bars("model_share"),
+    ),
+    _other("{feature}.mean", "the mean over trials", _features("mean"), "mean({feature})"),
+    _other(
+        "{feature}.median", "the median over trials", _features("median"), "median({feature})",
+        read=_read_feature,
+    ),
+    _other(
+        "{feature}.p{percent}", "a quantile over trials, p1 to p99", _features("p95"),
+        "p{percent}({feature})", read=_read_feature,
+    ),
+    _other("{feature}.passed", "the mean over trials that passed", _features("passed")),
+    _other("{feature}.failed", "the mean over trials that failed", _features("failed")),
+    _other("{feature}.errored", "the mean over trials that errored", _features("errored")),
+    _other("{feature}.difference", "passed minus failed", _features("difference")),
+    _other(
+        "{feature}.association", "its correlation with passing, within tasks",
+        _features("association"),
+    ),
+    _other(
+        "{feature}.per_success", "all that was spent, over all successes",
+        _features("per_success"), "{feature} per success",
+    ),
+    _other("{feature}.per_streak[{k}]", "what k successes in a row cost", _per_streak),
+    _share(
+        "selection_rate({tool})", "the share of runs in which the tool was called",
+        lambda system, _: ((f"selection_rate({t})", r) for t, r in system.tools.items()),
+        "selection rate({tool})", read=_read_called,
+    ),
+    *_of_each("levels", "level"),
+    *_of_each("tags", "tag"),
+    _share("tasks[{task}].rate", "the pass rate of one task", _task("rate")),
+    _share("tasks[{task}].mean_score", "the mean score of one task", _task("mean_score")),
+    _share("tasks[{task}].pass^{k}", "pass^k of one task", _task_streaks),
+)  # fmt: skip

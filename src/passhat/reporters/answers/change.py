@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.differences import Difference
-from passhat.analysis.gates.change import ChangeReview
+from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.comparison import comparison_rows
 from passhat.reporters.answers.comparison_data import differing_tasks

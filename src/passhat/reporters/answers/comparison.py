@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.differences import Difference, TaskDifference
+from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.answers.comparison_data import (

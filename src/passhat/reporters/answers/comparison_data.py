@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NotRequired, TypedDict, cast
 
-from passhat.analysis.comparing.comparison import Comparison
-from passhat.analysis.comparing.differences import Difference, TaskDifference
+from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.blocks import SHORTEST_HEADING, Bar, Table
 from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from passhat.analysis.planning.demonstration import Demonstration
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.planning.simulate import Demonstration
+from passhat.analysis.reports.report import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
 from passhat.reporters.answers import report

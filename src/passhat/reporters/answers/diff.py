@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.explaining.normal_calls import NormalCall
-from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.analysis.explaining.side_by_side import AlignedCalls, Relation, SideBySide
+from passhat.analysis.explaining.run_diff import AlignedCalls, Relation, SideBySide
+from passhat.analysis.explaining.runs import ExplainedRun, NormalCall
 from passhat.messages import plural
 from passhat.records.trial import run_number
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from passhat.analysis.explaining.normal_calls import NormalCall
-from passhat.analysis.explaining.runs import ExplainedRun
-from passhat.analysis.explaining.side_by_side import AlignedCalls, SideBySide
+from passhat.analysis.explaining.run_diff import AlignedCalls, SideBySide
+from passhat.analysis.explaining.runs import ExplainedRun, NormalCall
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import run_number

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.explaining.categories import Category
 from passhat.analysis.explaining.causes import Example
-from passhat.analysis.explaining.explain import Explanation, RunCounts
-from passhat.analysis.explaining.suite_review import SuiteReview
+from passhat.analysis.explaining.explain import Category, Explanation, RunCounts, SuiteReview
 from passhat.analysis.explaining.trajectories import CostSplit, ObservedBehaviour, Trajectories
 from passhat.records.transcript import TranscriptKey
 from passhat.reporters.answer_kind import AnswerKind, Records

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from passhat.analysis.explaining.categories import ERROR, EXIT, LOGGED, STOP, Category
 from passhat.analysis.explaining.causes import Cause, Example
-from passhat.analysis.explaining.explain import Explanation
+from passhat.analysis.explaining.explain import ERROR, EXIT, LOGGED, STOP, Category, Explanation
 from passhat.messages import listed, plural
 from passhat.records.transcript import TranscriptKey
 from passhat.records.trial import run_number

@@ -7,7 +7,7 @@ from typing import Any
 
 from passhat.analysis.explaining.causes import Example
 from passhat.analysis.explaining.explain import Explanation
-from passhat.analysis.explaining.side_by_side import SideBySide
+from passhat.analysis.explaining.run_diff import SideBySide
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.trial import run_number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.comparing.flaky import FlakyTask, FlakyTasks
+from passhat.analysis.comparing.trends import FlakyTask, FlakyTasks
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import Bar, Block, Headline, Paragraph, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from passhat.analysis.gates.demands import NoWorseDemand
+from passhat.analysis.gates.gate import NoWorseDemand
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.messages import plural

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from passhat.analysis.reports.tasks import MatrixCell, TaskMatrix
+from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records

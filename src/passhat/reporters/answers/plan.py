@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.planning.assumptions import Assumptions
-from passhat.analysis.planning.assured import Assured, AssuredComparison
 from passhat.analysis.planning.budgets import BudgetPlan
-from passhat.analysis.planning.plan import Plan
+from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, Plan
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Block, Headline, Paragraph, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.comparing.rank import PairDifference, RankedSystem, RankReport, Unranked
+from passhat.analysis.comparing.ranking import PairDifference, RankedSystem, RankReport, Unranked
 from passhat.messages import listed, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Facts, Records
 from passhat.reporters.blocks import Bar, Block, Chip, Headline, Paragraph, Steps, Table

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.reports.provenance import Provenance
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.evidence import Provenance
+from passhat.analysis.reports.report import Report, SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures

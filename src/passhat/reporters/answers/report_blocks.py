@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline_k import all_errored
+from passhat.analysis.reports.metrics import all_errored
 from passhat.analysis.reports.parts import Metric, ResourceUse
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.tasks import LABELS, TaskRow, TaskTable
+from passhat.analysis.reports.report import LABELS, Report, SystemReport, TaskRow, TaskTable
 from passhat.messages import plural
 from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import RESULTS, DisplayOptions
@@ -37,7 +35,7 @@ from passhat.reporters.terminal_style import Ink
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.target_families import Value
+    from passhat.analysis.reports.targets import Value
     from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from passhat.analysis.reports.dependence import SeedSpread
 from passhat.analysis.reports.parts import CurvePoint, Decay, Leaders, ResourceUse, RunOrder
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.seed_grid import SeedSpread
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.tasks import LABELS, TaskRow
+from passhat.analysis.reports.report import LABELS, Report, SystemReport, TaskRow
 from passhat.reporters import headline
 from passhat.reporters.answers.report_schema import (
     SCHEMA,

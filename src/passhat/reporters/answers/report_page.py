@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.report import Report, SystemReport
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.lines import Scale

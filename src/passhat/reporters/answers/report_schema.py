@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from passhat.analysis.reports.disturbances import Kind
+from passhat.analysis.reports.dependence import Kind
 from passhat.analysis.reports.parts import ErrorSplit, Exclusion, Rounds, Unsettled
-from passhat.analysis.reports.tasks import Label
+from passhat.analysis.reports.report import Label
 from passhat.reporters.data import (
     IntervalObject,
     MetricObject,

@@ -38,9 +38,8 @@ from passhat.reporters.numbers import (
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.recovery import Recovery, RecoveryAt
-    from passhat.analysis.gates.run_answer import RunAnswer
-    from passhat.analysis.gates.verdict import Verdict
+    from passhat.analysis.gates.gate import Verdict
+    from passhat.analysis.gates.run_answer import Recovery, RecoveryAt, RunAnswer
     from passhat.records import Trial
     from passhat.reporters.test_cases import TestSuite
 
@@ -106,7 +105,7 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
 
 def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     """The runs of each task that would settle a verdict, or twice those it has."""
-    from passhat.analysis.gates.demands import NumberDemand
+    from passhat.analysis.gates.gate import NumberDemand
 
     systems = answer.report.systems
     most = max(system.design.most_runs for system in systems)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from passhat.analysis.comparing.recovery import Recovery
-from passhat.analysis.gates.run_answer import Failure, RunAnswer
-from passhat.analysis.gates.tool_selection import SelectionFloor
-from passhat.analysis.gates.verdict import Word
+from passhat.analysis.gates.gate import Word
+from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
 from passhat.reporters.answers.report_data import report_object
 from passhat.reporters.answers.report_schema import ReportObject
 from passhat.reporters.answers.verdicts import VerdictObject, verdict_object

@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.headline_k import common_k, is_judged
-from passhat.analysis.reports.report import Report
-from passhat.analysis.reports.system_report import SystemReport
-from passhat.analysis.reports.tasks import TaskRow
+from passhat.analysis.reports.metrics import common_k, is_judged
+from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records.trial import natural_key

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from passhat.analysis.reports.headline_k import all_errored, common_k, is_judged
+from passhat.analysis.reports.metrics import all_errored, common_k, is_judged
 from passhat.analysis.reports.parts import Metric
-from passhat.analysis.reports.system_report import SystemReport
+from passhat.analysis.reports.report import SystemReport
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.blocks import Bar, Cell, Table
 from passhat.reporters.numbers import both_intervals, percent, points, span, value_of

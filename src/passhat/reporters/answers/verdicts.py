@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.gates.demands import Design, EvidenceKind, GateScope, OnUndecided, Severity
-from passhat.analysis.gates.sentences import opening
-from passhat.analysis.gates.verdict import TaskEvidence, Verdict, Verdicts, Word
+from passhat.analysis.gates.gate import (
+    Design,
+    EvidenceKind,
+    GateScope,
+    OnUndecided,
+    Severity,
+    TaskEvidence,
+    Verdict,
+    Verdicts,
+    Word,
+    opening,
+)
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
 from passhat.reporters.blocks import (

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from passhat.analysis.reports.headline_k import common_k
-from passhat.analysis.reports.tasks import LABELS
+from passhat.analysis.reports.metrics import common_k
+from passhat.analysis.reports.report import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE, variables
 from passhat.reporters import headline, wording
 from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines

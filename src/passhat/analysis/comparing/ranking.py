@@ -1,0 +1,445 @@
+"""An agent among others: its numbers against those of a reference table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from passhat.analysis.reports.evidence import (
+    Evidence,
+    Provenance,
+    ReportOptions,
+    gather,
+    stamp,
+    too_few_runs,
+)
+from passhat.analysis.reports.metrics import Subject, rank_subjects
+from passhat.analysis.reports.parts import Metric
+from passhat.arguments import CONFIDENCE, PROFILE_KS, instance, several, whole_number
+from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.errors import ArgumentError
+from passhat.messages import first_few, plural, quoted, rounded, short_repr
+from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.data_frames import refuse_frame
+from passhat.records.trials import one_tally
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Number,
+    Scope,
+    Unavailable,
+)
+from passhat.stats.passk import pass_hat_k
+from passhat.stats.proportions import proportion_interval
+from passhat.stats.ranking import PairOfSystems
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.task_labels import FLAKY, label_tasks
+from passhat.stats.usage import ratio_of_totals
+from passhat.stats.variance import icc
+
+Measure = Callable[[Evidence, float], Number]
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Norm:
+    """One number of the agent, and the same number of every reference agent.
+
+    `percentile` is the share of the field (0 to 1) that the agent is above; its interval holds
+    both the agent's own uncertainty and the size of the field. `high_is_good` is None if neither
+    end is better.
+    """
+
+    name: str
+    value: Number
+    field: tuple[tuple[str, float], ...]
+    missing: tuple[str, ...]
+    percentile: Number
+    high_is_good: bool | None
+
+    @property
+    def quartiles(self) -> tuple[float, float, float] | None:
+        if not self.field:
+            return None
+        low, middle, high = np.quantile([value for _, value in self.field], (0.25, 0.5, 0.75))
+        return float(low), float(middle), float(high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile(Displayed):
+    """An agent against the field, number by number."""
+
+    system: str
+    agents: tuple[str, ...]
+    norms: tuple[Norm, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = [f"{one.name} {rounded(one.value)}" for one in self.norms[:2]]
+        head = f"Profile {quoted(self.system)} among {plural(len(self.agents), 'agent')}"
+        return short_repr(head, *shown, see=".norms")
+
+
+def profile(
+    trials: Trials | Tally,
+    reference: Trials | Sequence[Tally],
+    *,
+    ks: int | Sequence[int] = PROFILE_KS,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> Profile:
+    """One system among the systems of a reference table.
+
+    The tasks need not be the same; the comparison is only as fair as the two sets are alike.
+
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> field = simulate(tasks=20, runs=5, rate=[0.5, 0.6, 0.7, 0.8, 0.9], seed=1)
+    >>> found = profile(simulate(tasks=20, runs=5, rate=0.99, seed=2), field)
+    >>> found.norms[0].name, found.norms[0].percentile.value
+    ('pass^1', 1.0)
+    """
+    options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
+    own = one_tally("trials", trials, purpose="to profile")
+    others = [t for t in _tallies(reference) if t.system != own.system]
+    if not others:
+        raise ArgumentError("reference", "must hold another system to compare with", own.system)
+    field = {tally.system: gather(tally, options.errors) for tally in others}
+    mine = gather(own, options.errors)
+    return Profile(
+        system=own.system,
+        agents=tuple(field),
+        norms=tuple(
+            _norm(name, measure, good, mine, field, options.confidence)
+            for name, measure, good in _measures(options.ks or PROFILE_KS)
+        ),
+        provenance=stamp([own, *others], options),
+        notes=_notes(own, reference, len(others)),
+    )
+
+
+def _tallies(reference: Trials | Sequence[Tally]) -> list[Tally]:
+    refuse_frame("reference", "must be Trials or a list of Tally", reference)
+    if isinstance(reference, Trials):
+        return [reference.tally(name) for name in reference.systems]
+    tallies = several(reference, str)
+    for tally in tallies:
+        instance("reference", tally, Tally, "must be Trials or a list of Tally")
+    return tallies
+
+
+def _measures(ks: Sequence[int]) -> list[tuple[str, Measure, bool | None]]:
+    found: list[tuple[str, Measure, bool | None]] = [(f"pass^{k}", _pass_hat(k), True) for k in ks]
+    longest = max(ks)
+    if longest > 1:
+        found.append((f"pass^{longest}/pass^1", _kept(longest), True))
+    return [*found, ("icc", _icc, None), ("flaky share", _flaky_share, False)]
+
+
+def _pass_hat(k: int) -> Measure:
+    def measure(evidence: Evidence, confidence: float) -> Number:
+        return suite_estimate(
+            evidence.runs, evidence.passes, k=k, scope=TASKS_LIKE_THESE, confidence=confidence
+        )
+
+    return measure
+
+
+def _kept(k: int) -> Measure:
+    """The decay in one number: the share of pass^1 that is left at pass^k."""
+
+    def measure(evidence: Evidence, confidence: float) -> Number:
+        enough = evidence.runs >= k
+        if not enough.any():
+            return Unavailable(f"pass^{k} needs {k} runs of a task; none has them")
+        runs, passes = evidence.runs[enough], evidence.passes[enough]
+        return ratio_of_totals(
+            pass_hat_k(runs, passes, k), passes / runs, what="decay", confidence=confidence
+        )
+
+    return measure
+
+
+def _icc(evidence: Evidence, confidence: float) -> Number:
+    return icc(evidence.runs, evidence.score_total, evidence.score_squares, confidence=confidence)
+
+
+def _flaky_share(evidence: Evidence, confidence: float) -> Number:
+    flaky, tasks = label_tasks(evidence.runs, evidence.passes).count(FLAKY), len(evidence.tasks)
+    return Estimate(
+        value=flaky / tasks,
+        interval=proportion_interval(flaky, tasks, confidence=confidence),
+        method="tasks labelled flaky, Wilson",
+        confidence=confidence,
+        scope=THIS_SUITE,
+        tasks=tasks,
+    )
+
+
+def _norm(
+    name: str,
+    measure: Measure,
+    good: bool | None,
+    mine: Evidence,
+    field: dict[str, Evidence],
+    confidence: float,
+) -> Norm:
+    # Half of the error for the agent's own interval, half for the field's (Bonferroni).
+    half = (1 + confidence) / 2
+
+    def number(evidence: Evidence, level: float) -> Number:
+        return measure(evidence, level) if evidence.tasks else Unavailable("no task has a run")
+
+    numbers = {agent: number(evidence, confidence) for agent, evidence in field.items()}
+    known = {a: n.value for a, n in numbers.items() if isinstance(n, Estimate)}
+    return Norm(
+        name=name,
+        value=number(mine, confidence),
+        field=tuple(sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))),
+        missing=tuple(agent for agent in field if agent not in known),
+        percentile=_percentile(number(mine, half), list(known.values()), half, confidence),
+        high_is_good=good,
+    )
+
+
+def _percentile(number: Number, field: Sequence[float], half: float, confidence: float) -> Number:
+    """The share of the field below the agent, ties counting half."""
+    if isinstance(number, Unavailable):
+        return number
+    if not field:
+        return Unavailable("no reference agent has this number")
+    values, agents = np.array(field), len(field)
+    below = float((values < number.value).mean() + (values == number.value).mean() / 2)
+    ends = number.interval or Interval(number.value, number.value)
+    under = int(np.count_nonzero(values < ends.low))
+    up_to = int(np.count_nonzero(values <= ends.high))
+    return Estimate(
+        value=below,
+        interval=Interval(
+            min(below, proportion_interval(under, agents, confidence=half).low),
+            max(below, proportion_interval(up_to, agents, confidence=half).high),
+        ),
+        method="share of reference agents below; Wilson at the ends of the agent's interval",
+        confidence=confidence,
+        runs=agents,
+    )
+
+
+def _notes(own: Tally, reference: Trials | Sequence[Tally], others: int) -> tuple[str, ...]:
+    held = len(reference.systems) if isinstance(reference, Trials) else len(reference)
+    notes = (
+        [f"{own.system} is also in the reference and was left out of it"] if held > others else []
+    )
+    if others < 10:
+        notes.append(f"{others} reference agents make a coarse field")
+    return tuple(notes)
+
+
+# --------------------------------------------------------------------------------------------------
+# Several systems on the same tasks: who is ahead, and who cannot be told apart.
+# --------------------------------------------------------------------------------------------------
+
+_METRICS = "must be mean_score, pass^k or pass@k such as pass^3"
+
+_MOST_NAMED = 5
+_LONGEST_COUNT = 10
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class RankedSystem:
+    """One system: its value over the shared tasks, and the ranks it may truly have."""
+
+    name: str
+    value: float
+    ranks: tuple[int, int]
+    metric: Metric
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class PairDifference:
+    """The first system minus the second, with an interval that holds for all pairs at once."""
+
+    first: str
+    second: str
+    value: float
+    interval: Interval
+    p_value: float
+
+    @property
+    def told_apart(self) -> bool:
+        return 0 not in self.interval
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class Unranked:
+    """A system that has too few runs for the metric, and what it has instead."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankReport(Displayed):
+    """Systems from best to worst, bands of ties, and every pairwise difference.
+
+    Ranks, ties and differences are about `scope`, and hold for all systems at once. `unranked`
+    are the systems without the runs that the metric needs. `here` is the first system where, on
+    these very tasks, it is ahead of all others that may be first for tasks like these.
+    """
+
+    metric: str
+    systems: tuple[RankedSystem, ...]
+    tie_bands: tuple[tuple[str, ...], ...]
+    pairs: tuple[PairDifference, ...]
+    tasks: int
+    unshared: tuple[str, ...]
+    unranked: tuple[Unranked, ...]
+    scope: Scope
+    method: str
+    confidence: float
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+    here: str | None = None
+
+    def __repr__(self) -> str:
+        shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
+        head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
+        return short_repr(head, *shown, see=".systems, .tie_bands, .pairs")
+
+
+def rank(
+    trials: Trials | Sequence[Tally],
+    *,
+    by: str = "mean_score",
+    metric: str | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> RankReport | Unavailable:
+    """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
+
+    `metric` is another word for `by`.
+
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+    >>> [system.ranks for system in found.systems]
+    [(1, 2), (1, 2), (3, 3)]
+    """
+    options = ReportOptions.checked(ks=None, confidence=confidence, errors=errors, seed=seed)
+    metric = by if metric is None else metric
+    instance("by", metric, str, _METRICS)
+    k = _attempts(metric)
+    every = [Subject.of(one, errors=options.errors) for one in _systems(trials)]
+    able = _able(every, k)
+    if len(able) < 2:
+        return Unavailable(_too_few(metric, k, every))
+    ranked = rank_subjects(able, metric, k, confidence=options.confidence, seed=options.seed)
+    found = ranked.ranking
+    if isinstance(found, Unavailable):
+        return Unavailable(_too_few_tasks(metric, k, able, every))
+    names = [one.name for one in able]
+    metrics = [ranked.metric_of(i, confidence=options.confidence) for i in range(len(able))]
+    ahead = ranked.ahead_here(found)
+    return RankReport(
+        metric=metric,
+        systems=tuple(
+            _ranked(names[i], found.means[i], found.rank_sets[i], metrics[i]) for i in found.order
+        ),
+        tie_bands=tuple(tuple(names[i] for i in band) for band in found.tie_bands),
+        pairs=tuple(_named(pair, names) for pair in found.pairs),
+        tasks=found.tasks,
+        unshared=tuple(ranked.tasks[i] for i in found.excluded),
+        unranked=tuple(
+            Unranked(name=one.name, reason=f"{too_few_runs(one.evidence.runs, k)}, so no {metric}")
+            for one in every
+            if one.name not in names
+        ),
+        scope=TASKS_LIKE_THESE,
+        method=found.method,
+        confidence=found.confidence,
+        provenance=stamp(trials, options),
+        notes=found.notes,
+        here=None if ahead is None else names[ahead],
+    )
+
+
+def _systems(trials: object) -> list[Trials] | list[Tally]:
+    """The trials of each system, or their counts."""
+    refuse_frame("trials", "must be Trials or a list of Tally", trials)
+    if isinstance(trials, Trials):
+        names, found = trials.systems, [trials.where(system=name) for name in trials.systems]
+    elif isinstance(trials, Sequence) and all(isinstance(one, Tally) for one in trials):
+        names, found = tuple(tally.system for tally in trials), list(trials)
+    else:
+        raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
+    if len(names) < 2:
+        raise ArgumentError("trials", "must hold at least two systems to rank", list(names))
+    return found
+
+
+def _able(sides: Sequence[Subject], k: int) -> list[Subject]:
+    """Those with k runs of most tasks or, where that leaves fewer than two, of any.
+
+    Otherwise one system with few runs would remove the tasks of all others from the ranking.
+    """
+    able = [one for one in sides if one.evidence.typical_runs >= k]
+    return able if len(able) > 1 else [one for one in sides if (one.evidence.runs >= k).any()]
+
+
+def _too_few(metric: str, k: int, sides: Sequence[Subject]) -> str:
+    """Which systems are in the way of a ranking."""
+    runs = {one.name: one.evidence.runs for one in sides}
+    short = [f"{name} has {too_few_runs(n, k)}" for name, n in runs.items() if not (n >= k).any()]
+    more = len(short) - _MOST_NAMED
+    named = [*short[:_MOST_NAMED], *([f"{more:,} more have too few"] if more > 0 else [])]
+    needs = f"needs two systems with {plural(k, 'run')} of a task"
+    return f"ranking by {metric} {needs}; {', '.join(named)}"
+
+
+def _too_few_tasks(metric: str, k: int, able: Sequence[Subject], every: Sequence[Subject]) -> str:
+    """How many tasks have the runs, and up to which k two of them do."""
+    found = sum(runs >= k for runs in _fewest_runs(able))
+    ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
+    reason = (
+        f"ranking by {metric} needs 2 tasks {ran}; there {'is' if found == 1 else 'are'} {found}"
+    )
+    most = sorted([0, 0, *_fewest_runs(every)])[-2]
+    return f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
+
+
+def _fewest_runs(sides: Sequence[Subject]) -> list[int]:
+    """Of each task that all of these ran, the runs of the one that ran it least."""
+    found = [one.evidence for one in sides]
+    tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for side in found]
+    shared = set.intersection(*(set(table) for table in tables))
+    return [min(table[task] for table in tables) for task in shared]
+
+
+def _attempts(metric: str) -> int:
+    """The k of a pass^k or pass@k; 1 for mean_score."""
+    if metric == "mean_score":
+        return 1
+    sign, number = metric[4:5], metric[5:]
+    is_count = number.isascii() and number.isdigit() and len(number) < _LONGEST_COUNT
+    if not metric.startswith("pass") or sign not in ("^", "@") or not is_count:
+        raise ArgumentError("by", _METRICS, metric)
+    return whole_number("k", int(number))
+
+
+def _ranked(name: str, mean: float, ranks: tuple[int, int], metric: Metric) -> RankedSystem:
+    """The value is the report's own, to the last bit: a mean in another order differs there."""
+    value = mean if metric.value is None else metric.value
+    return RankedSystem(name=name, value=value, ranks=ranks, metric=metric)
+
+
+def _named(pair: PairOfSystems, titles: Sequence[str]) -> PairDifference:
+    return PairDifference(
+        first=titles[pair.first],
+        second=titles[pair.second],
+        value=pair.value,
+        interval=pair.interval,
+        p_value=pair.p_value,
+    )

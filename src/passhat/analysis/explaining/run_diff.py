@@ -1,0 +1,532 @@
+"""Two runs of one task next to each other, call by call."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import takewhile
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, NormalCall, explained_runs
+from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.errors import ArgumentError, InputError
+from passhat.messages import listed, one_of_rule, short
+from passhat.records import Trials
+from passhat.records.transcript import Transcripts
+from passhat.records.trial import first_number, run_number
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.multiple_testing import standardised, step_down_p
+
+Relation = Literal["same", "other result", "other arguments", "left only", "right only"]
+
+MOST_CALLS = 1_000
+"""Calls of each run that are aligned; later ones are shown on their own."""
+
+# Two calls of one tool pair up, but never at the expense of two equal calls.
+_SAME, _SAME_TOOL = 4, 2
+
+
+@short_dataclass(frozen=True, slots=True, kw_only=True)
+class SideBySide(Displayed):
+    """Two runs call by call; `parting` is the place of the first pair that is not the same.
+
+    `runs` are all runs of the task that left a transcript, passing ones first, and `partings` says
+    for each that failed which of its calls is the first that the nearest passing run did not make.
+    `first_trial` is the number that the log gives its first trial: people see runs counted from 1.
+    """
+
+    left: ExplainedRun
+    right: ExplainedRun
+    pairs: tuple[AlignedCalls, ...]
+    parting: int | None
+    runs: tuple[ExplainedRun, ...] = ()
+    partings: Mapping[int, int] = field(default_factory=dict)
+    first_trial: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignedCalls:
+    """A call of the left run beside one of the right; `arguments` are those that differ."""
+
+    left: NormalCall | None
+    right: NormalCall | None
+    relation: Relation
+    arguments: tuple[str, ...] = ()
+
+
+def side_by_side(
+    trials: Trials,
+    transcripts: Transcripts,
+    task: str,
+    left: int | None = None,
+    right: int | None = None,
+    *,
+    system: str | None = None,
+    first_trial: int | None = None,
+) -> SideBySide:
+    """Two trials of a task, aligned call by call.
+
+    Without `right` it is the passing run nearest to `left`; without both, the first failing run
+    and the passing run nearest to it. The numbers are those of `trials`, and so is the first of
+    them unless `first_trial` names it.
+    """
+    runs = _runs_of(trials, transcripts, task, system)
+    one = _numbered(runs, left, "left") if left is not None else _first_failing(runs, task)
+    other = _numbered(runs, right, "right") if right is not None else _nearest(one, runs)
+    first = first_number(trials.trial.tolist()) if first_trial is None else first_trial
+    for run in (one, other):
+        if run.transcript is None:
+            number = run_number(run.trial, first)
+            error = f"; it ended with the error: {short(run.error)}" if run.error else ""
+            raise InputError(f"run {number} of task {task} has no transcript to compare{error}")
+    return aligned_runs(one, other, runs, first_trial=first)
+
+
+def aligned_runs(
+    one: ExplainedRun, other: ExplainedRun, runs: Sequence[ExplainedRun], *, first_trial: int
+) -> SideBySide:
+    """Two runs of a task call by call, among all `runs` of it."""
+    pairs = align(one.calls, other.calls)
+    kept = [run for run in runs if run.transcript is not None]
+    return SideBySide(
+        left=one,
+        right=other,
+        pairs=pairs,
+        parting=first_parting(pairs),
+        runs=tuple(sorted(kept, key=lambda run: (not run.passed, run.trial))),
+        partings=dict(_partings(kept)),
+        first_trial=first_trial,
+    )
+
+
+def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[AlignedCalls, ...]:
+    """The calls of two runs in order, with as many equal calls paired as possible.
+
+    Only calls of the same tool are paired (Needleman and Wunsch 1970, with free gaps).
+    """
+    shared = _shared_start(left, right)
+    middle = _aligned(left[shared:MOST_CALLS], right[shared:MOST_CALLS])
+    start = [_pair(left[i], right[i]) for i in range(shared)]
+    tail = [_alone(call, "left only") for call in left[max(shared, MOST_CALLS) :]]
+    tail += [_alone(call, "right only") for call in right[max(shared, MOST_CALLS) :]]
+    return (*start, *middle, *tail)
+
+
+def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
+    """The place of the first pair that is not the same; None if all are."""
+    return next((i for i, pair in enumerate(pairs) if pair.relation != "same"), None)
+
+
+def _partings(runs: Sequence[ExplainedRun]) -> Iterator[tuple[int, int]]:
+    """The first call of each failing run that has no equal in the nearest passing run."""
+    passing = [run for run in runs if run.passed]
+    tools = frozenset(tool for run in runs for tool in run.tools)
+    for run in runs:
+        if run.failed and passing:
+            pairs = align(run.calls, nearest_passing(run, passing, tools).calls)
+            differing = (p.left for p in pairs if p.left is not None and p.relation != "same")
+            if first := next(differing, None):
+                yield run.trial, first.place
+
+
+def _runs_of(
+    trials: Trials, transcripts: Transcripts, task: str, system: str | None
+) -> tuple[ExplainedRun, ...]:
+    if task not in trials.tasks:
+        raise ArgumentError("task", one_of_rule(task, trials.tasks, 5), task)
+    here = trials.where(task=task)
+    systems = tuple(dict.fromkeys(name or "" for name in here.system.texts()))
+    if system is None and len(systems) > 1:
+        rule = f"must be given: task {task} was tried by {listed(systems, 5)}"
+        raise ArgumentError("system", rule, system)
+    chosen = system if system is not None else systems[0]
+    if chosen not in systems:
+        raise ArgumentError("system", f"must be one of {listed(systems, 5)}", chosen)
+    return explained_runs(here.where(system=chosen), transcripts)
+
+
+def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> ExplainedRun:
+    found = {run.trial: run for run in runs}
+    if number not in found:
+        known = listed([str(one) for one in sorted(found)], 12)
+        raise ArgumentError(side, f"must be the number of a trial: {known}", number)
+    return found[number]
+
+
+def _first_failing(runs: Sequence[ExplainedRun], task: str) -> ExplainedRun:
+    failing = [run for run in runs if not run.passed and run.transcript is not None]
+    if not failing and any(not run.passed for run in runs):
+        raise InputError(f"no failed run of task {task} has a transcript to compare")
+    if not failing:
+        raise InputError(f"no run of task {task} failed: name the two runs to compare")
+    return min(failing, key=lambda run: run.trial)
+
+
+def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
+    passing = [r for r in runs if r.passed and r.transcript is not None and r is not one]
+    if not passing:
+        raise InputError(f"no other run of task {one.task} passed: name the trial to compare with")
+    tools = frozenset(tool for run in (one, *passing) for tool in run.tools)
+    return nearest_passing(one, passing, tools)
+
+
+def _shared_start(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> int:
+    """How many calls are the same from the first on."""
+    pairs = zip(left, right, strict=False)
+    return len(list(takewhile(lambda pair: pair[0].key == pair[1].key, pairs)))
+
+
+def _aligned(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[AlignedCalls]:
+    best = _best_scores(left, right)
+    pairs: list[AlignedCalls] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        score = _score(left[i], right[j])
+        if score and best[i][j] == score + best[i + 1][j + 1]:
+            pairs.append(_pair(left[i], right[j]))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            pairs.append(_alone(left[i], "left only"))
+            i += 1
+        else:
+            pairs.append(_alone(right[j], "right only"))
+            j += 1
+    pairs += [_alone(call, "left only") for call in left[i:]]
+    return pairs + [_alone(call, "right only") for call in right[j:]]
+
+
+def _best_scores(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[list[int]]:
+    """The best score that the calls from (i, j) on can reach."""
+    best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i in range(len(left) - 1, -1, -1):
+        here, below = best[i], best[i + 1]
+        for j in range(len(right) - 1, -1, -1):
+            score = _score(left[i], right[j])
+            apart = below[j] if below[j] > here[j + 1] else here[j + 1]
+            here[j] = max(apart, score + below[j + 1]) if score else apart
+    return best
+
+
+def _score(one: NormalCall, other: NormalCall) -> int:
+    if one.tool != other.tool:
+        return 0
+    return _SAME if one.key == other.key else _SAME_TOOL
+
+
+def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
+    relation: Relation = "other arguments"
+    if left.key == right.key:
+        alike = (left.error, left.empty) == (right.error, right.empty)
+        relation = "same" if alike else "other result"
+    return AlignedCalls(
+        left=left, right=right, relation=relation, arguments=differing_arguments(left, right)
+    )
+
+
+def _alone(call: NormalCall, relation: Literal["left only", "right only"]) -> AlignedCalls:
+    here = relation == "left only"
+    left, right = (call, None) if here else (None, call)
+    return AlignedCalls(left=left, right=right, relation=relation)
+
+
+# --------------------------------------------------------------------------------------------------
+# Where a failing run first differs from the nearest passing run of its task.
+# --------------------------------------------------------------------------------------------------
+
+Kind = Literal["extra call", "other argument", "call missing", "no difference"]
+
+MOST_DISAGREEMENT = 0.2
+"""A tool counts if passing runs differ in it at most this many times as often as failing ones."""
+
+FEWEST_TASKS = 2
+"""In fewer tasks with differing calls, the name of a tool decides whether it counts."""
+
+LOOKING = ("get", "list", "search", "find", "read", "check", "calculate", "think")
+"""Names of tools that only look begin with these: runs may differ in them and all be right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """The first difference of a failing run from its nearest passing run.
+
+    `call` is the failing run's call and `passing_call` the passing run's; either may be missing.
+    `arguments` are the names in which the two differ.
+    """
+
+    run: ExplainedRun
+    passing: ExplainedRun
+    kind: Kind
+    tool: str = ""
+    call: NormalCall | None = None
+    passing_call: NormalCall | None = None
+    arguments: tuple[str, ...] = ()
+
+
+def divergences(compared: ComparedRuns) -> tuple[Divergence, ...]:
+    """The first difference of every failing run of a task that also passed."""
+    counting = counting_tools(compared)
+    found = []
+    for rows in compared.blocks():
+        here = compared.runs[rows]
+        passing = [run for run in here if run.passed]
+        for run in here:
+            if run.failed:
+                nearest = nearest_passing(run, passing, counting)
+                found.append(first_difference(run, nearest, counting))
+    return tuple(found)
+
+
+def counting_tools(compared: ComparedRuns) -> frozenset[str]:
+    """The tools whose calls matter: passing runs agree on them, or their names say that they act.
+
+    >>> from passhat.analysis.explaining.runs import compared_runs
+    >>> sorted(counting_tools(compared_runs([])))
+    []
+    """
+    shares: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    tools = {call.tool for run in compared.runs for call in run.calls}
+    for rows in compared.blocks():
+        here = compared.runs[rows]
+        if sum(run.passed for run in here) < FEWEST_PASSES:
+            continue
+        for tool in {call.tool for run in here for call in run.calls}:
+            passing, crossed = _differing_shares(here, tool)
+            if passing or crossed:
+                shares[tool].append((passing, crossed))
+    return frozenset(tool for tool in tools if _counts(tool, shares[tool]))
+
+
+def nearest_passing(
+    run: ExplainedRun, passing: Sequence[ExplainedRun], counting: frozenset[str]
+) -> ExplainedRun:
+    """The passing run with the most counting calls in common, by Jaccard's index over multisets.
+
+    Of several, the one that is nearest in all its calls.
+    """
+    mine, every = _calls_of(run, counting), Counter(call.key for call in run.calls)
+
+    def likeness(other: ExplainedRun) -> tuple[float, float]:
+        theirs = _calls_of(other, counting)
+        return _jaccard(mine, theirs), _jaccard(every, Counter(call.key for call in other.calls))
+
+    return max(passing, key=likeness)
+
+
+def first_difference(
+    run: ExplainedRun, passing: ExplainedRun, counting: frozenset[str]
+) -> Divergence:
+    """The first call of `run` that `passing` lacks, or else the first that it lacks itself."""
+    mine = [call for call in run.calls if call.worked and call.tool in counting]
+    theirs = [call for call in passing.calls if call.worked and call.tool in counting]
+    lacking = _beyond(theirs, mine)
+    for call in _beyond(mine, theirs):
+        other = next((one for one in lacking if one.tool == call.tool), None)
+        return Divergence(
+            run=run,
+            passing=passing,
+            kind="extra call" if other is None else "other argument",
+            tool=call.tool,
+            call=call,
+            passing_call=other,
+            arguments=differing_arguments(call, other) if other else (),
+        )
+    if lacking:
+        return Divergence(
+            run=run,
+            passing=passing,
+            kind="call missing",
+            tool=lacking[0].tool,
+            passing_call=lacking[0],
+        )
+    return Divergence(run=run, passing=passing, kind="no difference")
+
+
+def differing_arguments(one: NormalCall, other: NormalCall) -> tuple[str, ...]:
+    """The names of the arguments in which two calls differ."""
+    names = sorted({*one.arguments, *other.arguments})
+    return tuple(name for name in names if one.arguments.get(name) != other.arguments.get(name))
+
+
+def _differing_shares(runs: Sequence[ExplainedRun], tool: str) -> tuple[float, float]:
+    """Shares of passing pairs, and of passing-failing pairs, that differ in a tool's calls."""
+    passing, failing = (
+        Counter(tool_calls(run, tool) for run in runs if run.passed is wanted)
+        for wanted in (True, False)
+    )
+    passes, fails = passing.total(), failing.total()
+    alike = sum(count * (count - 1) for count in passing.values())
+    crossed = sum(count * failing[value] for value, count in passing.items())
+    return 1 - alike / (passes * (passes - 1)), 1 - crossed / (passes * fails)
+
+
+def _counts(tool: str, shares: Sequence[tuple[float, float]]) -> bool:
+    if len(shares) < FEWEST_TASKS:
+        return not tool.lower().startswith(LOOKING)
+    passing = sum(share for share, _ in shares)
+    return passing <= MOST_DISAGREEMENT * sum(share for _, share in shares)
+
+
+def _calls_of(run: ExplainedRun, counting: frozenset[str]) -> Counter[str]:
+    return Counter(call.key for call in run.calls if call.worked and call.tool in counting)
+
+
+def _jaccard(one: Counter[str], other: Counter[str]) -> float:
+    """Shared over all, of two multisets (Jaccard 1912); two empty ones are alike."""
+    every = (one | other).total()
+    return (one & other).total() / every if every else 1.0
+
+
+def _beyond(calls: Sequence[NormalCall], others: Sequence[NormalCall]) -> list[NormalCall]:
+    """The calls that are made more often here than there, in order."""
+    left = Counter(call.key for call in others)
+    found = []
+    for call in calls:
+        if left[call.key]:
+            left[call.key] -= 1
+        else:
+            found.append(call)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Tools in whose calls passing runs agree and failing runs differ from them.
+# --------------------------------------------------------------------------------------------------
+
+FEWEST_PASSES = 2
+"""With fewer passing runs of a task there is no saying what they agree on."""
+
+Value = tuple[str, ...]
+"""The successful calls of one tool in one run, in alphabetical order: a multiset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """A tool whose calls failing runs make differently, over the tasks in which they differ.
+
+    `failing` of `failing_of` failing runs made calls of the tool that no passing run of their task
+    made, and `passing` of `passing_of` passing runs calls that no other passing run made. `more`,
+    `fewer` and `other` divide the failing ones by how they differ from the nearest passing run:
+    calls added, left out, or replaced.
+    """
+
+    tool: str
+    p: float
+    failing: int
+    failing_of: int
+    passing: int
+    passing_of: int
+    tasks: int
+    more: int
+    fewer: int
+    other: int
+    runs: tuple[ExplainedRun, ...]
+
+
+def departures(compared: ComparedRuns, shuffled: NDArray[np.bool_]) -> tuple[Departure, ...]:
+    """Every tool that was called, the smallest p first; p is adjusted for all of them.
+
+    `shuffled` are the outcomes (True for failing), first as observed and then shuffled inside the
+    tasks. A tool's statistic is the sum over tasks of how much more often its calls differ between
+    a passing and a failing run than between two passing ones, in units of its spread.
+    """
+    tools = sorted({call.tool for run in compared.runs for call in run.calls})
+    values = {tool: [tool_calls(run, tool) for run in compared.runs] for tool in tools}
+    kept = [b for b in compared.blocks() if (~compared.failed[b]).sum() >= FEWEST_PASSES]
+    statistics = _statistics(list(values.values()), kept, shuffled)
+    varying = np.flatnonzero(np.ptp(statistics, axis=0) > 0) if values else np.array([], int)
+    if not varying.size:
+        return ()
+    p = step_down_p(standardised(statistics[:, varying]))
+    found = [
+        _departure(compared, tools[i], values[tools[i]], kept, float(p[place]))
+        for place, i in enumerate(varying.tolist())
+    ]
+    return tuple(sorted(found, key=lambda one: (one.p, -one.failing, one.tool)))
+
+
+def tool_calls(run: ExplainedRun, tool: str) -> Value:
+    """The successful calls of a tool in a run."""
+    return tuple(sorted(call.key for call in run.calls if call.tool == tool and call.worked))
+
+
+def _statistics(
+    values: Sequence[Sequence[Value]], blocks: Sequence[slice], shuffled: NDArray[np.bool_]
+) -> Floats:
+    """One row for each shuffle, one column for each tool."""
+    total = np.zeros((len(shuffled), len(values)))
+    for rows in blocks:
+        passing = ~shuffled[:, rows]
+        for column, of_tool in enumerate(values):
+            codes = _codes(of_tool[rows])
+            if codes.max():
+                total[:, column] += _disagreement(codes, passing)
+    return total
+
+
+def _codes(values: Sequence[Value]) -> Counts:
+    numbers: dict[Value, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
+
+
+def _disagreement(codes: Counts, passing: NDArray[np.bool_]) -> Floats:
+    """Share of passing-failing pairs that differ, minus that of passing pairs, for each row.
+
+    Pairs that agree are counted by value: of c passing runs with the same value, c(c - 1) ordered
+    pairs agree, and with f failing ones of that value c f more.
+    """
+    passes = int(passing[0].sum())
+    fails = codes.size - passes
+    members = np.eye(int(codes.max()) + 1, dtype=np.float32)[codes]
+    counts = passing.astype(np.float32) @ members
+    failing = members.sum(axis=0) - counts
+    alike_passing = ((counts * (counts - 1)).sum(axis=1)) / (passes * (passes - 1))
+    alike_crossed = (counts * failing).sum(axis=1) / (passes * fails)
+    return np.asarray(alike_passing - alike_crossed, dtype=np.float64)
+
+
+def _departure(
+    compared: ComparedRuns, tool: str, values: list[Value], blocks: Sequence[slice], p: float
+) -> Departure:
+    failing: list[tuple[ExplainedRun, str]] = []
+    failing_of = passing = passing_of = tasks = 0
+    for rows in blocks:
+        here = values[rows]
+        if len(set(here)) == 1:
+            continue  # the tool's calls do not differ here: counting would blur the contrast
+        failed = compared.failed[rows].tolist()
+        good = [value for value, bad in zip(here, failed, strict=True) if not bad]
+        tasks += 1
+        failing_of += len(here) - len(good)
+        passing_of += len(good)
+        passing += sum(count == 1 for count in Counter(good).values()) * (len(good) > 1)
+        failing += [
+            (compared.runs[rows.start + i], _kind(here[i], good))
+            for i, bad in enumerate(failed)
+            if bad and here[i] not in good
+        ]
+    kinds = Counter(kind for _, kind in failing)
+    return Departure(
+        tool=tool,
+        p=p,
+        failing=len(failing),
+        failing_of=failing_of,
+        passing=passing,
+        passing_of=passing_of,
+        tasks=tasks,
+        more=kinds["more"],
+        fewer=kinds["fewer"],
+        other=kinds["other"],
+        runs=tuple(run for run, _ in failing),
+    )
+
+
+def _kind(value: Value, passing: Sequence[Value]) -> str:
+    """Whether calls were added, left out or replaced, against the most similar passing value."""
+    mine = Counter(value)
+    nearest = max(passing, key=lambda other: (mine & Counter(other)).total() * 2 - len(other))
+    lacks, adds = Counter(nearest) - mine, mine - Counter(nearest)
+    return "other" if lacks and adds else "more" if adds else "fewer"

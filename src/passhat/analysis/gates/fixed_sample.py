@@ -1,0 +1,723 @@
+"""The verdict on a change: no worse than a baseline, as a suite and task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.comparing.comparison import Comparison, Days, compare
+from passhat.analysis.gates.gate import (
+    BetterDemand,
+    EquivalentDemand,
+    EveryTaskDemand,
+    Gate,
+    NoWorseDemand,
+    NumberDemand,
+    TaskEvidence,
+    Verdict,
+    Word,
+    bound_sentence,
+    opening,
+    percentage,
+    point_sentence,
+)
+from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.metrics import Bars, Subject, measure_metrics
+from passhat.analysis.reports.targets import Target
+from passhat.errors import ArgumentError
+from passhat.messages import listed, plural
+from passhat.records import Tally, Trials
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Number,
+    Unavailable,
+    hull,
+)
+from passhat.stats.multiple_testing import TaskTests, task_tests
+from passhat.stats.paired import SETTLING_POWER, STATE_A_MARGIN
+from passhat.stats.passk import task_values
+from passhat.stats.proportions import lower_bound, proportion_interval, upper_bound
+from passhat.stats.special import ndtri
+from passhat.stats.suite_mean import score_estimate, suite_estimate
+from passhat.stats.usage import quantile_estimate
+
+
+def judge_no_worse(
+    gate: Gate, subject: Subject, baseline: Trials, days: Days | None = None
+) -> Verdict:
+    """PASS when the difference is shown to lie above -margin, FAIL when shown to lie below.
+
+    With an indifference zone, FAIL when it is shown to lie below -margin + indifference.
+    Paired on the shared tasks; the lower end is missed with chance alpha, the upper with beta.
+    `days` is how far runs of the same system differ, where the baseline is of another day.
+    """
+    demand = gate.demand
+    assert isinstance(demand, NoWorseDemand)
+    found = _difference(gate, demand, subject, baseline, days)
+    verdict = open_verdict(gate, subject, found)
+    if isinstance(found, Unavailable):
+        return verdict
+    interval = found.interval
+    assert interval is not None, "a paired difference has an interval"
+    word = _word(gate, demand, interval)
+    more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, found)
+    return replace(
+        verdict,
+        word=word,
+        more_runs=more,
+        sentence=_regression_sentence(gate, verdict, word, found, more),
+    )
+
+
+def _word(gate: Gate, demand: NoWorseDemand, interval: Interval) -> Word:
+    """What the interval of the difference says about the demand."""
+    if isinstance(demand, EquivalentDemand):
+        if -demand.margin < interval.low and interval.high < demand.margin:
+            return "PASS"
+        apart = interval.low > demand.margin or interval.high < -demand.margin
+        return "FAIL" if apart else "UNDECIDED"
+    bar = -demand.margin
+    if interval.low > bar or (interval.low == bar and not isinstance(demand, BetterDemand)):
+        return "PASS"
+    return "FAIL" if interval.high < bar + (gate.indifference or 0.0) else "UNDECIDED"
+
+
+def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:
+    """FAIL when a task is shown to be worse: an exact test of each, one Holm family at beta.
+
+    A PASS says that no drop was found which these runs could have found; it has no error rate.
+    """
+    tests, names, rows = _task_tests(gate, subject, baseline)
+    worse = [row for row, answer in zip(rows, tests.answers, strict=True) if answer == "worse"]
+    blind = int((~tests.evaluable).sum())
+    word: Word = "FAIL" if worse else "UNDECIDED" if blind == len(names) else "PASS"
+    found = Estimate(
+        value=float(len(worse)),
+        interval=None,
+        method="tasks shown to be worse",
+        confidence=1 - gate.beta,
+        tasks=len(names),
+        runs=subject.runs,
+    )
+    more = max(0, tests.minimum_runs * len(names) - subject.runs) if word == "UNDECIDED" else None
+    start = opening(gate, subject.tally.system, word)
+    return replace(
+        open_verdict(gate, subject, found),
+        word=word,
+        alpha=None,
+        method=f"{tests.method}, {tests.correction} over {plural(len(names), 'task')}",
+        more_runs=more,
+        tasks=rows,
+        sentence=f"{start}. {_task_words(gate, word, worse, len(names), blind, tests)}",
+    )
+
+
+def _difference(
+    gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials, days: Days | None
+) -> Estimate | Unavailable:
+    k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
+    ours = subject.tally if subject.trials is None else subject.trials
+    ends = {}
+    for error in {gate.alpha, gate.beta}:
+        found = compare(
+            ours,
+            baseline,
+            ks=(k,),
+            confidence=1 - 2 * error,
+            errors=subject.errors,
+            days=days,
+        )
+        difference = found.differences[demand.metric]
+        number = difference.this_suite if gate.scope == THIS_SUITE else difference.tasks_like_these
+        if isinstance(number, Unavailable):
+            return number
+        ends[error] = number
+    low, high = ends[gate.alpha], ends[gate.beta]
+    assert low.interval is not None
+    assert high.interval is not None
+    return Estimate(
+        value=low.value,
+        interval=Interval(low.interval.low, high.interval.high),
+        method=low.method,
+        confidence=1 - max(gate.alpha, gate.beta),
+        scope=gate.scope,
+        tasks=low.tasks,
+        runs=subject.runs,
+        # the demand itself states a margin
+        notes=(
+            *(note for note in low.notes if note != STATE_A_MARGIN),
+            *([days.note] if days is not None and not days.known else []),
+            *_unshared(found),
+        ),
+    )
+
+
+def _unshared(found: Comparison) -> tuple[str, ...]:
+    notes = []
+    for names, where in ((found.only_first, "the baseline"), (found.only_second, "these trials")):
+        if names:
+            notes.append(f"{plural(len(names), 'task')} not in {where}: {listed(names, _NAMED)}")
+    return tuple(notes)
+
+
+def _runs_to_settle(gate: Gate, demand: NoWorseDemand, found: Estimate) -> int | None:
+    """Runs of both sides together that settle it four times in five, by the root law."""
+    assert found.interval is not None
+    gap = found.value + demand.margin
+    if gap == 0 or found.scope == TASKS_LIKE_THESE or not found.runs:
+        return None
+    reach = found.value - found.interval.low if gap > 0 else found.interval.high - found.value
+    needed = reached_often(gate.alpha if gap > 0 else gate.beta) * reach / abs(gap)
+    more = int(np.ceil(2 * found.runs * (needed**2 - 1)))
+    return max(1, more) if more < 10_000_000 else None
+
+
+def _regression_sentence(
+    gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: int | None
+) -> str:
+    demand = gate.demand
+    assert isinstance(demand, NoWorseDemand)
+    assert found.interval is not None
+    low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
+    changed = "The mean score" if demand.metric == "mean_score" else demand.metric
+    start = f"{opening(gate, verdict.system, word)}. {changed} changed by "
+    start += f"{100 * found.value:+.1f} points"
+    if isinstance(demand, EquivalentDemand) and word != "UNDECIDED":
+        return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."
+    if word == "PASS":
+        return f"{start}, no lower than {low} at {percentage(1 - gate.alpha)} confidence."
+    if word == "FAIL":
+        return f"{start}, no higher than {high} at {percentage(1 - gate.beta)} confidence."
+    settle = (
+        "no number of further runs would settle it at this difference"
+        if more is None
+        else f"about {plural(more, 'further run')} of both together would settle it 4 times in 5"
+    )
+    return f"{start}, between {low} and {high}: {settle}."
+
+
+def _task_tests(
+    gate: Gate, subject: Subject, baseline: Tally
+) -> tuple[TaskTests, list[str], tuple[TaskEvidence, ...]]:
+    new, old = subject.tally, baseline
+    places = {name: j for j, name in enumerate(old.tasks)}
+    names = [task for task in new.tasks if task in places]
+    here = np.array([i for i, task in enumerate(new.tasks) if task in places], dtype=np.intp)
+    there = np.array([places[task] for task in names], dtype=np.intp)
+    new_runs, old_runs = new.runs(subject.errors)[here], old.runs(subject.errors)[there]
+    tests = task_tests(
+        new_runs,
+        new.passed[here],
+        old_runs,
+        old.passed[there],
+        alternative="less",
+        confidence=1 - gate.beta,
+    )
+    evidence = tuple(
+        TaskEvidence(
+            task=name,
+            runs=int(new_runs[i]),
+            passed=int(new.passed[here[i]]),
+            errored=int(new.errored[here[i]]),
+            value=float(tests.value[i]),
+            note=f"was {old.passed[there[i]]}/{old_runs[i]}; {tests.answers[i]}, "
+            f"p = {tests.adjusted[i]:.3g} (Holm)",
+        )
+        for i, name in enumerate(names)
+    )
+    return tests, names, evidence
+
+
+def _task_words(
+    gate: Gate, word: Word, worse: list[TaskEvidence], total: int, blind: int, tests: TaskTests
+) -> str:
+    if word == "FAIL":
+        named = listed(
+            (
+                f"{row.task} ({row.note.split(';')[0]}, now {row.passed}/{row.runs})"
+                for row in worse
+            ),
+            _NAMED,
+        )
+        sure = percentage(1 - gate.beta)
+        return f"Worse at {sure} confidence over all tasks: {named}."
+    if word == "UNDECIDED":
+        needed = f"that takes {tests.minimum_runs} runs of each task on both sides"
+        return f"No task has enough runs to tell a drop from luck; {needed}."
+    unseen = f" ({blind} with too few runs to tell)" if blind else ""
+    return (
+        f"None of {plural(total, 'shared task')} is shown to be worse{unseen}; "
+        "small drops may go unseen, so this PASS has no error rate."
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The verdict on a demand of every single task, on a fixed number of runs.
+# --------------------------------------------------------------------------------------------------
+
+_NAMED = 5
+"""Tasks named in a sentence."""
+
+_CLEARS, _MISSES = "clears its bar", "misses its bar"
+
+
+def bars_of(demand: EveryTaskDemand, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
+    """The bar of each task; those without one of their own are not gated."""
+    if demand.bar is not None:
+        return dict.fromkeys(tasks, demand.bar)
+    if bars is None:
+        raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
+    if isinstance(bars, Mapping):
+        found = {task: bars[task] for task in tasks if task in bars}
+    else:
+        found = dict.fromkeys(tasks, bars)
+    if not found:
+        raise ArgumentError("bars", 'must be given for some task: the gate says "its bar"', 0)
+    return found
+
+
+def judge_every_task(gate: Gate, subject: Subject) -> Verdict:
+    """PASS when every task is shown to clear its bar, FAIL when one is shown to miss it.
+
+    A wrong PASS needs the one bad task to be certified, so each may use alpha (Berger 1982); any
+    of T good tasks could bring a wrong FAIL, so each gets beta / T. Exact: Clopper-Pearson.
+    """
+    demand = gate.demand
+    assert isinstance(demand, EveryTaskDemand)
+    bars = bars_of(demand, subject.bars, subject.tally.tasks)
+    rows = [task for task in task_evidence(gate, subject) if task.task in bars]
+    runs, passed = (np.array([getattr(r, name) for r in rows]) for name in ("runs", "passed"))
+    bar = np.array([bars[row.task] for row in rows])
+    root = bar ** (1 / demand.k)
+    above = lower_bound(passed, runs, confidence=1 - gate.alpha) >= root
+    below = upper_bound(passed, runs, confidence=1 - gate.beta / len(rows)) < root
+    word: Word = "FAIL" if below.any() else "PASS" if above.all() else "UNDECIDED"
+    noted = [
+        replace(
+            row,
+            value=row.passed / row.runs if row.runs else None,
+            note=_CLEARS if good else _MISSES if bad else "open",
+        )
+        for row, good, bad in zip(rows, above, below, strict=True)
+    ]
+    return _verdict(gate, subject, word, noted)
+
+
+def _verdict(gate: Gate, subject: Subject, word: Word, rows: Sequence[TaskEvidence]) -> Verdict:
+    system, total = subject.name, len(rows)
+    lowest = min((row.value for row in rows if row.value is not None), default=None)
+    return Verdict(
+        gate=gate,
+        system=system,
+        word=word,
+        sentence=_every_task_sentence(gate, system, word, rows),
+        estimate=(
+            Unavailable("no task has a run")
+            if lowest is None
+            else Estimate(
+                value=lowest,
+                interval=None,
+                method="lowest pass rate of a task",
+                confidence=1 - gate.alpha,
+                tasks=total,
+                runs=subject.runs,
+                notes=("the verdict rests on the bounds of each task",),
+            )
+        ),
+        evidence="bound",
+        method="one-sided Clopper-Pearson a task, exact",
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=subject.runs,
+        errors=error_words(subject),
+        tasks=tuple(rows),
+    )
+
+
+def _every_task_sentence(gate: Gate, system: str, word: Word, rows: Sequence[TaskEvidence]) -> str:
+    start = opening(gate, system, word)
+    if word == "PASS":
+        sure = f"{percentage(1 - gate.alpha)} confidence"
+        return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {sure}."
+    if word == "FAIL":
+        missing = [row for row in rows if row.note == _MISSES]
+        return f"{start}. {_names(missing)} {'miss' if len(missing) > 1 else 'misses'} the bar."
+    still = [row for row in rows if row.note != _CLEARS]
+    cleared = f"{len(rows) - len(still)} of {plural(len(rows), 'task')}"
+    return f"{start}. {cleared} clear the bar; open: {_names(still)}."
+
+
+def _names(rows: Sequence[TaskEvidence]) -> str:
+    return listed((f"{row.task} ({row.passed}/{row.runs})" for row in rows), _NAMED)
+
+
+# --------------------------------------------------------------------------------------------------
+# The verdict on one number of the report: by a bound, by a bare point, or before all runs.
+# --------------------------------------------------------------------------------------------------
+
+Planned = Mapping[tuple[str, str], int]
+"""How many runs each system was to make of each task."""
+
+_POINT = 'evidence "point" looks at the number alone'
+_NO_INTERVAL = "there is no interval for it"
+
+
+def judge_number(gate: Gate, subject: Subject, planned: Planned) -> Verdict:
+    """PASS when the bound meets the demand, FAIL when the other bound misses it."""
+    missing = _missing(subject.tally, planned)
+    if any(missing.values()) and counts_passes(gate):
+        return _judge_unfinished(gate, subject, missing)
+    return _judge_finished(gate, subject)
+
+
+def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
+    """Whether the runs still planned can no longer change the verdict of a gate on passes."""
+    subject = Subject(tally=tally, trials=None)
+    return judge_number(gate, subject, planned).word != "UNDECIDED"
+
+
+def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
+    demand = gate.demand
+    assert isinstance(demand, NumberDemand)
+    found = one_sided(gate, subject)
+    verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
+    if isinstance(found, Unavailable):
+        return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
+    if gate.evidence == "point" or found.interval is None:
+        return _point(verdict, found.value, why=_POINT if found.interval else _NO_INTERVAL)
+    word = word_of(demand, found.interval)
+    independent = not subject.disturbances
+    more = runs_to_settle(gate, found) if word == "UNDECIDED" and independent else None
+    sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
+    return replace(verdict, word=word, more_runs=more, sentence=sentence)
+
+
+def _way_out(target: Target, tally: Tally) -> str:
+    """What to do about a streak that no task has the runs for."""
+    asked, most = target.attempts, int(tally.runs("fail").max(initial=0))
+    if asked is None or not 0 < most < asked[1]:
+        return ""
+    return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
+
+
+def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
+    gate = verdict.gate
+    assert isinstance(gate.demand, NumberDemand)
+    word: Word = "PASS" if gate.demand.met_by(value) else "FAIL"
+    return replace(
+        verdict,
+        word=word,
+        evidence="point",
+        alpha=None,
+        beta=None,
+        sentence=point_sentence(gate, verdict.system, word, value, why=why),
+    )
+
+
+def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) -> Verdict:
+    """The verdict that holds whether all missing runs pass or all fail, if there is one."""
+    best, worst = (
+        _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
+        for passing in (True, False)
+    )
+    now, left = _judge_finished(gate, subject), sum(missing.values())
+    made, unmade = plural(subject.runs, "run"), plural(left, "run")
+    if best.word == worst.word != "UNDECIDED":
+        sentence = (
+            f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
+            f"whatever the {unmade} not made had shown."
+        )
+        whole = subject.runs + left
+        return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
+    sentence = (
+        f"{opening(gate, now.system, 'UNDECIDED')}. {made} made; the {unmade} still planned can "
+        "change the verdict."
+    )
+    return replace(now, word="UNDECIDED", sentence=sentence, more_runs=left)
+
+
+def counts_passes(gate: Gate) -> bool:
+    """Whether more passes can only help: then the missing runs have a best and a worst case."""
+    demand = gate.demand
+    assert isinstance(demand, NumberDemand)
+    return demand.target.is_metric
+
+
+def _missing(tally: Tally, planned: Planned) -> dict[str, int]:
+    """Runs planned and not made, by task; tasks without any run included."""
+    made = dict(zip(tally.tasks, tally.runs("fail").tolist(), strict=True))
+    wanted = {task: runs for (system, task), runs in planned.items() if system == tally.system}
+    return {
+        task: runs - made.get(task, 0) for task, runs in wanted.items() if runs > made.get(task, 0)
+    }
+
+
+def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally:
+    """The tally as if every missing run had passed, or failed."""
+    unseen = [task for task in missing if task not in tally.tasks]
+    tasks = (*tally.tasks, *unseen)
+    more = np.array([missing.get(task, 0) for task in tasks])
+    gained = more if passing else np.zeros_like(more)
+
+    def grown(values: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.concatenate([values, np.zeros(len(unseen), values.dtype)]) + by)
+
+    none = np.zeros_like(more)
+    return Tally(
+        system=tally.system,
+        tasks=tasks,
+        passed=grown(tally.passed, gained),
+        failed=grown(tally.failed, more - gained),
+        errored=grown(tally.errored, none),
+        score_total=grown(tally.score_total, gained),
+        score_squares=grown(tally.score_squares, gained),
+    )
+
+
+def open_verdict(gate: Gate, subject: Subject, found: Estimate | Unavailable) -> Verdict:
+    """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
+    system = subject.tally.system
+    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
+    return Verdict(
+        gate=gate,
+        system=system,
+        word="UNDECIDED",
+        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
+        estimate=found,
+        evidence="bound",
+        method=found.method if isinstance(found, Estimate) else "none",
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=subject.runs,
+        errors=error_words(subject),
+        notes=found.notes if isinstance(found, Estimate) else (),
+    )
+
+
+def error_words(subject: Subject) -> str:
+    """How errored runs counted: never for a PASS."""
+    count = int(subject.tally.errored.sum())
+    if not count:
+        return "no run errored"
+    counted = "counted as failures" if subject.errors == "fail" else "left out"
+    return f"{plural(count, 'errored run')} {counted}"
+
+
+def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
+    """What each task contributes, so that anybody can add it up."""
+    tally = subject.tally
+    runs = tally.runs(subject.errors)
+    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
+    if power is not None:
+        values = task_values(runs, tally.passed, power[1], metric=power[0])
+    else:
+        values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
+    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
+    return tuple(
+        TaskEvidence(
+            task=task, runs=n, passed=c, errored=e, value=None if np.isnan(value) else value
+        )
+        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# One-sided bounds on a fixed number of runs, each at the error rate it guards against.
+#
+# A gate's PASS needs the bound that a wrong PASS would have to beat. So the two ends come from
+# two intervals: one at 1 - 2 alpha, whose near end is missed with chance alpha, and one at 1 - 2
+# beta.
+# --------------------------------------------------------------------------------------------------
+
+_MOST_RUNS = 10_000_000
+
+
+def one_sided(gate: Gate, subject: Subject) -> Number:
+    """The number a gate demands, with a lower and an upper bound at the gate's own error rates."""
+    demand = gate.demand
+    assert isinstance(demand, NumberDemand)
+    # the end that a PASS rests on is missed with chance alpha, the other with chance beta
+    errors = (gate.alpha, gate.beta) if demand.upward else (gate.beta, gate.alpha)
+    found = {error: _estimate(gate, demand.target, subject, 1 - 2 * error) for error in {*errors}}
+    low, high = (found[error] for error in errors)
+    if not isinstance(low, Estimate) or not isinstance(high, Estimate):
+        return low
+    if low.interval is None or high.interval is None:
+        return replace(low, interval=None)
+    interval = Interval(min(low.interval.low, low.value), max(high.interval.high, high.value))
+    return replace(
+        low,
+        interval=interval,
+        method=f"{low.method}; each end one-sided",
+        confidence=1 - max(errors),
+    )
+
+
+def word_of(demand: NumberDemand, interval: Interval) -> Word:
+    """PASS when the whole interval meets the demand, FAIL when none of it does."""
+    met = demand.met_by(interval.low), demand.met_by(interval.high)
+    return "PASS" if all(met) else "UNDECIDED" if any(met) else "FAIL"
+
+
+def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
+    """Further runs that settle an undecided gate four times in five, if the rate is what was seen.
+
+    Bounds close in with the root of the number of runs; if nothing varied, with the number. The
+    chance is that of `compare` and `plan`, so that all three name the same number of runs.
+    """
+    demand = gate.demand
+    assert isinstance(demand, NumberDemand)
+    interval, runs = estimate.interval, estimate.runs
+    gap = abs(estimate.value - demand.threshold)
+    if interval is None or not runs or gap == 0 or estimate.scope != THIS_SUITE:
+        return None
+    upper = demand.upward != demand.met_by(estimate.value)
+    distance = interval.high - estimate.value if upper else estimate.value - interval.low
+    constant = estimate.value in (0.0, 1.0)
+    error = gate.alpha if upper != demand.upward else gate.beta
+    growth = distance / gap if constant else (reached_often(error) * distance / gap) ** 2
+    more = max(1, ceil(runs * (growth - 1)))
+    return more if more <= _MOST_RUNS else None
+
+
+def reached_often(error: float) -> float:
+    """How much shorter than the gap the arm of a one-sided bound must be to settle it 4 in 5 times.
+
+    With an arm of just the gap it is settled half of the time.
+    """
+    return 1 + float(ndtri(SETTLING_POWER)) / float(ndtri(1 - error))
+
+
+def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+    if target.is_metric:
+        return _metric(gate, target, subject, confidence)
+    if target.name == "error_rate" or target.tool:
+        return _share_of_trials(target, subject, confidence)
+    if target.quantile:
+        return _quantile(target.quantile, subject, confidence)
+    return _any_target(gate, target, subject, confidence)
+
+
+def _metric(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+    evidence = subject.evidence
+    if not evidence.tasks:
+        return Unavailable(f"{target} needs a run; no task has one")
+    # Without partial credit the mean score is pass^1, by the same interval as in a report.
+    power = target.attempts or (("pass^k", 1) if evidence.all_or_nothing else None)
+    grouped: dict[str, Any] = {"family": evidence.family, "weight": evidence.weight}
+    if power is None:
+        sums = evidence.runs, evidence.score_total, evidence.score_squares
+        found = score_estimate(*sums, scope=gate.scope, confidence=confidence, **grouped)
+    else:
+        metric, k = power
+        counts = evidence.runs, evidence.passes
+        found = suite_estimate(
+            *counts, metric=metric, k=k, scope=gate.scope, confidence=confidence, **grouped
+        )
+    found = _including_groups(found, gate, target, subject, confidence)
+    if isinstance(found, Unavailable) or gate.scope != THIS_SUITE:
+        return found
+    if len(evidence.tasks) == 1 and power:
+        found = _one_task(found, evidence, power, confidence)
+    return _with_unknown_tasks(found, found.excluded_tasks + len(evidence.without))
+
+
+def _including_groups(
+    found: Number, gate: Gate, target: Target, subject: Subject, confidence: float
+) -> Number:
+    """No narrower than a report of the same trials, which includes what moved runs together."""
+    if isinstance(found, Unavailable) or not subject.groupings:
+        return found
+    _, k = target.attempts or ("", 1)
+    metrics = measure_metrics(
+        subject.evidence, (k,), confidence=confidence, groupings=subject.groupings
+    )
+    wider = metrics[target.name].within(gate.scope)
+    if isinstance(wider, Unavailable) or found.interval is None or wider.interval is None:
+        return found
+    interval = hull(found.interval, wider.interval)
+    return replace(found, interval=interval, method=wider.method, notes=wider.notes)
+
+
+def _one_task(
+    found: Estimate, evidence: Evidence, power: tuple[str, int], confidence: float
+) -> Estimate:
+    """One task needs no approximation: Clopper-Pearson, its ends to the power k."""
+    runs, passes = int(evidence.runs[0]), int(evidence.passes[0])
+    p = proportion_interval(passes, runs, method="clopper-pearson", confidence=confidence)
+    metric, k = power
+    if metric == "pass^k":
+        interval = Interval(p.low**k, p.high**k)
+    else:
+        interval = Interval(1 - (1 - p.low) ** k, 1 - (1 - p.high) ** k)
+    return replace(found, interval=interval, method="one task: Clopper-Pearson, exact")
+
+
+def _with_unknown_tasks(found: Estimate, unknown: int) -> Estimate:
+    """Tasks with too few runs may have any value: the bounds of the suite allow for it."""
+    if not unknown or found.interval is None:
+        return found
+    known = found.tasks or 0
+    share = known / (known + unknown)
+    low, high = found.interval.low * share, found.interval.high * share + 1 - share
+    unsure = plural(unknown, "task")
+    note = f"{unsure} with too few runs may have any value: the bounds allow for it"
+    return replace(found, interval=Interval(low, high), notes=(*found.notes, note))
+
+
+def _share_of_trials(target: Target, subject: Subject, confidence: float) -> Number:
+    """A share of all trials, by Clopper-Pearson.
+
+    Tasks with different rates make the count less spread than one coin would (Hoeffding 1956), so
+    with the same runs for every task the bounds err on the wide side.
+    """
+    tool = target.tool
+    runs = subject.tally.trials
+    if tool is None:
+        count = int(subject.tally.errored.sum())
+    elif subject.trials is None:
+        return Unavailable("which tools were called needs the trials themselves")
+    else:
+        count = int(np.count_nonzero(subject.trials.has_word("tools", tool)))
+    if not runs:
+        return Unavailable(f"{target} needs a trial")
+    return Estimate(
+        value=count / runs,
+        interval=proportion_interval(count, runs, method="clopper-pearson", confidence=confidence),
+        method="Clopper-Pearson over all trials",
+        confidence=confidence,
+        scope=THIS_SUITE,
+        tasks=len(subject.tally.tasks),
+        runs=runs,
+    )
+
+
+def _quantile(quantile: tuple[str, float], subject: Subject, confidence: float) -> Number:
+    feature, share = quantile
+    if subject.trials is None or feature not in subject.trials.features:
+        return Unavailable(f"no trial recorded its {feature}")
+    return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
+
+
+def _any_target(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+    """Any other number, as the report has it; a bare one has no interval."""
+    report = measure(
+        [subject.tally] if subject.trials is None else subject.trials,
+        ks=None if target.k is None else (target.k,),
+        confidence=confidence,
+        errors=subject.errors,
+        bars=subject.bars,
+    )
+    found = target.value_in(report.systems[0], gate.scope)
+    if not isinstance(found, float):
+        return found
+    return Estimate(value=found, interval=None, method="as described", confidence=gate.confidence)
