@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import passhat.suite
-from passhat.suite.document import json_schema_text, reference_tables, target_list
+from passhat.suite.reference import json_schema_text, reference_tables, target_list
 
 PAGE = Path(__file__).with_name("suite.md")
 SCHEMA = Path(passhat.suite.__file__).with_name("suite.schema.json")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.suite import load_suite
-from passhat.suite.first_suite import FirstSuite, FirstTask, suite_text
+from passhat.suite.starter_files import FirstSuite, FirstTask, suite_text
 
 SAMPLE = Path(__file__).parents[1] / "samples/inspect/flaky_5x5_two_scorers_1error.eval"
 AGENT = f"{shlex.quote(sys.executable)} -c 'print(\"42, Ann\")'"

@@ -7,7 +7,7 @@ import pytest
 
 from passhat.records import Outcome
 from passhat.suite import load_suite
-from passhat.suite.first_suite import starter_files
+from passhat.suite.starter_files import starter_files
 
 pytest.importorskip("mcp", reason="the extra `run` is not installed")
 

@@ -11,8 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from passhat.suite import load_suite
-from passhat.suite.document import suite_json_schema
-from passhat.suite.validation import validate
+from passhat.suite.load import validate
+from passhat.suite.reference import suite_json_schema
 from passhat.suite.yaml_tree import Tree, read_tree
 
 EVERY_KEY = Path(__file__).with_name("every_key.yml")

@@ -38,7 +38,7 @@ def validate(
     Exit codes: 0 every suite is valid; 2 one is not.
     """
     if schema:
-        from passhat.suite.document import json_schema_text
+        from passhat.suite.reference import json_schema_text
 
         click.echo(json_schema_text(), nl=False)
         return

@@ -13,7 +13,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError, RunError
 from passhat.messages import capitalised, listed, plural, short_value
 from passhat.runner.run import run_coroutine
-from passhat.suite.first_suite import (
+from passhat.suite.starter_files import (
     EXAMPLE_AGENT,
     EXAMPLE_TASKS,
     SUITE_FILE,

@@ -28,7 +28,7 @@ def _check(file: Path) -> SuiteCheck:
     from passhat.runner.programs import absent_modules
     from passhat.suite import check_suite
     from passhat.suite.load import located_problems
-    from passhat.suite.problems import dotted
+    from passhat.suite.yaml_tree import dotted
 
     suite, problems = check_suite(file)
     absent = [] if suite is None else absent_modules(suite)

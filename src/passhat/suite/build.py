@@ -2,44 +2,78 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
+import json
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, SuiteError
+from passhat.messages import plural
 from passhat.records import (
+    Behaviour,
     Budget,
     CassetteSettings,
+    CommandSystem,
     Expectation,
+    Fault,
+    HttpServer,
+    HttpSystem,
     Judge,
     Model,
+    ModelParameters,
+    ModelSystem,
     Pairing,
+    Prices,
+    PythonSystem,
     Quarantine,
     RateLimit,
     Resources,
+    ScriptedCall,
+    Secret,
+    Server,
     ServerPrompt,
     ServerResource,
+    StdioServer,
     Step,
     Suite,
     System,
     Task,
     ToolSelection,
 )
-from passhat.records.suite import DEFAULT_CONCURRENCY, DEFAULT_RETRIES
-from passhat.suite.build_systems import (
-    Surroundings,
-    build_agents,
-    build_model,
-    build_server,
-    build_system,
+from passhat.records.suite import (
+    DEFAULT_CONCURRENCY,
+    DEFAULT_MAX_TURNS,
+    DEFAULT_RETRIES,
+    DEFAULT_TIMEOUT,
 )
-from passhat.suite.datasets import fill_task, read_rows
-from passhat.suite.expect_schema import ExpectPart, MatcherPart
-from passhat.suite.fields import Part
-from passhat.suite.problems import Path as TreePath
-from passhat.suite.schema import DefaultsPart, SuiteBudgetPart, SuitePart
-from passhat.suite.task_schema import BudgetPart, PromptPart, TaskFields
+from passhat.suite.schema import (
+    AgentPart,
+    DefaultsPart,
+    FaultPart,
+    ModelFields,
+    ReferencePart,
+    ServerPart,
+    SuiteBudgetPart,
+    SuitePart,
+    SystemPart,
+)
+from passhat.suite.task_schema import (
+    BudgetPart,
+    ExpectPart,
+    MatcherPart,
+    Part,
+    PromptPart,
+    TaskFields,
+)
+from passhat.suite.yaml_tree import KeyPath as TreePath
+from passhat.suite.yaml_tree import did_you_mean, secret, shown
 
 # The key of a matcher's long form that its value comes from; the others are its options.
 MAIN_KEY = {
@@ -290,3 +324,321 @@ def _parts(name: str, written: Any) -> tuple[Any, dict[str, Any]]:
         return written, {}
     options = written.values()
     return options.pop(MAIN_KEY[name], None) if name in MAIN_KEY else None, options
+
+
+# --------------------------------------------------------------------------------------------------
+# From the parts of a suite file to frozen servers, models and systems.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a part of a suite is read against: its directory, the environment, the defaults."""
+
+    directory: Path
+    env: Mapping[str, str]
+    defaults: DefaultsPart
+
+    def choose(self, entry: Part, name: str) -> Any:
+        """What the entry says, or else what the defaults say."""
+        return getattr(entry if name in entry.written else self.defaults, name)
+
+
+def build_server(name: str, entry: ServerPart, around: Surroundings) -> Server:
+    """A server: a process where there is a command, else an address."""
+    if entry.url is not None:
+        headers = build_secrets(entry.headers, around)
+        if entry.auth is not None:
+            text = f"Bearer ${{{entry.auth.bearer_token_env}}}"
+            headers["Authorization"] = secret(text, around.env)
+        return HttpServer(
+            name=name,
+            url=entry.url,
+            transport=entry.transport,
+            headers=headers,
+            **_shared_fields(entry),
+        )
+    return StdioServer(
+        name=name,
+        argv=_argv([*(entry.command or ()), *entry.args]),
+        cwd=around.directory / (entry.cwd or ""),
+        env=_environment(entry.env, around),
+        **_shared_fields(entry),
+    )
+
+
+def build_system(entry: SystemPart, around: Surroundings) -> System:
+    """A system of the kind that the entry names."""
+    timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
+    if entry.command is not None:
+        return CommandSystem(
+            name=entry.name,
+            argv=_argv(entry.command, beside=around.directory),
+            cwd=around.directory / entry.cwd if entry.cwd else None,
+            env=_environment(entry.env, around),
+            inherit_env=bool(entry.inherit_env),
+            outcome=entry.outcome or "auto",
+            exit_codes=tuple(entry.exit_codes or (0,)),
+            timeout=timeout,
+        )
+    if entry.python is not None:
+        return PythonSystem(
+            name=entry.name,
+            function=entry.python,
+            search=around.directory,
+            workers=entry.workers or 0,
+            timeout=timeout,
+        )
+    if entry.http is not None:
+        headers = build_secrets(entry.headers, around)
+        response = {} if entry.response is None else entry.response.values()
+        return HttpSystem(
+            name=entry.name,
+            url=entry.http,
+            headers=headers,
+            request=entry.request,
+            reads={what: tuple(paths) for what, paths in response.items() if paths},
+            timeout=timeout,
+        )
+    return _model_system(entry, entry.name, str(entry.model), around)
+
+
+def build_agents(entry: AgentPart, around: Surroundings) -> list[System]:
+    """The systems of one agent: one for each of its models, named after it."""
+    names = entry.models or [str(entry.model or around.defaults.model)]
+    return [_model_system(entry, name, name, around) for name in names]
+
+
+def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
+    """A model by name, with the entry's settings over the defaults."""
+    settings = {field: around.choose(entry, field) for field in ModelFields.field_types()}
+    prices, key = settings["prices"], settings["api_key"]
+    return Model(
+        name=name,
+        parameters=ModelParameters(
+            **{field.name: settings[field.name] for field in fields(ModelParameters)}
+            | {"stop": tuple(settings["stop"])}
+        ),
+        wire=settings["wire"],
+        base_url=settings["base_url"],
+        api_key=_secret(key, around) if key is not None else None,
+        headers=build_secrets(settings["headers"], around),
+        prices=Prices(**prices.values()) if prices is not None else None,
+        script=tuple(
+            Behaviour(
+                **item.values()
+                | {"calls": tuple(ScriptedCall(**call.values()) for call in item.calls)}
+            )
+            for item in settings["script"]
+        ),
+        faults=_faults(settings["faults"]),
+    )
+
+
+def build_secrets(
+    references: Mapping[str, ReferencePart], around: Surroundings
+) -> dict[str, Secret]:
+    """Names and the secrets they stand for."""
+    return {name: _secret(reference, around) for name, reference in references.items()}
+
+
+def _model_system(
+    entry: AgentPart | SystemPart, name: str, model: str, around: Surroundings
+) -> ModelSystem:
+    return ModelSystem(
+        name=name,
+        model=build_model(model, entry, around),
+        servers=tuple(around.choose(entry, "servers")),
+        system_prompt=around.choose(entry, "system"),
+        max_turns=around.choose(entry, "max_turns") or DEFAULT_MAX_TURNS,
+        timeout=around.choose(entry, "timeout") or DEFAULT_TIMEOUT,
+    )
+
+
+def _shared_fields(entry: ServerPart) -> dict[str, Any]:
+    names = ("shared", "start_timeout", "call_timeout", "resource_tools")
+    return {name: getattr(entry, name) for name in names} | {"faults": _faults(entry.faults)}
+
+
+def _faults(entries: Iterable[FaultPart]) -> tuple[Fault, ...]:
+    return tuple(Fault(**entry.values()) for entry in entries)
+
+
+def _environment(
+    references: Mapping[str, ReferencePart], around: Surroundings
+) -> dict[str, Secret]:
+    """The variables a process sees: one that is only passed on may be unset."""
+    return {
+        name: _secret(reference, around)
+        for name, reference in references.items()
+        if reference.env is None or reference.env in around.env
+    }
+
+
+def _secret(reference: ReferencePart, around: Surroundings) -> Secret:
+    text = reference.text if reference.text is not None else f"${{{reference.env}}}"
+    return secret(text, around.env)
+
+
+def _argv(words: Iterable[str], *, beside: Path | None = None) -> tuple[str, ...]:
+    """The words of a command; a program given by a relative path is next to the suite."""
+    program, *arguments = (word.replace("{python}", sys.executable) for word in words)
+    if beside is not None and "/" in program:
+        program = str(beside / program)
+    return (program, *arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# Tasks from a table: rows of a CSV, TSV or JSONL file, filled into a task.
+# --------------------------------------------------------------------------------------------------
+
+MAX_BYTES = 64 * 2**20
+
+PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+Row = Mapping[str, Any]
+
+
+def read_rows(path: Path, *, limit: int | None = None) -> list[Row]:
+    """The rows of a dataset, as mappings from column to value."""
+    text = _text(path)
+    suffix = path.suffix.lower()
+    if suffix in DELIMITERS:
+        rows = _table_rows(path, text, DELIMITERS[suffix])
+    elif suffix in (".jsonl", ".ndjson"):
+        rows = _json_rows(path, text)
+    else:
+        raise SuiteError(f"{path.name}: a dataset ends in .csv, .tsv or .jsonl")
+    taken = list(itertools.islice(rows, limit))
+    if not taken:
+        raise SuiteError(f"{path.name}: the dataset has no rows")
+    return taken
+
+
+def fill_task(task: Task, row: Row, number: int) -> Task:
+    """The task of one row: `{column}` is replaced in all its texts.
+
+    >>> fill_task(Task(name="order {id}", prompt="Refund {id}"), {"id": 7}, 1).prompt
+    'Refund 7'
+    """
+    # Without a column in it, the name would be the same for every row.
+    name = task.name if PLACEHOLDER.search(task.name) else f"{task.name} {number}"
+    return replace(
+        task,
+        name=fill_text(name, row),
+        prompt=fill_text(task.prompt, row),
+        expect=tuple(_fill_expectation(e, row) for e in task.expect),
+        steps=tuple(_fill_step(step, row) for step in task.steps),
+        tags=tuple(fill_text(tag, row) for tag in task.tags),
+        resources=tuple(replace(one, uri=fill_text(one.uri, row)) for one in task.resources),
+        expected_tool=task.expected_tool and fill_text(task.expected_tool, row),
+        server_prompt=_fill_prompt(task.server_prompt, row),
+        values=dict(row),
+    )
+
+
+def fill_text(text: str, row: Row) -> str:
+    """The text with its columns filled in; `{{` and `}}` are braces that stay.
+
+    >>> fill_text('{"city": {city}}', {"city": "Rome"})
+    '{"city": Rome}'
+    """
+
+    def value(match: re.Match[str]) -> str:
+        return match[0][0] if match[1] is None else str(_column(match[1], row))
+
+    return PLACEHOLDER.sub(value, text)
+
+
+def _fill_value(value: Any, row: Row) -> Any:
+    """As `fill_text`, inside anything; a text that is one column alone keeps that column's type."""
+    if isinstance(value, str):
+        whole = PLACEHOLDER.fullmatch(value)
+        return _column(whole[1], row) if whole and whole[1] else fill_text(value, row)
+    if isinstance(value, Mapping):
+        return {key: _fill_value(inner, row) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_fill_value(inner, row) for inner in value)
+    return value
+
+
+def _fill_expectation(expectation: Expectation, row: Row) -> Expectation:
+    # Patterns and schemas have braces that are no columns.
+    if expectation.matcher in ("regex", "json-schema"):
+        return expectation
+    value = _fill_value(expectation.value, row)
+    options = _fill_value(expectation.options, row)
+    return replace(expectation, value=value, options=options)
+
+
+def _fill_step(step: Step, row: Row) -> Step:
+    expect = tuple(_fill_expectation(e, row) for e in step.expect)
+    return replace(step, prompt=fill_text(step.prompt, row), expect=expect)
+
+
+def _fill_prompt(prompt: ServerPrompt | None, row: Row) -> ServerPrompt | None:
+    if prompt is None:
+        return None
+    given = {name: fill_text(value, row) for name, value in prompt.arguments.items()}
+    return replace(prompt, arguments=given)
+
+
+def _column(name: str, row: Row) -> Any:
+    if name not in row:
+        raise SuiteError(
+            f"{{{name}}} is not a column of the dataset. {did_you_mean(name, row)} "
+            f"(write {{{{{name}}}}} for the text itself)"
+        )
+    return row[name]
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SuiteError(f"{path.name}: the dataset is larger than {MAX_BYTES} bytes")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SuiteError(f"{path}: the dataset cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SuiteError(f"{path.name}: not UTF-8 at byte {error.start}") from None
+
+
+def _table_rows(path: Path, text: str, delimiter: str) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, [])
+        if len(set(header)) != len(header):
+            raise SuiteError(f"{path.name}:1: a column is named twice: {', '.join(header)}")
+        for cells in reader:
+            if len(cells) != len(header):
+                counts = f"{plural(len(cells), 'cell')} under {plural(len(header), 'column')}"
+                raise SuiteError(f"{path.name}:{reader.line_num}: {counts}")
+            yield dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise SuiteError(f"{path.name}:{reader.line_num}: {error}") from None
+
+
+def _json_rows(path: Path, text: str) -> Iterator[Row]:
+    # Not splitlines: JSON texts may hold the line separators of Unicode as they are.
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SuiteError(f"{path.name}:{number}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise SuiteError(f"{path.name}:{number}: a row is an object, got {shown(row)}")
+        if "\\u" in line and not _is_text(row):
+            raise SuiteError(f"{path.name}:{number}: has half of a character, which is not text")
+        yield row
+
+
+def _is_text(row: Row) -> bool:
+    """Whether it can be stored: JSON may escape half of a character that is two in UTF-16."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

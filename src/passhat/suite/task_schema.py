@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated
+import math
+import re
+import shlex
+from collections.abc import Callable, KeysView, Mapping, Sequence
+from datetime import date
+from functools import cache
+from inspect import get_annotations
+from typing import Annotated, Any, get_args
 
+from msgspec import Meta
+
+from passhat.errors import MissingExtra
 from passhat.records import Level
-from passhat.suite.expect_schema import ExpectPart
-from passhat.suite.fields import (
-    Count,
-    CountOrZero,
-    Name,
-    Part,
-    PassScore,
-    Positive,
-    Seconds,
-    Share,
-    Short,
-    Texts,
-    Weight,
-)
+from passhat.records.suite import TARGETS, target_root
+from passhat.suite.yaml_tree import did_you_mean
+
+
+class Part:
+    """A part of the suite file. A key that the file leaves out has the default of its class."""
+
+    def __init__(self, **written: Any) -> None:
+        vars(self).update(written)
+
+    @property
+    def written(self) -> KeysView[str]:
+        """The fields that the file gives, whatever their values."""
+        return vars(self).keys()
+
+    def values(self) -> dict[str, Any]:
+        """Every field with its value, the default where the file leaves it out."""
+        return {name: getattr(self, name) for name in self.field_types()}
+
+    def broken_rule(self) -> str | None:
+        """What is wrong with the keys together, though each is right by itself."""
+        return None
+
+    @classmethod
+    @cache
+    def field_types(cls) -> Mapping[str, Any]:
+        """The fields and their types."""
+        # Half the time of typing.get_type_hints, whose further checks no declaration here needs.
+        owned = (get_annotations(owner, eval_str=True) for owner in reversed(cls.__mro__))
+        return {name: kind for fields in owned for name, kind in fields.items()}
+
+    @classmethod
+    @cache
+    def spellings(cls) -> Mapping[str, Sequence[str]]:
+        """The fields, and the keys under which each may be written."""
+        return {
+            name: next((n.names for n in get_args(kind) if isinstance(n, Spelled)), (name,))
+            for name, kind in cls.field_types().items()
+        }
+
+
+Count = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""From 0 to 1, both included."""
 
 
 class ToolSelectionPart(Part):
@@ -35,6 +74,9 @@ class ToolSelectionPart(Part):
     """Whether the lower end of the interval must reach the rate, not the point."""
 
 
+Positive = Annotated[float, Meta(gt=0)]
+
+
 class BudgetPart(Part):
     """The most that may be spent."""
 
@@ -44,6 +86,287 @@ class BudgetPart(Part):
     """Tokens, in and out."""
     max_minutes: Positive | None = None
     """Minutes of wall clock."""
+
+
+def _target(value: str) -> str:
+    root = target_root(value)
+    if root not in TARGETS:
+        raise ValueError(f"is not a target. {did_you_mean(root, TARGETS)}")
+    return value
+
+
+class Reads:
+    """A function that reads texts (or lists and so on) before the type is checked.
+
+    It raises ValueError where it can say what is wrong. `schema` is what it lets a file write
+    besides what the type says.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], schema: Any = None, of: Any = str) -> None:
+        self.function, self.schema, self.of = function, schema, of
+
+
+Target = Annotated[str, Reads(_target)]
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"is not a regular expression: {error}") from None
+    return value
+
+
+Pattern = Annotated[str, Reads(_pattern)]
+
+
+def _json_schema(value: Any) -> Any:
+    try:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+    except ModuleNotFoundError:
+        raise MissingExtra("a JSON Schema in a suite", "run") from None
+    try:
+        Draft202012Validator.check_schema(value)
+    except SchemaError as error:
+        raise ValueError(f"is not a JSON Schema: {error.message}") from None
+    return value
+
+
+JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema, of=dict | bool)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+
+class NumberPart(Part):
+    """A number, within a tolerance."""
+
+    value: float | str
+    """What is expected; a text is read as a number (a dataset's column)."""
+    tolerance: NotNegative = 1e-9
+    """How far off it may be."""
+    relative: bool = False
+    """Whether the tolerance is a share of the expected value."""
+
+    def broken_rule(self) -> str | None:
+        # Every number is within an endless distance, and none is near an endless value.
+        endless = math.inf in (self.tolerance, self.value) or self.value == -math.inf
+        return "must be finite" if endless else None
+
+
+class BoundsPart(Part):
+    """A least and a most; either may be left out."""
+
+    min: float | None = None
+    """The least, included."""
+    max: float | None = None
+    """The most, included."""
+
+    def broken_rule(self) -> str | None:
+        if self.min is None and self.max is None:
+            return "needs min, max or both"
+        return _min_above_max(self.min, self.max)
+
+
+CountOrZero = Annotated[int, Meta(ge=0)]
+
+
+class LengthPart(Part):
+    """A length: exact, or between a least and a most."""
+
+    exact: CountOrZero | None = None
+    """The exact length."""
+    min: CountOrZero | None = None
+    """The least, included."""
+    max: CountOrZero | None = None
+    """The most, included."""
+
+    def broken_rule(self) -> str | None:
+        if self.exact is None and self.min is None and self.max is None:
+            return "needs exact, min or max"
+        return _min_above_max(self.min, self.max)
+
+
+class CalledPart(Part):
+    """A tool that was called, and how often."""
+
+    tool: str
+    """The tool's name."""
+    times: CountOrZero | None = None
+    """Exactly this many times."""
+    min: CountOrZero | None = None
+    """At least this many times (1 unless `times` or `max` is given)."""
+    max: CountOrZero | None = None
+    """At most this many times."""
+
+    def broken_rule(self) -> str | None:
+        return _min_above_max(self.min, self.max)
+
+
+class Spelled:
+    """The keys under which a field may be written; the documentation shows the first."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+class CalledWithPart(Part):
+    """A tool that was called with these arguments; others may be there too."""
+
+    tool: str
+    """The tool's name."""
+    arguments: Annotated[Mapping[str, Any], Spelled("arguments", "args")] = {}
+    """Arguments and their values."""
+    exact: bool = False
+    """Whether no other argument may be there."""
+
+
+DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*")
+
+
+def _seconds(value: str) -> float:
+    match = DURATION.fullmatch(value)
+    if match is None:
+        raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
+    return float(match[1]) * SECONDS[match[2]]
+
+
+def _text(pattern: str) -> dict[str, str]:
+    return {"type": "string", "pattern": pattern}
+
+
+Seconds = Annotated[float, Meta(gt=0), Reads(_seconds, _text(f"^{DURATION.pattern}$"))]
+"""Seconds, or a text such as 500ms, 30s, 2m."""
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"cannot be split into words: {error}") from None
+
+
+Argv = Annotated[Sequence[str], Meta(min_length=1), Reads(_words, _text(r"\S"))]
+"""A command and its arguments, as a list or as one text."""
+
+
+class CommandCheckPart(Part):
+    """A program that looks at the attempt: exit code 0 is a pass, 1 a failure."""
+
+    argv: Argv
+    """The program and its arguments; it reads the observation as JSON on its standard input."""
+    timeout: Seconds = 60.0
+    """How long it may take."""
+
+
+class JudgeCheckPart(Part):
+    """A rubric, read by a model that answers with a score from 0 to 1."""
+
+    rubric: str
+    """What the judge looks for."""
+    model: str | None = None
+    """The judging model; by default that of the suite's `judge:`."""
+    threshold: Annotated[Share, Spelled("threshold", "min_score")] = 0.7
+    """The least mean score that earns the credit."""
+    repeats: Count | None = None
+    """How often the judge reads each answer; by default the suite's `judge.repeats`."""
+    transcript: bool = False
+    """Whether the judge also reads the whole transcript, tool calls included."""
+
+
+class Short:
+    """A part that may be written as the value of one of its keys alone: `number: 42`."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+Texts = Annotated[Sequence[str], Reads(lambda value: [value], {"type": "string"})]
+"""One text or several."""
+FunctionName = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$", description="module:function")]
+
+
+class MatcherPart(Part):
+    """What must be true of the target: exactly one of these."""
+
+    exact: Any = None
+    """Equal to this value."""
+    iexact: str | None = None
+    """Equal to this text, whatever the case and the space around it."""
+    contains: Any = None
+    """The text contains this one; a list has this member."""
+    icontains: str | None = None
+    """The text contains this one, whatever the case."""
+    contains_all: Annotated[Texts | None, Spelled("contains-all", "contains_all")] = None
+    """Contains every one of these."""
+    contains_any: Annotated[Texts | None, Spelled("contains-any", "contains_any")] = None
+    """Contains at least one of these."""
+    regex: Pattern | None = None
+    """A Python regular expression is found in the text."""
+    one_of: Annotated[Sequence[Any] | None, Spelled("one_of", "one-of")] = None
+    """Equal to one of these values."""
+    number: Annotated[NumberPart, Short("value")] | None = None
+    """A number (the last one in a text), within a tolerance."""
+    range: BoundsPart | None = None
+    """A number between a least and a most."""
+    json_schema: Annotated[JsonSchema | None, Spelled("json-schema", "json_schema", "schema")] = (
+        None
+    )
+    """The value (or the JSON in the text) is valid under this JSON Schema."""
+    length: Annotated[LengthPart, Short("exact")] | None = None
+    """The length of the text or list."""
+    exists: bool | None = None
+    """Whether the target exists at all."""
+    called: Annotated[CalledPart, Short("tool")] | None = None
+    """A tool was called."""
+    not_called: Annotated[Texts | None, Spelled("not_called", "not-called")] = None
+    """None of these tools was called."""
+    called_in_order: Annotated[Texts | None, Spelled("called_in_order", "called-in-order")] = None
+    """These tools were called in this order; others may come between."""
+    called_with: Annotated[CalledWithPart | None, Spelled("called_with", "called-with")] = None
+    """A tool was called with these arguments."""
+    snapshot: str | None = None
+    """Equal to the text stored under this name; stored the first time."""
+    python: FunctionName | None = None
+    """A function `module:name` that gets the value and the observation."""
+    command: Annotated[CommandCheckPart, Short("argv")] | None = None
+    """A program, by its exit code."""
+    judge: Annotated[
+        Annotated[JudgeCheckPart, Short("rubric")] | None,
+        Spelled("judge", "llm-judge", "llm_judge", "rubric"),
+    ] = None
+    """A rubric, read by a model."""
+    negated: Annotated[MatcherPart | None, Spelled("not")] = None
+    """The matcher inside must not hold."""
+
+    def broken_rule(self) -> str | None:
+        return _not_one(self.matchers())
+
+    def matchers(self) -> dict[str, Any]:
+        """The matchers that were written, `exact: null` among them."""
+        return {name: value for name, value in vars(self).items() if name in MATCHERS}
+
+
+Weight = Annotated[float, Meta(gt=0, le=1e100)]
+"""As large as a table takes them: their squares have an end."""
+
+
+class ExpectPart(MatcherPart):
+    """One expectation: `target` and a matcher, beside it or under `matcher:`."""
+
+    target: Target = "answer"
+    """A dotted path: answer, tool_calls[0].arguments.city, tokens.total, cost, files."""
+    matcher: MatcherPart | None = None
+    """The matcher, in the long form."""
+    weight: Weight = 1.0
+    """Its share of the credit."""
+    message: str | None = None
+    """What to say when it does not hold."""
+
+    def broken_rule(self) -> str | None:
+        return _not_one(self.matchers() | (self.matcher.matchers() if self.matcher else {}))
+
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class StepPart(Part):
@@ -81,6 +404,9 @@ class ResourcePart(Part):
     """Its address, such as `file:///report.md`."""
     server: str | None = None
     """The server that has it; by default the first that has it."""
+
+
+PassScore = Annotated[float, Meta(gt=0, le=1)]
 
 
 class TaskFields(Part):
@@ -140,3 +466,71 @@ class TaskPart(TaskFields):
     """A system prompt for this task, in place of the system's own."""
     systems: Texts | None = None
     """Only these systems; by default all of them."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Expectations as a suite file writes them: a target and a matcher, in a short or a long form.
+# --------------------------------------------------------------------------------------------------
+
+NULLABLE = ("exact", "contains")
+"""Matchers whose value may be null."""
+
+MATCHERS = tuple(MatcherPart.field_types())
+
+
+def _min_above_max(low: float | None, high: float | None) -> str | None:
+    crossed = low is not None and high is not None and low > high
+    return "has min above max" if crossed else None
+
+
+def _not_one(written: Mapping[str, Any]) -> str | None:
+    if len(written) != 1:
+        return f"needs exactly one matcher, got {', '.join(written) or 'none'}"
+    ((name, value),) = written.items()
+    written_as = MatcherPart.spellings()[name][0]
+    return f"{written_as} needs a value" if value is None and name not in NULLABLE else None
+
+
+# --------------------------------------------------------------------------------------------------
+# The parts that a suite file is made of, and the kinds of value that their keys take.
+#
+# A part is a class whose annotated names are the keys, with their defaults and a docstring each.
+# `validation` reads a file by these declarations, and `document` makes the schema and the
+# reference from them.
+# --------------------------------------------------------------------------------------------------
+
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(kB|[MGT]B|[KMGT]iB)\s*")
+
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+"""The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
+
+
+def _bytes(value: str) -> int:
+    match = SIZE.fullmatch(value)
+    if match is None:
+        raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
+    unit = 1024.0 if "i" in match[2] else 1000.0
+    # An endless number has no whole one; the reader refuses whole numbers from 2**63.
+    return round(min(float(match[1]) * unit ** BYTES[match[2][0]], 2.0**63))
+
+
+def _day(value: str) -> date:
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError("must be a date such as 2027-01-31") from None
+
+
+Bytes = Annotated[int, Meta(ge=1), Reads(_bytes, _text(f"^{SIZE.pattern}$"))]
+"""Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
+
+Day = Annotated[date, Reads(_day)]
+"""A date such as 2027-01-31."""
+
+Url = Annotated[
+    str,
+    Meta(pattern=r"^https?://", description="an address that begins with http:// or https://"),
+]
+Chance = Annotated[float, Meta(gt=0, lt=1)]
+"""Between 0 and 1, both excluded."""

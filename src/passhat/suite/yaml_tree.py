@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, TypeGuard
 
 from passhat.dataclass import dataclass
-from passhat.suite.problems import Path, Problem, shown
-from passhat.suite.references import UnsetVariable, refers, substitute
+from passhat.messages import closest
+from passhat.records import Secret
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 40
@@ -43,17 +43,17 @@ class Tree:
     """The value of a file, the marks (line and column, from 1) of its parts, and its faults."""
 
     value: Any
-    marks: Mapping[Path, Mark]
+    marks: Mapping[KeyPath, Mark]
     problems: tuple[Problem, ...]
 
-    def mark(self, path: Path) -> Mark:
+    def mark(self, path: KeyPath) -> Mark:
         """Line and column of a part, or of the nearest part around it."""
         for length in range(len(path), -1, -1):
             if (mark := self.marks.get(path[:length])) is not None:
                 return mark
         return 1, 1
 
-    def problem(self, path: Path, message: str) -> Problem:
+    def problem(self, path: KeyPath, message: str) -> Problem:
         line, column = self.mark(path)
         return Problem(line=line, column=column, path=path, message=message)
 
@@ -63,7 +63,7 @@ class _Open:
     """A mapping or list that is still being read."""
 
     value: Any
-    path: Path
+    path: KeyPath
     anchor: str | None
     nodes_before: int
     key: Any = None
@@ -74,7 +74,7 @@ class _Open:
 class _Stop(Exception):
     """Something after which the rest of the file cannot be read."""
 
-    def __init__(self, mark: Mark, path: Path, message: str) -> None:
+    def __init__(self, mark: Mark, path: KeyPath, message: str) -> None:
         super().__init__(message)
         self.problem = Problem(line=mark[0], column=mark[1], path=path, message=message)
 
@@ -82,9 +82,9 @@ class _Stop(Exception):
 class _Builder:
     """Builds the tree from events. An alias is the same object again, and counts again."""
 
-    def __init__(self, env: Mapping[str, str], keeps: Callable[[Path], bool]) -> None:
+    def __init__(self, env: Mapping[str, str], keeps: Callable[[KeyPath], bool]) -> None:
         self.root: Any = None
-        self.marks: dict[Path, Mark] = {}
+        self.marks: dict[KeyPath, Mark] = {}
         self.problems: list[Problem] = []
         self._env = env
         self._keeps = keeps
@@ -160,7 +160,7 @@ class _Builder:
             self._problem(mark, self._next_path(), message)
             return value
 
-    def _add(self, value: Any, mark: Mark, *, anchor: str | None = None, nodes: int = 1) -> Path:
+    def _add(self, value: Any, mark: Mark, *, anchor: str | None = None, nodes: int = 1) -> KeyPath:
         """Put a value where it belongs; a scalar in a mapping may be a key."""
         self._nodes += nodes
         if self._nodes > MAX_NODES:
@@ -204,7 +204,7 @@ class _Builder:
         top = self._stack[-1] if self._stack else None
         return top is not None and isinstance(top.value, dict) and top.key is None
 
-    def _next_path(self) -> Path:
+    def _next_path(self) -> KeyPath:
         if not self._stack:
             return ()
         top = self._stack[-1]
@@ -215,7 +215,7 @@ class _Builder:
         if tag is not None and str(tag) not in ("", "!"):
             self._problem(mark, (), f"tags are not used in a suite: remove {shown(str(tag))}")
 
-    def _problem(self, mark: Mark, path: Path, message: str) -> None:
+    def _problem(self, mark: Mark, path: KeyPath, message: str) -> None:
         self.problems.append(Problem(line=mark[0], column=mark[1], path=path, message=message))
 
 
@@ -223,7 +223,7 @@ def read_tree(
     text: str,
     *,
     env: Mapping[str, str],
-    keeps_references: Callable[[Path], bool] = lambda path: False,
+    keeps_references: Callable[[KeyPath], bool] = lambda path: False,
 ) -> Tree:
     """Read a YAML text; references are replaced except where `keeps_references` says so.
 
@@ -260,19 +260,19 @@ def resolve(text: str) -> Any:
     return text
 
 
-def entries(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
+def entries(tree: Tree, key: str) -> list[tuple[KeyPath, Mapping[str, Any]]]:
     """The mappings in a list of the suite, with their paths."""
     found = enumerate(as_list(tree.value.get(key)))
     return [((key, index), entry) for index, entry in found if is_map(entry)]
 
 
-def section(tree: Tree, key: str) -> list[tuple[Path, Mapping[str, Any]]]:
+def section(tree: Tree, key: str) -> list[tuple[KeyPath, Mapping[str, Any]]]:
     """A mapping of the suite with its path, if there is one."""
     found = tree.value.get(key)
     return [((key,), found)] if is_map(found) else []
 
 
-def expectations(tree: Tree) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def expectations(tree: Tree) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
     """Every expectation of the suite with its path."""
     owners = [*entries(tree, "agents"), *entries(tree, "tasks"), *section(tree, "defaults")]
     for path, entry in owners:
@@ -334,3 +334,123 @@ def _syntax_problem(error: Exception) -> Problem:
     first = str(problem).splitlines()[0]
     hint = next((hint for words, hint in SYNTAX_HINTS.items() if words in first), "")
     return Problem(line=line, column=column, path=(), message=f"not valid YAML: {first}{hint}")
+
+
+# --------------------------------------------------------------------------------------------------
+# What is wrong with a suite file: where, what, and the way out.
+# --------------------------------------------------------------------------------------------------
+
+MAX_SHOWN = 60
+
+YAML_WORDS = {"None": "null", "True": "true", "False": "false"}
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One fault of a suite file.
+
+    >>> problem = Problem(line=12, column=5, path=("agents", 0, "runz"), message="no such key")
+    >>> problem.at("suite.yml")
+    'suite.yml:12:5: agents[0].runz: no such key'
+    """
+
+    line: int
+    column: int
+    path: KeyPath
+    message: str
+
+    def at(self, file: str) -> str:
+        """The problem as one line that editors can jump to."""
+        where = f"{dotted(self.path)}: " if self.path else ""
+        return f"{file}:{self.line}:{self.column}: {where}{self.message}"
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as people write it.
+
+    >>> dotted(("agents", 0, "expect", 1, "target"))
+    'agents[0].expect[1].target'
+    """
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def shown(value: object) -> str:
+    """A value short enough for a message, on one line."""
+    text = repr(value)
+    text = YAML_WORDS.get(text, text)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The nearest known word as a question, or the list of what exists.
+
+    >>> did_you_mean("max_turn", ["max_turns", "runs"])
+    'Did you mean "max_turns"?'
+    >>> did_you_mean("colour", ["b", "a"])
+    'Known: a, b'
+    """
+    names = sorted(set(known))
+    near = closest(str(word), names)
+    if near is not None:
+        return f'Did you mean "{near}"?'
+    return f"Known: {', '.join(names)}" if names else "There is none"
+
+
+# --------------------------------------------------------------------------------------------------
+# References to the environment: `${VAR}`, `${VAR:-default}`, `${VAR:?message}`.
+# --------------------------------------------------------------------------------------------------
+
+REFERENCE = re.compile(
+    r"\$(?P<escape>\$(?=\{))"
+    r"|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<operator>:-|:\?)(?P<operand>[^{}]*))?\}"
+)
+
+
+class UnsetVariable(LookupError):
+    """A variable that the suite refers to is not set; the message is for the user."""
+
+
+def refers(text: str) -> bool:
+    """Whether a text has a reference in it."""
+    return any(match["name"] for match in REFERENCE.finditer(text))
+
+
+def substitute(text: str, env: Mapping[str, str]) -> str:
+    """The text with its references replaced. An empty variable counts as unset after `:`.
+
+    >>> substitute("${HOST:-localhost}:${PORT}", {"PORT": "80"})
+    'localhost:80'
+    >>> substitute("$${PORT} stays", {})
+    '${PORT} stays'
+    """
+    return REFERENCE.sub(lambda match: _value(match, env), text)
+
+
+def secret(text: str, env: Mapping[str, str]) -> Secret:
+    """The text as a secret: a variable that is not set is an error only when it is needed."""
+    try:
+        return Secret(text, substitute(text, env))
+    except UnsetVariable as problem:
+        return Secret(text, None, missing=str(problem))
+
+
+def _value(match: re.Match[str], env: Mapping[str, str]) -> str:
+    name, operator, operand = match["name"], match["operator"], match["operand"]
+    if name is None:
+        return "$"
+    value = env.get(name)
+    if value or (value is not None and operator is None):
+        return value
+    if operator == ":-":
+        return str(operand)
+    if operator == ":?" and operand:
+        raise UnsetVariable(f"{name} is not set: {operand}")
+    raise UnsetVariable(
+        f"{name} is not set: export it, write ${{{name}:-default}}, "
+        f"or $${{{name}}} for the text itself"
+    )

@@ -18,8 +18,8 @@ from msgspec import Meta
 
 from passhat.messages import capitalised
 from passhat.records.suite import TARGETS
-from passhat.suite import expect_schema, schema, system_schema, task_schema
-from passhat.suite.fields import Part, Reads, Short
+from passhat.suite import schema, task_schema
+from passhat.suite.task_schema import Part, Reads, Short
 
 JSON_TYPES: Mapping[Any, Mapping[str, str]] = {
     Any: {},
@@ -42,21 +42,21 @@ LIMITS = {
 # In the order of the page.
 PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("The suite", schema.SuitePart),
-    ("`servers:`", system_schema.ServerPart),
+    ("`servers:`", schema.ServerPart),
     ("`agents:`", schema.AgentPart),
-    ("`systems:`", system_schema.SystemPart),
+    ("`systems:`", schema.SystemPart),
     ("`tasks:`", task_schema.TaskPart),
     ("`prompt:` of a server", task_schema.PromptPart),
     ("`resources:` of a server", task_schema.ResourcePart),
     ("`steps:` of a task", task_schema.StepPart),
-    ("`expect:`", expect_schema.ExpectPart),
-    ("`number:`", expect_schema.NumberPart),
-    ("`range:`", expect_schema.BoundsPart),
-    ("`length:`", expect_schema.LengthPart),
-    ("`called:`", expect_schema.CalledPart),
-    ("`called_with:`", expect_schema.CalledWithPart),
-    ("`command:` as a grader", expect_schema.CommandCheckPart),
-    ("`judge:` as a grader", expect_schema.JudgeCheckPart),
+    ("`expect:`", task_schema.ExpectPart),
+    ("`number:`", task_schema.NumberPart),
+    ("`range:`", task_schema.BoundsPart),
+    ("`length:`", task_schema.LengthPart),
+    ("`called:`", task_schema.CalledPart),
+    ("`called_with:`", task_schema.CalledWithPart),
+    ("`command:` as a grader", task_schema.CommandCheckPart),
+    ("`judge:` as a grader", task_schema.JudgeCheckPart),
     ("`tool_selection:`", task_schema.ToolSelectionPart),
     ("`defaults:`", schema.DefaultsPart),
     ("`gates:` in the long form", schema.GatePart),
@@ -67,14 +67,14 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`cassette:`", schema.CassettePart),
     ("`quarantine:`", schema.QuarantinePart),
     ("`judge:`", schema.JudgePart),
-    ("how a model is called", system_schema.ModelFields),
-    ("`prices:`", system_schema.PricesPart),
-    ("`script:` of the model `scripted`", system_schema.BehaviourPart),
-    ("`calls:` of a script", system_schema.CallPart),
-    ("`faults:`", system_schema.FaultPart),
-    ("`auth:` of a server", system_schema.AuthPart),
-    ("`response:` of an endpoint", system_schema.AnswerPart),
-    ("a value by reference", system_schema.ReferencePart),
+    ("how a model is called", schema.ModelFields),
+    ("`prices:`", schema.PricesPart),
+    ("`script:` of the model `scripted`", schema.BehaviourPart),
+    ("`calls:` of a script", schema.CallPart),
+    ("`faults:`", schema.FaultPart),
+    ("`auth:` of a server", schema.AuthPart),
+    ("`response:` of an endpoint", schema.AnswerPart),
+    ("a value by reference", schema.ReferencePart),
 )
 
 
@@ -207,7 +207,7 @@ def _docstrings(module: str) -> dict[str, dict[str, str]]:
 
 def _section(heading: str, part: type[Part]) -> str:
     definition = _definition(part, {})
-    asked = system_schema.ModelFields
+    asked = schema.ModelFields
     shared = asked.field_types() if issubclass(part, asked) and part is not asked else ()
     rows = [
         f"| `{key}` | {_cell(_kind(field))} | {_default_cell(definition, key)} "
