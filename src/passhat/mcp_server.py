@@ -65,7 +65,7 @@ class PasshatTools:
     def list_suites(self) -> str:
         """The suites in the history, with how often each ran."""
         from passhat.history import History
-        from passhat.history.lookups import list_suites
+        from passhat.history.queries import list_suites
 
         with History.open(self.store, read_only=True) as history:
             lines = [
@@ -195,7 +195,7 @@ class PasshatTools:
 
     def _place(self, run: str) -> str:
         """The path of a result file of this folder, or the name of a stored run."""
-        from passhat.history.references import look_up
+        from passhat.history.runs import look_up
         from passhat.journeys.results import is_pattern, is_there, open_store
 
         if (self.folder / run).is_file():

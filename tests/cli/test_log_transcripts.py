@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from passhat.cli.view import _store
-from passhat.history import History, lookups, transcripts
+from passhat.history import History, queries
 
 LOG = Path(__file__).parents[1] / "samples" / "inspect" / "flaky_5x5_two_scorers_1error.eval"
 MODEL, TASK = "mockllm/model", "flaky_task/t4"
@@ -96,8 +96,8 @@ def test_history_keeps_what_a_log_says_unless_it_is_told_not_to(call, here):
     assert "transcripts" not in call("history", "add", str(LOG), "--no-transcripts").stderr
     with History.open(here / ".passhat" / "history.db", read_only=True) as history:
         bare, full = history.runs()
-        assert transcripts.all_transcripts(history, bare) == {}
-        assert len(transcripts.all_transcripts(history, full)) == 25
+        assert queries.all_transcripts(history, bare) == {}
+        assert len(queries.all_transcripts(history, full)) == 25
         said = history.transcript(full, MODEL, TASK, 5)
     assert json.loads(said)["answer"] == "wrong"
 
@@ -120,6 +120,6 @@ def test_a_site_over_logs_has_their_transcripts_unless_it_is_told_not_to(here):
             store, _ = _store(reading, stack, transcripts=wanted)
             with History.open(store, read_only=True) as history:
                 (run,) = history.runs()
-                trials = lookups.page_of_trials(history, run, MODEL, TASK)
+                trials = queries.page_of_trials(history, run, MODEL, TASK)
                 assert [kept.transcript for kept in trials] == [wanted] * 5
-                assert lookups.first_trial(history, run) == 1
+                assert queries.first_trial(history, run) == 1

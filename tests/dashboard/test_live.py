@@ -12,7 +12,7 @@ from passhat.dashboard import live
 from passhat.dashboard.live import PageState, PlannedRun, watching
 from passhat.dashboard.watched_gates import Funnel, watched_numbers
 from passhat.history import History
-from passhat.history.lookups import StoredProgress, TaskProgress, change_mark, read_progress
+from passhat.history.queries import StoredProgress, TaskProgress, change_mark, read_progress
 from passhat.journeys.stored_runs import StoredGate
 from passhat.records import Outcome, Trial
 

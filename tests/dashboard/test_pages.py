@@ -9,8 +9,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import headline_number
 from passhat.history import Checkout, History
-from passhat.history.lookups import page_of_trials, search_tasks
-from passhat.history.transcripts import all_transcripts
+from passhat.history.queries import all_transcripts, page_of_trials, search_tasks
 from passhat.records import Trials
 from passhat.reporters.answers.comparison_data import verdict
 from passhat.reporters.headline import overview

@@ -7,8 +7,7 @@ import pytest
 
 from passhat.errors import HistoryError
 from passhat.history import History, RunJournal
-from passhat.history.database import is_postgres
-from passhat.history.schema import MIGRATIONS, statements
+from passhat.history.database import MIGRATIONS, is_postgres, statements
 from passhat.records import Outcome, Trial
 
 OLD_ROWS = """

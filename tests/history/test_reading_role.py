@@ -6,9 +6,8 @@ import pytest
 
 from passhat.errors import StoreError
 from passhat.history import History
-from passhat.history.database import shown_address
-from passhat.history.lookups import change_mark, read_progress
-from passhat.history.schema import StaleStore
+from passhat.history.database import StaleStore, shown_address
+from passhat.history.queries import change_mark, read_progress
 from passhat.journeys.report_cache import ReportCache
 from passhat.records import Outcome, Trial
 

@@ -4,7 +4,7 @@ import pytest
 
 from passhat.errors import HistoryError
 from passhat.history import Checkout, History
-from passhat.history.references import look_up, look_up_baseline
+from passhat.history.runs import look_up, look_up_baseline
 
 
 @pytest.fixture

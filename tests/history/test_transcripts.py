@@ -3,7 +3,7 @@
 import pytest
 
 from passhat.history import History
-from passhat.history.transcripts import (
+from passhat.history.queries import (
     BATCH,
     all_transcripts,
     each_transcript,

@@ -8,10 +8,8 @@ import pytest
 
 from passhat.errors import LostRun
 from passhat.history import History, RunJournal
-from passhat.history.dead_workers import reap
-from passhat.history.leases import hold
-from passhat.history.run_board import RunBoard
-from passhat.history.worker_session import WorkerSession
+from passhat.history.leases import hold, reap
+from passhat.history.work_queue import RunBoard, WorkerSession
 from passhat.records import Budget, Outcome, Trial
 from passhat.records.ledger import (
     AcceptedCall,

@@ -266,7 +266,7 @@ def add(
 
 def _run_named(history: History, reference: str) -> Run:
     """The run of that name; a note says which one was taken of several."""
-    from passhat.history.references import look_up
+    from passhat.history.runs import look_up
 
     found = look_up(history, reference)
     if found.note:

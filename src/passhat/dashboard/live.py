@@ -19,7 +19,7 @@ from passhat.dataclass import dataclass
 from passhat.drawing.figure import escape
 from passhat.errors import PasshatError
 from passhat.history import History, Run
-from passhat.history.lookups import (
+from passhat.history.queries import (
     EndedTrial,
     StoredProgress,
     TaskProgress,
@@ -29,7 +29,7 @@ from passhat.history.lookups import (
     read_progress,
     tags_of_tasks,
 )
-from passhat.history.references import look_up_baseline
+from passhat.history.runs import look_up_baseline
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
 from passhat.records import Outcome

@@ -17,7 +17,7 @@ from passhat.dashboard.live import RUNNING, follow, progress_of, watching
 from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.errors import HistoryError, InputError
-from passhat.history import History, Run, lookups
+from passhat.history import History, Run, queries
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import beside_passing, stored_gates, task_history
 from passhat.journeys.suite_overview import (
@@ -58,7 +58,7 @@ class Pages:
     def _overview_parts(self, number: int) -> Iterator[str]:
         with self.reports.open() as history:
             suites, count = suites_on_page(history, number)
-            runs = lookups.count_runs(history)
+            runs = queries.count_runs(history)
             yield render("overview_top.html", store=self.reports.title, count=count, runs=runs)
             blocks = []
             for suite in suites:
@@ -73,13 +73,13 @@ class Pages:
     def runs(self, request: Request) -> Response:
         """All runs, or those of a suite, a branch, a status, or with a tag."""
         asked = {name: request.query_params.get(name) or None for name in FILTERS}
-        wanted = lookups.RunFilter(**asked, tagged=bool(request.query_params.get("tagged")))
+        wanted = queries.RunFilter(**asked, tagged=bool(request.query_params.get("tagged")))
         number = page_number(request.query_params.get("page"))
         with self.reports.open() as history:
-            count = lookups.count_runs(history, wanted)
+            count = queries.count_runs(history, wanted)
             offset = (number - 1) * RUNS_A_PAGE
-            runs = lookups.page_of_runs(history, wanted, offset=offset, limit=RUNS_A_PAGE)
-            choices = lookups.run_choices(history)
+            runs = queries.page_of_runs(history, wanted, offset=offset, limit=RUNS_A_PAGE)
+            choices = queries.run_choices(history)
         tagged = "1" if wanted.tagged else None
         return page(
             "runs.html", store=self.reports.title, wanted=wanted, choices=choices, runs=runs,
@@ -151,12 +151,12 @@ class Pages:
         number = page_number(request.query_params.get("page"))
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
-            trials = lookups.page_of_trials(
+            trials = queries.page_of_trials(
                 history, run, system, task,
                 offset=(number - 1) * TRIALS_A_PAGE, limit=TRIALS_A_PAGE + 1,
             )  # fmt: skip
             past = task_history(history, run, system, task)
-            first = lookups.first_trial(history, run)
+            first = queries.first_trial(history, run)
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
@@ -172,7 +172,7 @@ class Pages:
         with self.reports.open() as history:
             run, kept = self._trial(history, request)
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
-            first = lookups.first_trial(history, run)
+            first = queries.first_trial(history, run)
             beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
         said = None if text is None else Transcript.from_json(text)
         shown = None if said is None else said.cut(LONGEST_TRANSCRIPT)
@@ -210,21 +210,21 @@ class Pages:
         return PlainTextResponse(text)
 
     def _numbered(
-        self, history: History, run: Run, kept: lookups.KeptTrial, step: int
+        self, history: History, run: Run, kept: queries.KeptTrial, step: int
     ) -> int | None:
         """The number of the trial before or after one, if it was made."""
         trial = kept.trial
         number = trial.trial + step
         if number < 0:
             return None
-        there = lookups.find_trial(history, run, trial.system, trial.task, number)
+        there = queries.find_trial(history, run, trial.system, trial.task, number)
         return number if there else None
 
-    def _trial(self, history: History, request: Request) -> tuple[Run, lookups.KeptTrial]:
+    def _trial(self, history: History, request: Request) -> tuple[Run, queries.KeptTrial]:
         system, task = _named(request, "system"), _named(request, "task")
         number = _named(request, "trial")
         run = history.find_run(request.path_params["run"])
-        found = lookups.find_trial(history, run, system, task, int(number)) if (
+        found = queries.find_trial(history, run, system, task, int(number)) if (
             number.isascii() and number.isdigit() and len(number) < 10
         ) else None  # fmt: skip
         if found is None:
@@ -237,7 +237,7 @@ class Pages:
         metric = query.get("by") or "mean_score"
         with self.reports.open() as history:
             sides = sides_of(self.reports, history, query.getlist("run"), query.getlist("side"))
-            recent = lookups.page_of_runs(history, limit=20) if not sides else []
+            recent = queries.page_of_runs(history, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
         return page(
             "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
@@ -251,8 +251,8 @@ class Pages:
 
     def _trend_parts(self, query: QueryParams) -> Iterator[str]:
         with self.reports.open() as history:
-            suites = lookups.list_suites(history)
-            suite = query.get("suite") or lookups.newest_suite(history)
+            suites = queries.list_suites(history)
+            suite = query.get("suite") or queries.newest_suite(history)
             branch = query.get("branch") or None
             yield render(
                 "trend_top.html", suites=suites, suite=suite, branch=branch,
@@ -291,10 +291,10 @@ class Pages:
         if text:
             with self.reports.open() as history:
                 found = {
-                    "suites": lookups.search_suites(history, text),
-                    "runs": lookups.search_runs(history, text),
-                    "systems": lookups.search_systems(history, text),
-                    "tasks": lookups.search_tasks(history, text),
+                    "suites": queries.search_suites(history, text),
+                    "runs": queries.search_runs(history, text),
+                    "systems": queries.search_systems(history, text),
+                    "tasks": queries.search_tasks(history, text),
                 }
         return page("search.html", store=self.reports.title, q=text, found=found)
 

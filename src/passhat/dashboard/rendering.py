@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from passhat.dashboard.guard import PERSON
 from passhat.errors import PasshatError
-from passhat.history.lookups import run_label
+from passhat.history.queries import run_label
 from passhat.messages import plural, short_commit
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash

@@ -11,7 +11,7 @@ from passhat.analysis.gates.gate import Demand, NumberDemand, parse_gate
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.errors import PasshatError
-from passhat.history.lookups import EndedTrial
+from passhat.history.queries import EndedTrial
 from passhat.journeys.stored_runs import StoredGate, rate_so_far
 from passhat.records import Outcome
 

@@ -1,6 +1,6 @@
 """The store of every trial that ever ran."""
 
-from passhat.history.run_journal import RunJournal
+from passhat.history.journal import RunJournal
 from passhat.history.runs import Checkout, Run, read_checkout
 from passhat.history.store import DEFAULT_PATH, History
 

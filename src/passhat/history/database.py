@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from passhat.dataclass import dataclass
+from passhat.errors import HistoryError
+
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 ALL = 2**62
@@ -119,3 +122,237 @@ def shown_address(address: Path | str) -> str:
     settings = [part for part in given.split("&") if part.partition("=")[0] not in _SECRET]
     query = "?" * bool(any(settings)) + "&".join(settings)
     return f"postgresql://{login.partition(':')[0]}{place}{query}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The tables of the store, and the migrations from one version to the next.
+# --------------------------------------------------------------------------------------------------
+
+# Texts that repeat (systems, tasks) are kept once, in `names`. A row of `trials` is found by its
+# run, system, task and trial number; `sequence` is the number of its ticket: the order of evidence.
+_VERSION_1 = """
+CREATE TABLE runs (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  suite TEXT NOT NULL,
+  suite_hash TEXT,
+  status TEXT NOT NULL,
+  started TEXT NOT NULL,
+  finished TEXT,
+  seed INTEGER,
+  commit_id TEXT,
+  branch TEXT,
+  dirty INTEGER,
+  host TEXT,
+  versions TEXT NOT NULL DEFAULT '{}',
+  options TEXT NOT NULL DEFAULT '{}',
+  sources TEXT NOT NULL DEFAULT '[]'
+);
+CREATE INDEX runs_by_suite ON runs (suite, started);
+CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE trials (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  system INTEGER NOT NULL REFERENCES names (id),
+  task INTEGER NOT NULL REFERENCES names (id),
+  trial INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  outcome INTEGER NOT NULL,
+  score REAL,
+  seed INTEGER,
+  tokens_in REAL,
+  tokens_out REAL,
+  tokens REAL,
+  cost REAL,
+  seconds REAL,
+  turns REAL,
+  tool_calls REAL,
+  tools TEXT,
+  level TEXT,
+  tags TEXT,
+  error TEXT,
+  started TEXT,
+  PRIMARY KEY (run, system, task, trial)
+) WITHOUT ROWID;
+CREATE TABLE tickets (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  stamp TEXT,
+  PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+CREATE TABLE transcripts (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (run, system, task, trial)
+);
+CREATE TABLE answers (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  request TEXT NOT NULL,
+  reply BLOB NOT NULL,
+  PRIMARY KEY (run, system, task, trial, step)
+);
+CREATE TABLE tags (
+  name TEXT PRIMARY KEY,
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE
+);
+"""
+
+# A row of `sessions` is one process that works on a run; its id is the fencing token that
+# everything it writes is checked against. `answers.reply` is null while a call is only asked.
+# A ticket's state is one of `TicketState`. Money is in micro-dollars, so that sums are exact;
+# `lost` counts calls whose process died before the answer was kept: paid, perhaps.
+_VERSION_2 = """
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  role TEXT NOT NULL,
+  host TEXT NOT NULL,
+  place TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  born TEXT NOT NULL,
+  hands INTEGER NOT NULL DEFAULT 0,
+  alive INTEGER NOT NULL DEFAULT 1,
+  lease REAL NOT NULL,
+  started TEXT NOT NULL
+);
+CREATE INDEX sessions_by_run ON sessions (run);
+CREATE TABLE accounts (
+  run INTEGER PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+  max_cost INTEGER,
+  max_tokens INTEGER,
+  max_calls INTEGER,
+  cost INTEGER NOT NULL DEFAULT 0,
+  tokens INTEGER NOT NULL DEFAULT 0,
+  calls INTEGER NOT NULL DEFAULT 0,
+  reserved_cost INTEGER NOT NULL DEFAULT 0,
+  reserved_tokens INTEGER NOT NULL DEFAULT 0,
+  reserved_calls INTEGER NOT NULL DEFAULT 0,
+  lost_calls INTEGER NOT NULL DEFAULT 0,
+  lost_cost INTEGER NOT NULL DEFAULT 0,
+  unpriced INTEGER NOT NULL DEFAULT 0,
+  stopped TEXT
+);
+ALTER TABLE tickets ADD COLUMN state INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE tickets ADD COLUMN session INTEGER;
+ALTER TABLE tickets ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE new_answers (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  request TEXT NOT NULL,
+  reply BLOB,
+  reserved_cost INTEGER NOT NULL DEFAULT 0,
+  reserved_tokens INTEGER NOT NULL DEFAULT 0,
+  priced INTEGER NOT NULL DEFAULT 1,
+  session INTEGER,
+  PRIMARY KEY (run, system, task, trial, step)
+);
+INSERT INTO new_answers (run, system, task, trial, step, request, reply)
+  SELECT run, system, task, trial, step, request, reply FROM answers;
+DROP TABLE answers;
+ALTER TABLE new_answers RENAME TO answers;
+"""
+
+# The family that a task belongs to, and how much it weighs.
+_VERSION_3 = """
+ALTER TABLE trials ADD COLUMN family TEXT;
+ALTER TABLE trials ADD COLUMN weight REAL;
+"""
+
+# `unsure_calls` counts the lost calls that were perhaps never sent, `found_calls` those whose
+# answers the provider still had. A call is given up if a deadline came first or the connection
+# was cut. `remote` is the provider's name for an answer that it prepares in the background.
+_VERSION_4 = """
+ALTER TABLE accounts ADD COLUMN unsure_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN found_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN given_up_calls INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN given_up_cost INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE accounts ADD COLUMN given_up_unpriced INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE answers ADD COLUMN remote TEXT;
+"""
+
+# Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
+# table of rates, which may be lost when the server crashes.
+_QUEUE_OF_POSTGRES = """
+CREATE INDEX tickets_ready ON tickets (run, number) WHERE state = 0;
+CREATE INDEX tickets_held ON tickets (session) WHERE state = 1;
+CREATE INDEX answers_open ON answers (session) WHERE reply IS NULL;
+CREATE INDEX trials_by_sequence ON trials (run, sequence);
+CREATE UNLOGGED TABLE buckets (name TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL);
+ALTER TABLE tickets SET (fillfactor = 80);
+ALTER TABLE answers SET (fillfactor = 70);
+ALTER TABLE sessions SET (fillfactor = 50);
+"""
+
+_TYPES_OF_POSTGRES = (
+    (" WITHOUT ROWID", ""),
+    ("INTEGER PRIMARY KEY,", "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,"),
+    ("INTEGER", "BIGINT"),
+    ("REAL", "DOUBLE PRECISION"),
+    ("BLOB", "BYTEA"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The step from one version to the next, in the SQL of each database."""
+
+    sqlite: str
+    postgres: str
+
+
+def _same(script: str, *, first: str = "", more: str = "") -> Migration:
+    """One script for both databases, with what only PostgreSQL needs around it."""
+    translated = script
+    for ours, theirs in _TYPES_OF_POSTGRES:
+        translated = translated.replace(ours, theirs)
+    return Migration(script, first + translated + more)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _same(_VERSION_1, first="CREATE TABLE passhat_version (version BIGINT NOT NULL);"),
+    _same(_VERSION_2, more=_QUEUE_OF_POSTGRES),
+    _same(_VERSION_3),
+    _same(_VERSION_4),
+)
+"""Step i leads from version i to version i + 1. Never edit one that was released."""
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script, one by one: they run inside the caller's transaction."""
+    return [text for part in script.split(";") if (text := part.strip())]
+
+
+def refuse_newer(name: str, version: int) -> None:
+    """Refuse a store that a newer passhat has written."""
+    if version > len(MIGRATIONS):
+        raise HistoryError(
+            f"{name}: written by a newer passhat (store version {version}, this one reads up "
+            f"to {len(MIGRATIONS)}): upgrade passhat, or name another store"
+        )
+
+
+class StaleStore(HistoryError):
+    """A store of an older version, which has to be updated before it can be read."""
+
+
+def stale(name: str, *, has_runs: bool) -> HistoryError:
+    """The error for a store that has to be updated before it can be read."""
+    start = f"{name}: not a passhat history store of this version"
+    if not has_runs:
+        return HistoryError(f"{start} (no trials)")
+    return StaleStore(
+        f"{start} (an older store, which cannot be written from here; update it with `passhat "
+        "history vacuum` where it can be written)"
+    )

@@ -9,8 +9,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError, MissingExtra, StoreError
-from passhat.history.database import Duplicate, Row, Rows, Values, shown_address
-from passhat.history.schema import MIGRATIONS, refuse_newer, stale, statements
+from passhat.history.database import (
+    MIGRATIONS,
+    Duplicate,
+    Row,
+    Rows,
+    Values,
+    refuse_newer,
+    shown_address,
+    stale,
+    statements,
+)
 
 if TYPE_CHECKING:
     import psycopg

@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import Self
 
 from passhat.errors import HistoryError, StoreError
-from passhat.history.database import Duplicate, Row, Values
-from passhat.history.schema import MIGRATIONS, refuse_newer, stale, statements
+from passhat.history.database import (
+    MIGRATIONS,
+    Duplicate,
+    Row,
+    Values,
+    refuse_newer,
+    stale,
+    statements,
+)
 
 BUSY_SECONDS = 30.0
 

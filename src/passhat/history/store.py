@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -12,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from passhat import arguments
 from passhat.arguments import STORE
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, StoreError
-from passhat.history.database import ALL, Database, Duplicate, is_postgres
+from passhat.history.database import ALL, Database, Duplicate, StaleStore, is_postgres
 from passhat.history.leases import with_owner
-from passhat.history.reduction import count_in_database
-from passhat.history.references import LATEST, look_up
 from passhat.history.runs import (
+    LATEST,
     SEPARATOR,
     Checkout,
     Run,
+    look_up,
     new_run_row,
     now,
     own_source,
@@ -28,14 +30,19 @@ from passhat.history.runs import (
     sources_of,
     sources_text,
 )
-from passhat.history.schema import StaleStore
-from passhat.history.trial_rows import TRIAL_COLUMNS, pack, trial_row, trials_of_rows, unpack
 from passhat.records import Source, Trial
+from passhat.records.trial import FEATURES, Outcome
 
 if TYPE_CHECKING:
-    from passhat.records import Tally, Transcripts, Trials
+    from passhat.records import FeatureSums, Tally, Transcripts, Trials
 
 DEFAULT_PATH = Path(STORE)
+
+TRIAL_COLUMNS = (
+    "trial", "sequence", "outcome", "score", "seed", *FEATURES,
+    "tools", "level", "tags", "error", "started", "family", "weight",
+)  # fmt: skip
+"""The columns of a trial, besides its run, system and task."""
 
 _COLUMNS = ("run", "system", "task", *TRIAL_COLUMNS)
 _KEY = ("run", "system", "task", "trial")
@@ -319,3 +326,212 @@ def _open_database(address: Path | str, *, read_only: bool) -> Database:
     from passhat.history.sqlite import SqliteDatabase
 
     return SqliteDatabase.open(Path(address), read_only=read_only)
+
+
+# --------------------------------------------------------------------------------------------------
+# The trials of a run reduced to counts inside the database: only sums per task leave it.
+# --------------------------------------------------------------------------------------------------
+
+OUTCOMES = tuple(map(int, Outcome))
+
+Pair = tuple[int, int]
+"""A system and a task, by the number of their names."""
+
+_COUNTS = """
+SELECT s.text, t.text, x.* FROM (
+  SELECT system, task, min(sequence), count(*) FILTER (WHERE outcome = 1),
+  count(*) FILTER (WHERE outcome = 0), count(*) FILTER (WHERE outcome = 2),
+  coalesce(sum(score) FILTER (WHERE outcome <> 2), 0.0),
+  coalesce(sum(score * score) FILTER (WHERE outcome <> 2), 0.0),
+  avg(weight), count(family)
+FROM trials WHERE run = ? GROUP BY system, task) x
+JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
+"""
+_FEATURE = "count({0}), coalesce(sum({0}), 0.0), coalesce(sum({0} * {0}), 0.0)"
+_FEATURES = (
+    f"SELECT system, task, outcome, {', '.join(map(_FEATURE.format, FEATURES))} "  # noqa: S608  our names
+    "FROM trials WHERE run = ? GROUP BY system, task, outcome"
+)
+# As in a table of trials, the last trial of a task that names a family decides.
+_FAMILIES = """
+SELECT x.system, x.task, x.family FROM trials x JOIN (
+  SELECT system, task, max(sequence) AS last FROM trials
+  WHERE run = ?1 AND family IS NOT NULL GROUP BY system, task) y
+ON x.system = y.system AND x.task = y.task AND x.sequence = y.last WHERE x.run = ?1
+"""
+
+
+def count_in_database(database: Database, run: Run, *, features: bool = False) -> list[Tally]:
+    """Counts per task of each system of a run, as the table of its trials would have them."""
+    rows = database.execute(_COUNTS, (run.id,)).fetchall()
+    counts = {(system, task): row for _, _, system, task, *row in rows}
+    # Tasks and systems each in the order in which they first occur.
+    order = sorted(counts, key=lambda pair: counts[pair][0])
+    tasks = dict.fromkeys(task for _, task in order)
+    named = any(row[-1] for row in counts.values())
+    read = _Reduced(
+        names={row[i + 2]: row[i] for row in rows for i in (0, 1)},
+        counts=counts,
+        sums=_feature_rows(database, run) if features else {},
+        families=_families(database, run) if named else {},
+        sources=sources_of(run),
+    )
+    return [
+        read.tally([(system, task) for task in tasks if (system, task) in counts])
+        for system in dict.fromkeys(system for system, _ in order)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reduced:
+    """The sums of a run that the database computed."""
+
+    names: Mapping[int, str]
+    counts: Mapping[Pair, Sequence[Any]]
+    sums: Mapping[tuple[int, int, int], Sequence[Any]]
+    families: Mapping[Pair, str]
+    sources: tuple[Source, ...]
+
+    def tally(self, pairs: Sequence[Pair]) -> Tally:
+        """The counts of one system, of these tasks."""
+        import numpy as np
+
+        from passhat.records import Tally
+        from passhat.records.tally import significant
+
+        rows = [self.counts[pair] for pair in pairs]
+        _, passed, failed, errored, total, squares, weight, _ = zip(*rows, strict=True)
+        weighted = any(one is not None for one in weight)
+        return Tally(
+            system=self.names[pairs[0][0]],
+            tasks=tuple(self.names[task] for _, task in pairs),
+            passed=np.array(passed, dtype=np.int64),
+            failed=np.array(failed, dtype=np.int64),
+            errored=np.array(errored, dtype=np.int64),
+            score_total=significant(np.array(total, dtype=np.float64)),
+            score_squares=significant(np.array(squares, dtype=np.float64)),
+            features=self._features(pairs) if self.sums else {},
+            sources=self.sources,
+            family=tuple(map(self.families.get, pairs)) if self.families else None,
+            weight=np.array([1.0 if w is None else w for w in weight]) if weighted else None,
+        )
+
+    def _features(self, pairs: Sequence[Pair]) -> dict[str, FeatureSums]:
+        """Sums of the features that any trial has, by outcome and task."""
+        import numpy as np
+
+        from passhat.records import FeatureSums
+        from passhat.records.tally import significant
+
+        none = [0] * (3 * len(FEATURES))
+        cells = np.array(
+            [[self.sums.get((*pair, outcome), none) for pair in pairs] for outcome in OUTCOMES],
+            dtype=np.float64,
+        )
+        found = {}
+        for place, name in enumerate(FEATURES):
+            count, total, squares = (cells[:, :, 3 * place + i] for i in range(3))
+            if count.any():
+                found[name] = FeatureSums(
+                    count=count.astype(np.int64),
+                    total=significant(total),
+                    squares=significant(squares),
+                )
+        return found
+
+
+def _feature_rows(database: Database, run: Run) -> dict[tuple[int, int, int], Sequence[Any]]:
+    rows = database.execute(_FEATURES, (run.id,))
+    return {(system, task, outcome): sums for system, task, outcome, *sums in rows}
+
+
+def _families(database: Database, run: Run) -> dict[Pair, str]:
+    rows = database.execute(_FAMILIES, (run.id,))
+    return {(system, task): family for system, task, family in rows}
+
+
+# --------------------------------------------------------------------------------------------------
+# Trials as rows of the store, and rows as a table of trials.
+# --------------------------------------------------------------------------------------------------
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+def pack(text: str) -> bytes:
+    """Text, compressed."""
+    return zstd.compress(text.encode(), level=3)
+
+
+def unpack(body: bytes) -> str:
+    """Text that `pack` compressed."""
+    return zstd.decompress(body).decode()
+
+
+def _join_texts(texts: Sequence[str]) -> str | None:
+    """Several short texts as one, a JSON list; None if there are none.
+
+    >>> _join_texts(("search", "add")), _join_texts(())
+    ('["search","add"]', None)
+    """
+    return json.dumps(list(texts), separators=(",", ":")) if texts else None
+
+
+def split_texts(text: str | None) -> tuple[str, ...]:
+    r"""The texts that `join_texts`, or with a NUL in between an earlier version, put together.
+
+    >>> split_texts('["search","add"]'), split_texts("search\0add"), split_texts(None)
+    (('search', 'add'), ('search', 'add'), ())
+    """
+    if not text:
+        return ()
+    if text.startswith('["') and text.endswith('"]'):
+        return tuple(json.loads(text))
+    return tuple(text.split("\0"))
+
+
+def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
+    """A trial as a row of `TRIAL_COLUMNS`, with its place in the order of evidence."""
+    packed = {
+        "sequence": sequence,
+        "outcome": int(trial.outcome),
+        "tools": _join_texts(trial.tools),
+        "tags": _join_texts(trial.tags),
+    }
+    return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
+
+
+def trial_of_row(system: str, task: str, row: Sequence[Any]) -> Trial:
+    """The trial in a row of `TRIAL_COLUMNS`."""
+    given = dict(zip(TRIAL_COLUMNS, row, strict=True))
+    del given["sequence"]
+    given["outcome"] = Outcome(given["outcome"])
+    given["tools"], given["tags"] = split_texts(given["tools"]), split_texts(given["tags"])
+    return Trial(system=system, task=task, **given)
+
+
+ROUND_COLUMNS = ("trial", "sequence", "outcome", "score", "seed", "started")
+"""The columns that show whether runs moved together."""
+
+_ALWAYS_THERE = ("system", "task", "trial", "outcome", "score")
+
+
+def trials_of_rows(
+    rows: list[tuple[Any, ...]], sources: tuple[Source, ...], names: Sequence[str] = TRIAL_COLUMNS
+) -> Trials:
+    """The trials in rows of system, task and these of the `TRIAL_COLUMNS`."""
+    from passhat.records import Trials
+
+    names = ("system", "task", *names)
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    columns = dict(zip(names, values, strict=True))
+    del columns["sequence"]
+    for name in [name for name in columns if name not in _ALWAYS_THERE]:
+        if all(value is None for value in columns[name]):
+            del columns[name]
+    for name in ("tools", "tags"):
+        if name in columns:
+            columns[name] = tuple(map(split_texts, columns[name]))
+    return Trials.from_columns(columns, duplicates=None, sources=sources)

@@ -38,7 +38,7 @@ def export_run(
     Only a dataset can hold `transcripts`. Returns the files with trials. `on_note` is called with
     which run was taken if a name fits several.
     """
-    from passhat.history.references import look_up
+    from passhat.history.runs import look_up
     from passhat.ingest.write import write_trials
 
     dataset = is_url(place) or not Path(place).suffix
@@ -133,7 +133,7 @@ def _target(folder: Path | str) -> _LocalFolder | _RemoteFolder:
 
 def _chunks(history: History, run: Run, rows: int) -> Iterator[list[Trial]]:
     """The trials of a run, some at a time."""
-    from passhat.history.lookups import read_trials_from
+    from passhat.history.queries import read_trials_from
 
     number = 0
     while found := read_trials_from(history, run, number, limit=rows):
@@ -166,7 +166,7 @@ def _write_transcripts(
     history: History, run: Run, trials: Sequence[Trial], shard: Path
 ) -> list[int | None]:
     """Write the transcripts of these trials; returns the row of each that has one."""
-    from passhat.history.transcripts import transcripts_of
+    from passhat.history.queries import transcripts_of
     from passhat.records.transcript import KeptTranscript
 
     outcomes = {(one.system, one.task, one.trial): one.outcome for one in trials}

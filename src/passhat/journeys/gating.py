@@ -165,7 +165,7 @@ class JudgedResults:
             if own is not None and len(own.paths) == 1 and _same_file(own.paths[0], name):
                 raise ArgumentError(argument, "must name other results than those judged", name)
             return reading.without_rounds(reading.whole()[0], baseline=True)
-        from passhat.history.references import look_up_baseline
+        from passhat.history.runs import look_up_baseline
 
         with open_store(reading.store) as history:
             found = reading.noted(look_up_baseline(history, name, judged=self.run))

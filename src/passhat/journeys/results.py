@@ -18,7 +18,7 @@ from passhat.messages import one_of_rule
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History
-    from passhat.history.references import NamedRun
+    from passhat.history.runs import NamedRun
     from passhat.ingest import ColumnMap, Limits
     from passhat.ingest.dataset_failures import SomeFailures
     from passhat.records import Duplicates, Source, Tally, Transcripts, Trials
@@ -121,8 +121,7 @@ class Results:
         if not self.is_stored(self.paths[0]):
             some = failures_of_dataset(self.paths[0])
             return None if some is None else (tallies, some)
-        from passhat.history.lookups import first_trial
-        from passhat.history.transcripts import failures_of_run
+        from passhat.history.queries import failures_of_run, first_trial
 
         with self.open_stored() as (history, found):
             first, said = first_trial(history, found.run), failures_of_run(history, found.run)
@@ -175,7 +174,7 @@ class Results:
             if "/" in name or Path(name).suffix:
                 known = f"{history.name} has no run, tag or branch of that name"
                 return ReadError(f"{str(error).rstrip('.')}, and {known}")
-            from passhat.history.references import look_up
+            from passhat.history.runs import look_up
 
             try:
                 look_up(history, name)
@@ -193,7 +192,7 @@ class Results:
             return False
         if not store_is_there(self.store) and name != LATEST:
             return False  # for LATEST, opening the store says that there is none
-        from passhat.history.references import knows
+        from passhat.history.runs import knows
 
         with open_store(self.store) as history:
             return knows(history, name)
@@ -233,7 +232,7 @@ class Results:
     @contextmanager
     def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
         """The store that the path is or names a run of, and that run."""
-        from passhat.history.references import look_up
+        from passhat.history.runs import look_up
 
         path = self.paths[0]
         store, run = (path, self.run) if is_store(path) else (self.store, path)
@@ -241,7 +240,7 @@ class Results:
             yield history, look_up(history, run)
 
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
-        from passhat.history.transcripts import all_transcripts
+        from passhat.history.queries import all_transcripts
 
         with self.open_stored() as (history, found):
             trials = history.trials(self.noted(found).run)
@@ -254,7 +253,7 @@ class Results:
         """The one stored run that these results are; None for files, and for several runs."""
         if len(self.paths) != 1 or not self.names_a_run(self.paths[0]):
             return None
-        from passhat.history.references import look_up
+        from passhat.history.runs import look_up
 
         with open_store(self.store) as history:
             return look_up(history, self.paths[0])

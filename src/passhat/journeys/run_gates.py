@@ -188,7 +188,7 @@ def _baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:
 def _baseline(name: str, store: RunStore) -> tuple[History, Run]:
     if store.history is None or store.run is None:
         raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
-    from passhat.history.references import look_up_baseline
+    from passhat.history.runs import look_up_baseline
 
     # The newest run of a branch may be this one: the baseline is the one before it.
     return store.history, look_up_baseline(store.history, name, judged=store.run).run

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Gate
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.stopping import StoppingRule
-    from passhat.history.run_board import RunBoard
+    from passhat.history.work_queue import RunBoard
     from passhat.journeys.answer_source import AnswerSource
     from passhat.journeys.run_events import OnRunEvent
     from passhat.journeys.run_request import Executor, RunRequest
@@ -363,7 +363,7 @@ def _lead(
 
 
 def _board(opened: RunStore) -> RunBoard:
-    from passhat.history.run_board import RunBoard
+    from passhat.history.work_queue import RunBoard
 
     assert opened.history is not None
     assert opened.run is not None

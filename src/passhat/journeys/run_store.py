@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History, Run
     from passhat.history.leases import Lease
-    from passhat.history.references import NamedRun
+    from passhat.history.runs import NamedRun
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial
     from passhat.runner import Journal, RunResult
@@ -162,7 +162,7 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     With `runs`, which adds to finished runs too, it is the newest that `passhat run` made.
     """
     from passhat.history import History
-    from passhat.history.references import NamedRun, look_up
+    from passhat.history.runs import NamedRun, look_up
 
     with History.open(store, read_only=True) as history:
         if reference is not None:

@@ -105,8 +105,7 @@ def _outcome(given: OutcomeWord | Outcome | None) -> Outcome | None:
 
 def _of_store(store: Path | str, wanted: _SearchedTrials) -> Iterator[_Found]:
     """Each transcript with its run, and the number that its first trial has."""
-    from passhat.history.lookups import each_run, first_trial
-    from passhat.history.transcripts import each_transcript
+    from passhat.history.queries import each_run, each_transcript, first_trial
 
     with open_store(store) as history:
         runs = each_run(history) if wanted.run is None else [history.find_run(wanted.run)]

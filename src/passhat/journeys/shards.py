@@ -57,7 +57,7 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
     have. The trials come in the order of the whole plan, so that gates see the same evidence.
     """
     from passhat.history import History
-    from passhat.history.transcripts import all_transcripts
+    from passhat.history.queries import all_transcripts
 
     parts: list[tuple[Run, list[Trial], dict[Any, str]]] = []
     for store in stores:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.drawing import Figure
     from passhat.history import History, Run
-    from passhat.history.lookups import TaskMoment
+    from passhat.history.queries import TaskMoment
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
     from passhat.stats.estimate import Interval, Unavailable
 
@@ -131,7 +131,7 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
     Nothing for a run so large that its report is made from counts.
     """
     from passhat.analysis.reports.metrics import groupings_by_system
-    from passhat.history.trial_rows import ROUND_COLUMNS
+    from passhat.history.store import ROUND_COLUMNS
 
     if not 0 < run.trials < COUNTED_IN_STORE:
         return {}
@@ -141,7 +141,7 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
 def explain_run(history: History, run: Run) -> Explanation:
     """Why do runs of a stored run fail?"""
     from passhat.analysis.explaining.explain import explain
-    from passhat.history.transcripts import all_transcripts
+    from passhat.history.queries import all_transcripts
 
     return explain(history.trials(run), all_transcripts(history, run))
 
@@ -180,7 +180,7 @@ def _stored_gate(terms: Mapping[str, Any]) -> StoredGate:
 
 def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:
     """The spread between days of the baseline's system, from the newest runs of its suite."""
-    from passhat.history.references import look_up_baseline
+    from passhat.history.runs import look_up_baseline
 
     with open_store(results.store) as history:
         run = look_up_baseline(history, name, judged=judged).run
@@ -214,7 +214,7 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
 
     None if neither is, or if both are the same run: that did not run on different days.
     """
-    from passhat.history.references import look_up
+    from passhat.history.runs import look_up
 
     named = [name if results.names_a_run(name) else None for name in results.paths]
     if not any(named):
@@ -231,17 +231,17 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
 def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
     """The trial beside the most similar one that passed; raises InputError if no other passed."""
     from passhat.analysis.explaining.run_diff import side_by_side
-    from passhat.history import lookups
+    from passhat.history import queries
     from passhat.records import Trials
 
-    kept = lookups.page_of_trials(history, run, trial.system, trial.task, limit=_MOST_BESIDE)
+    kept = queries.page_of_trials(history, run, trial.system, trial.task, limit=_MOST_BESIDE)
     records = [trial, *(one.trial for one in kept if one.trial.trial != trial.trial)]
     texts = {
         (one.system, one.task, one.trial): text
         for one in records
         if (text := history.transcript(run, one.system, one.task, one.trial)) is not None
     }
-    first = lookups.first_trial(history, run)
+    first = queries.first_trial(history, run)
     trials = Trials.from_records(records)
     return side_by_side(trials, texts, trial.task, trial.trial, first_trial=first)
 
@@ -258,7 +258,7 @@ class TaskHistory:
 
 def task_history(history: History, run: Run, system: str, task: str) -> TaskHistory:
     """How one task of one system fared in this run and in the others of its suite."""
-    from passhat.history.lookups import task_moments
+    from passhat.history.queries import task_moments
     from passhat.stats.proportions import proportion_interval
 
     moments = task_moments(history, run.suite, system, task)

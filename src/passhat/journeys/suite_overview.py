@@ -11,7 +11,7 @@ from passhat.analysis.reports.metrics import HeadlineNumber, headline_number, me
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
 from passhat.history import History, Run
-from passhat.history.lookups import SuiteLine, list_suites, suite_spending
+from passhat.history.queries import SuiteLine, list_suites, suite_spending
 from passhat.journeys.report_cache import ReportCache
 from passhat.messages import first_few, plural
 from passhat.records import Tally

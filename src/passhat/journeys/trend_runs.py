@@ -139,7 +139,7 @@ def moment_of(
 ) -> Moment:
     """A stored run as a point of a trend."""
     from passhat.analysis.comparing.trends import Moment
-    from passhat.history.lookups import run_label
+    from passhat.history.queries import run_label
 
     return Moment(
         key=run.key,

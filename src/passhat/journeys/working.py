@@ -64,7 +64,7 @@ def _work_once(
     store: str | Path, run: str | None, concurrency: int | None, say: Say, stop: threading.Event
 ) -> WorkDone | None:
     from passhat.history import History
-    from passhat.history.worker_session import WorkerSession
+    from passhat.history.work_queue import WorkerSession
     from passhat.runner.executors.worker import run_worker
 
     with History.open(store) as history:

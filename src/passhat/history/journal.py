@@ -6,11 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passhat.history.leases import Lease
-from passhat.history.lookups import read_trials_from
-from passhat.history.open_calls import OpenCall, read_open_calls
+from passhat.history.leases import Lease, OpenCall, SentMarks, marks_path, read_open_calls
+from passhat.history.queries import read_trials_from
 from passhat.history.runs import Run
-from passhat.history.sent_marks import SentMarks, marks_path
 from passhat.history.store import History
 from passhat.records.ledger import (
     AcceptedCall,
