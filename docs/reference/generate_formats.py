@@ -7,8 +7,8 @@ from pathlib import Path
 
 from passhat.cli.error_messages import with_options
 from passhat.ingest import READERS
-from passhat.ingest.reader import Reader
-from passhat.ingest.unknown_files import SUMMARIES
+from passhat.ingest.read import SUMMARIES
+from passhat.ingest.readers import Reader
 
 PAGE = Path(__file__).with_name("formats.md")
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from passhat.errors import PasshatError
 from passhat.ingest import ColumnMap, Limits, read_with_transcripts
-from passhat.ingest.archive import Archive
+from passhat.ingest.document import Archive
 from passhat.records import Outcome
 
 MOST_CHARACTERS = 4000

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ReadError
-from passhat.ingest import Limits, alike_tables, read_trials, small_files
+from passhat.ingest import Limits, assemble, read, read_trials
 from passhat.ingest.document import Document
 from passhat.records.columns import ColumnMap
 
@@ -93,9 +93,9 @@ def put_all(folder, contents):
 def said_of(folder, mapping, duplicates, *, together):
     """All that is read of a folder, or the error."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alike_tables, "MOST_BYTES", 2**16 if together else 0)
-        patch.setattr(alike_tables, "FEWEST_FILES", 1)
-        patch.setattr(small_files, "FEWEST_FILES", 1 if together else 10**9)
+        patch.setattr(read, "MOST_BYTES", 2**16 if together else 0)
+        patch.setattr(read, "FEWEST_FILES", 1)
+        patch.setattr(assemble, "FEWEST_FILES", 1 if together else 10**9)
         try:
             trials = read_trials(folder, mapping=mapping, duplicates=duplicates)
         except ReadError as error:
@@ -133,8 +133,8 @@ def test_plain_files_of_one_shape_are_read_together(kind):
         for number in range(5)
         for suffix, text in [written(kind, [{"task": "a", "run": number, "passed": 1}])]
     ]
-    assert len({alike_tables.shape_of(document) for document in documents} - {None}) == 1
-    found = alike_tables.read_alike(documents, ColumnMap())
+    assert len({read.shape_of(document) for document in documents} - {None}) == 1
+    found = read.read_alike(documents, ColumnMap())
     assert [int(table.columns["trial"][0]) for table in found] == [0, 1, 2, 3, 4]
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import ColumnMap, read_trials
-from passhat.ingest.written_numbers import with_points
+from passhat.ingest.rows import with_points
 
 COLUMNS = ColumnMap(task="Frage", score="Bewertung", cost="Kosten")
 HEADER = "Frage{0}Bewertung{0}Kosten"

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials, read_with_transcripts
-from passhat.ingest.archive import Archive
-from passhat.ingest.document import Document
+from passhat.ingest.document import Archive, Document
 from passhat.ingest.rows import sheet_of
 
 BIG = int("1" * 400)

@@ -7,7 +7,7 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials
-from passhat.ingest.archive import Archive
+from passhat.ingest.document import Archive
 
 FLAKY_INSPECT = {
     "flaky_task/t0": (5, 0, 0),

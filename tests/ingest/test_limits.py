@@ -12,8 +12,7 @@ import pytest
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import Limits, parse_limits, read_trials
-from passhat.ingest.archive import Archive
-from passhat.ingest.compressed import decompress, zstd
+from passhat.ingest.document import Archive, decompress, zstd
 
 MEGABYTE = b" " * 2**20
 EXPANDED = 4 * 2**30

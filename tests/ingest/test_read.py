@@ -13,8 +13,7 @@ import pytest
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import READERS, ColumnMap, Limits, read_trials
-from passhat.ingest.compressed import zstd
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, zstd
 from passhat.ingest.readers import readers_of
 
 TABLE = b"system,task,trial,passed\na,t,0,1\na,t,1,0\n"

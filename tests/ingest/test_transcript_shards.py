@@ -5,7 +5,7 @@ from pyarrow import parquet
 
 from passhat.errors import ReadError
 from passhat.ingest import read_with_transcripts, write_trials
-from passhat.ingest.transcript_shards import GROUP_ROWS, read_rows, scan_shard, write_shard
+from passhat.ingest.remote import GROUP_ROWS, read_rows, scan_shard, write_shard
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import KeptTranscript
 

@@ -12,9 +12,9 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import READERS, ColumnMap, Limits, read_trials, read_with_transcripts
-from passhat.ingest.archive import Archive
+from passhat.ingest.document import Archive
+from passhat.ingest.formats.inspect_log import SpokenSample, sample_transcript
 from passhat.ingest.sources import NO_TRANSCRIPTS
-from passhat.ingest.transcripts.inspect_samples import SpokenSample, sample_transcript
 
 INSPECT = "inspect/flaky_5x5_two_scorers_1error"
 LM_EVAL = "lm_eval/samples_flaky_demo_2026-11-15T01-57-02.617156.jsonl"

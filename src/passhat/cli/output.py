@@ -20,7 +20,7 @@ from passhat.reporters.safe_text import safe_lines, without_commands
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
-    from passhat.ingest.dataset_failures import SomeFailures
+    from passhat.ingest.tallies import SomeFailures
     from passhat.journeys.stored_runs import BaselineChange
     from passhat.records import Transcripts, Trials
     from passhat.reporters.baseline_words import ChangeTile

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from passhat.ingest.limits import Limits as Limits
-    from passhat.ingest.limits import parse_limits as parse_limits
+    from passhat.ingest.document import Limits as Limits
+    from passhat.ingest.document import parse_limits as parse_limits
     from passhat.ingest.read import read_trials as read_trials
     from passhat.ingest.read import read_with_transcripts as read_with_transcripts
     from passhat.ingest.readers import READERS as READERS

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import gzip
 import hashlib
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+import struct
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
 import msgspec
 
-from passhat.errors import ReadError
-from passhat.ingest.archive import ZIP_MAGIC
-from passhat.ingest.compressed import PIECE, decompress, read_all
-from passhat.ingest.limits import Limits
+from passhat.dataclass import dataclass
+from passhat.errors import ArgumentError, ReadError
 
 Kind = Literal["zip", "parquet", "xml", "json", "array", "lines", "text", "binary", "empty"]
 Value = TypeVar("Value")
@@ -28,6 +31,8 @@ LINES_SUFFIXES = (".jsonl", ".ndjson")
 
 _SMALL = 2**20
 """Files up to this size are read in one go, whatever they hold."""
+
+ZIP_MAGIC = b"PK"
 
 # These are read from their end, piece by piece: their bytes need not be loaded.
 _READ_IN_PIECES = (ZIP_MAGIC, PARQUET_MAGIC)
@@ -322,3 +327,359 @@ def _object(text: bytes) -> Mapping[str, msgspec.Raw] | None:
     with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _decode(text, dict[str, msgspec.Raw])
     return None
+
+
+# --------------------------------------------------------------------------------------------------
+# Zip archives: their directory, and members that are stored, deflated or in Zstandard.
+#
+# The standard library knows Zstandard (method 93) only since Python 3.14, lets one small piece of
+# it grow without bound, and takes ten times as long over the directory of a log of many samples.
+# --------------------------------------------------------------------------------------------------
+
+STORED, DEFLATED, ZSTANDARD = 0, 8, 93
+
+_LOCAL = struct.Struct("<4s22xHH")
+_ENTRY = struct.Struct("<8xHH4xIIIHHH8xI")
+_LENGTHS = struct.Struct("<28xHHH12x")
+_END = struct.Struct("<4s6xHIIH")
+_END_64 = struct.Struct("<4s28xQQQ")
+_LOCATOR_64 = struct.Struct("<4s4xQ4x")
+_LONGEST_COMMENT = 2**16
+_IN_ZIP64 = 0xFFFFFFFF
+# What reading a broken directory raises.
+_FAULTS = struct.error, ValueError, OSError, OverflowError
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where a member begins, how it is compressed, and its declared size and checksum."""
+
+    start: int
+    method: int
+    encrypted: bool
+    packed: int
+    size: int
+    checksum: int
+
+
+def listing_names(name: str, stream: BinaryIO, limits: Limits, *members: str) -> bool:
+    """Whether the directory of a zip archive mentions one of the members; it is not parsed.
+
+    Quick, and no proof: another member's name may hold the words.
+    """
+    try:
+        listing, _ = _directory(name, stream, limits)
+    except _FAULTS as error:
+        raise _damaged(name, error) from error
+    return any(member.encode() in listing for member in members)
+
+
+class Archive:
+    """A zip archive whose members are read one by one, none before it is asked for."""
+
+    def __init__(self, name: str, stream: BinaryIO, limits: Limits) -> None:
+        self._name, self._stream, self._limits = name, stream, limits
+        try:
+            self._listing, self._shift = _directory(name, stream, limits)
+            self._entries = _entries(self._listing)
+        except _FAULTS as error:
+            raise _damaged(name, error) from error
+        limits.check_members(name, len(self._entries))
+
+    def __contains__(self, member: str) -> bool:
+        return member in self._entries
+
+    def names(self, prefix: str) -> list[str]:
+        """The members under a folder, sorted."""
+        return sorted(name for name in self._entries if name.startswith(prefix))
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one member, checked against its declared size and checksum."""
+        shown = f"{self._name}, {name}"
+        try:
+            member = _member(self._listing, self._entries[name], self._shift)
+        except _FAULTS as error:
+            raise _damaged(shown, error) from error
+        self._limits.check_size(shown, member.size, member.packed)
+        data = join(shown, lambda: self._expand(shown, member), member.packed, self._limits)
+        if zlib.crc32(data) != member.checksum:
+            raise ReadError(f"{shown}: damaged (its checksum does not fit)")
+        return data
+
+    def _expand(self, shown: str, member: Member) -> Iterator[bytes]:
+        if member.encrypted:
+            raise ReadError(f"{shown}: encrypted; write it without a password")
+        raw = self._raw(shown, member)
+        if member.method == STORED:
+            return iter((raw,))
+        if member.method == DEFLATED:
+            return inflate(raw)
+        if member.method == ZSTANDARD:
+            return unzstd(raw)
+        raise ReadError(
+            f"{shown}: compressed by method {member.method}; stored (0), deflated (8) and "
+            "Zstandard (93) can be read"
+        )
+
+    def _raw(self, shown: str, member: Member) -> bytes:
+        try:
+            self._stream.seek(max(0, member.start))
+            header = self._stream.read(_LOCAL.size)
+            if member.start < 0 or len(header) < _LOCAL.size or not header.startswith(b"PK\3\4"):
+                raise ValueError("it is not where the directory says")
+            _, name, extra = _LOCAL.unpack(header)
+            self._stream.seek(name + extra, io.SEEK_CUR)
+            return self._stream.read(member.packed)
+        except _FAULTS as error:  # before its beginning, or too far
+            raise _damaged(shown, error) from error
+
+
+def _damaged(name: str, error: Exception) -> ReadError:
+    return ReadError(
+        f"{name}: a damaged or unfinished zip archive ({error}); copy it again from where it was "
+        "written"
+    )
+
+
+def _directory(name: str, stream: BinaryIO, limits: Limits) -> tuple[bytes, int]:
+    """The bytes that list the members, and how far the archive is shifted in its file."""
+    count, size, start, shift = _end(stream)
+    limits.check_members(name, count)
+    limits.check_size(name, size)
+    stream.seek(start + shift)
+    return stream.read(size), shift
+
+
+def _entries(listing: bytes) -> dict[str, int]:
+    """The position of each member's entry; the entry is parsed when the member is read."""
+    entries: dict[str, int] = {}
+    at = 0
+    while at < len(listing):
+        if not listing.startswith(b"PK\1\2", at):
+            raise ValueError("its directory is broken")
+        names, extra, comment = _LENGTHS.unpack_from(listing, at)
+        begin = at + _LENGTHS.size
+        entries[listing[begin : begin + names].decode("utf-8", errors="replace")] = at
+        at = begin + names + extra + comment
+    return entries
+
+
+def _member(listing: bytes, at: int, shift: int) -> Member:
+    flags, method, checksum, packed, size, names, extra, _, start = _ENTRY.unpack_from(listing, at)
+    if _IN_ZIP64 in (packed, size, start):
+        field = at + _LENGTHS.size + names
+        size, packed, start = _wide(listing[field : field + extra], size, packed, start)
+    return Member(start + shift, method, bool(flags & 1), packed, size, checksum)
+
+
+def _end(stream: BinaryIO) -> tuple[int, int, int, int]:
+    """Entries, size and start of the directory, and how far the archive is shifted in its file."""
+    length = stream.seek(0, io.SEEK_END)
+    begin = max(0, length - _LONGEST_COMMENT - _END.size)
+    stream.seek(begin)
+    tail = stream.read()
+    found = tail.rfind(b"PK\5\6")
+    if found < 0:
+        raise ValueError("its directory is missing")
+    _, count, size, start, _ = _END.unpack_from(tail, found)
+    end = begin + found
+    locator = found - _LOCATOR_64.size
+    if locator >= 0 and tail.startswith(b"PK\6\7", locator):
+        _, where = _LOCATOR_64.unpack_from(tail, locator)
+        stream.seek(where)
+        magic, count, size, start = _END_64.unpack(stream.read(_END_64.size))
+        if magic != b"PK\6\6":
+            raise ValueError("its directory is broken")
+        end = where
+    return count, size, start, end - size - start
+
+
+def _wide(block: bytes, *values: int) -> list[int]:
+    """The sizes and offset that did not fit in 32 bits, from a member's zip64 field."""
+    at = 0
+    while at + 4 <= len(block):
+        kind, length = struct.unpack_from("<HH", block, at)
+        if kind == 1:
+            wide = list(struct.unpack_from(f"<{length // 8}Q", block, at + 4))
+            if len(wide) < values.count(_IN_ZIP64):
+                raise ValueError("its directory is broken")
+            return [wide.pop(0) if value == _IN_ZIP64 else value for value in values]
+        at += 4 + length
+    return list(values)
+
+
+# --------------------------------------------------------------------------------------------------
+# Bytes out of gzip, Zstandard and deflate, taken in pieces and refused beyond the limits.
+# --------------------------------------------------------------------------------------------------
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+PIECE = 2**20
+
+
+def decompress(name: str, data: bytes, limits: Limits) -> bytes:
+    """The content of gzip or Zstandard bytes; anything else as it is."""
+    if data.startswith(GZIP_MAGIC):
+        return join(name, lambda: _pieces(gzip.open(io.BytesIO(data))), len(data), limits)
+    if data.startswith(ZSTD_MAGIC):
+        return join(name, lambda: unzstd(data), len(data), limits)
+    return data
+
+
+def unzstd(raw: bytes) -> Iterator[bytes]:
+    """The content of Zstandard frames, piece by piece."""
+    return _pieces(zstd.ZstdFile(io.BytesIO(raw)))
+
+
+def inflate(raw: bytes) -> Iterator[bytes]:
+    """The content of a bare deflate stream, piece by piece."""
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    while raw and not inflater.eof:
+        yield inflater.decompress(raw, PIECE)
+        raw = inflater.unconsumed_tail
+    yield inflater.flush()
+
+
+def read_all(name: str, stream: BinaryIO, limits: Limits) -> bytes:
+    """The rest of a stream of unknown length, refused as soon as it outgrows the limits."""
+    parts, size = [], 0
+    while piece := stream.read(PIECE):
+        parts.append(piece)
+        size += len(piece)
+        limits.check_size(name, size)
+    return b"".join(parts)
+
+
+def join(
+    name: str, expand: Callable[[], Iterable[bytes]], compressed: int, limits: Limits
+) -> bytes:
+    """All pieces as one, refused as soon as they outgrow the limits.
+
+    What may be a bomb is measured to its end before it is kept: a limit on its size is then no
+    claim on memory.
+    """
+    try:
+        parts = _kept(name, expand(), compressed, limits, most=FREE_BYTES)
+        if parts is None:
+            parts = _kept(name, expand(), compressed, limits, most=limits.max_bytes)
+    except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
+        raise ReadError(f"{name}: the compressed data is damaged ({error})") from error
+    return b"".join(parts or ())
+
+
+def _kept(
+    name: str, pieces: Iterable[bytes], compressed: int, limits: Limits, *, most: int
+) -> list[bytes] | None:
+    """The pieces; None if they are above `most` bytes and many times what they came from."""
+    parts: list[bytes] = []
+    size, too_many = 0, False
+    for piece in pieces:
+        size += len(piece)
+        limits.check_size(name, size, compressed)
+        too_many = too_many or (size > most and size > ORDINARY_RATIO * compressed)
+        if too_many:
+            parts.clear()
+        else:
+            parts.append(piece)
+    return None if too_many else parts
+
+
+def _pieces(stream: gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:
+    while piece := stream.read(PIECE):
+        yield piece
+
+
+# --------------------------------------------------------------------------------------------------
+# How much a result file may hold before it is refused.
+# --------------------------------------------------------------------------------------------------
+
+FREE_BYTES = 64 * 2**20
+"""Below this size no expansion is suspicious, however well it was compressed."""
+
+ORDINARY_RATIO = 20
+"""How far ordinary logs are compressed; ratios of 100 and more are rare, but occur."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on what is read; a file beyond one is refused with the bound's name.
+
+    Only a transcript beyond `max_transcript` characters is cut instead, and says so where it ends.
+
+    >>> Limits(max_ratio=1000).max_members
+    100000
+    """
+
+    max_bytes: int = 4 * 2**30
+    max_ratio: int = 150
+    max_members: int = 100_000
+    max_depth: int = 16
+    max_transcript: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or value < 1:
+                raise ArgumentError(field.name, "must be a whole number of at least 1", value)
+
+    def check_size(self, name: str, size: int, compressed: int | None = None) -> None:
+        """Refuse `size` bytes, or `size` bytes that came out of `compressed` ones."""
+        if size > self.max_bytes:
+            raise ReadError(
+                f"{name}: holds {size:,} bytes or more, above max_bytes = {self.max_bytes:,}; "
+                f"read it in parts, or {_way_out('max_bytes')}"
+            )
+        if compressed is not None:
+            self.check_ratio(name, size, compressed)
+
+    def check_ratio(self, name: str, size: int, compressed: int) -> None:
+        """Refuse `size` bytes that came out of far fewer, all at once or in many parts."""
+        if size > FREE_BYTES and size > self.max_ratio * compressed:
+            raise ReadError(
+                f"{name}: {compressed:,} bytes expand to {size:,} or more, above max_ratio = "
+                f"{self.max_ratio}: it may be a decompression bomb; if you trust it, "
+                f"{_way_out('max_ratio')}"
+            )
+
+    def check_members(self, name: str, count: int) -> None:
+        """Refuse an archive or folder of more than `max_members` files."""
+        if count > self.max_members:
+            raise ReadError(
+                f"{name}: holds more than max_members = {self.max_members:,} files; name fewer, "
+                f"or {_way_out('max_members')}"
+            )
+
+    def check_depth(self, name: str, depth: int) -> None:
+        """Refuse folders within folders beyond `max_depth`."""
+        if depth > self.max_depth:
+            raise ReadError(
+                f"{name}: deeper than max_depth = {self.max_depth} folders; name it by itself, or "
+                f"{_way_out('max_depth')}"
+            )
+
+
+def parse_limits(texts: Iterable[str]) -> Limits:
+    """The limits as the command line states them: `max_ratio=1000`, each by itself.
+
+    >>> parse_limits(["max_ratio=1000", "max_depth=20"])
+    Limits(max_bytes=4294967296, max_ratio=1000, max_members=100000, max_depth=20, \
+max_transcript=1000000)
+    """
+    known = [field.name for field in fields(Limits)]
+    stated: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if name.strip() not in known or not number.strip().isdecimal() or int(number) < 1:
+            rule = f"must be NAME=NUMBER, a whole number of at least 1 for {', '.join(known)}"
+            raise ArgumentError("limits", rule, text)
+        stated[name.strip()] = int(number)
+    return Limits(**stated)
+
+
+def _way_out(name: str) -> str:
+    return f"allow more with `limits=Limits({name}=...)`"

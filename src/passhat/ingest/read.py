@@ -2,30 +2,69 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from shlex import quote
+from typing import Any
 
+import msgspec
 import numpy as np
 
-from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.alike_tables import KnownShapes, read_each
-from passhat.ingest.document import Document
-from passhat.ingest.folder_names import name_by_folder
+from passhat.errors import ArgumentError, ReadError, UnknownFile
+from passhat.ingest.assemble import checked_parts
+from passhat.ingest.document import Document, Limits
 from passhat.ingest.formats import tables
-from passhat.ingest.inputs import Input, Recognise, as_inputs, open_input
-from passhat.ingest.limits import Limits
-from passhat.ingest.reader import Reader
-from passhat.ingest.readers import KINDS_OF_TABLES, READERS, readers_of
+from passhat.ingest.readers import (
+    KINDS_OF_TABLES,
+    READERS,
+    Reader,
+    TrialTable,
+    formats_of,
+    readers_of,
+)
 from passhat.ingest.remote import called_by_address, sources_by_address
-from passhat.ingest.rows import is_own_file
-from passhat.ingest.small_files import checked_parts
-from passhat.ingest.sources import CheckedPiece, Piece, describe_sources, keep_submissions_apart
-from passhat.ingest.unknown_files import own_answer, unknown_file
+from passhat.ingest.rows import (
+    SEPARATORS,
+    TOTALS,
+    Sheet,
+    column_names,
+    is_own_file,
+    number_columns,
+    separator_of,
+)
+from passhat.ingest.sources import (
+    CheckedPiece,
+    Input,
+    Known,
+    Piece,
+    Recognise,
+    as_inputs,
+    describe_sources,
+    keep_submissions_apart,
+    name_by_folder,
+    open_input,
+)
 from passhat.messages import few, few_paths, one_of_rule, plural, short
 from passhat.records import Duplicates, Trials
-from passhat.records.columns import USUAL, ColumnMap
+from passhat.records.columns import (
+    CONFIGURATIONS,
+    LETTER_GRADES,
+    TASK_IDS,
+    USUAL,
+    VERDICTS,
+    ColumnMap,
+    find_columns,
+    find_meanings,
+    may_aggregate,
+    usual_name,
+    verdict_columns,
+)
 from passhat.records.transcript import CleanTexts, TranscriptKey, Transcripts
 from passhat.records.trials import check_duplicates
 
@@ -337,3 +376,457 @@ def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
         if text is not None
     }
     return CleanTexts(texts)
+
+
+# --------------------------------------------------------------------------------------------------
+# Small tables with the same columns, read as one: a folder may hold thousands of them.
+# --------------------------------------------------------------------------------------------------
+
+Shape = tuple[Any, ...]
+
+Rows = tuple[Sequence[Any], Sequence[int]]
+
+MOST_BYTES = 2**16
+"""A bigger file is read by itself: there is little to save."""
+
+MOST_HELD = 2**22
+MOST_FILES = 2_000
+"""How much of a folder is kept in memory, so that files of one shape are read together."""
+
+FEWEST_FILES = 4
+
+# Readers of these look only at the keys of a file, which are part of its shape.
+_BY_KEYS = frozenset(("swe-bench", "score-array", "table"))
+
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ROW = msgspec.json.Decoder(dict[str, Any])
+_ROWS = msgspec.json.Decoder(list[dict[str, Any]])
+
+
+class KnownShapes:
+    """The shapes of tables seen so far: a file of such a shape is a table too."""
+
+    def __init__(self, mapping: ColumnMap) -> None:
+        self._mapping = mapping
+        self._tables: set[Shape] = set()
+
+    def __contains__(self, document: Document) -> bool:
+        return bool(self._tables) and shape_of(document) in self._tables
+
+    def add(self, document: Document) -> None:
+        """Remember the shape of a table, if the shape alone decides that it is one."""
+        shape = shape_of(document)
+        if shape is None or not _BY_KEYS.issuperset(formats_of(document)):
+            return
+        names = column_names(document)
+        if may_aggregate(tuple(names)) or tables.lacking(document.name, names, self._mapping):
+            return
+        self._tables.add(shape)
+
+
+def read_each(
+    known: Iterable[Known], mapping: ColumnMap
+) -> Iterator[tuple[Document, Reader, TrialTable]]:
+    """The table of each document, in order; small tables of one shape are read together."""
+    held: list[Known] = []
+    size = 0
+    for document, reader in known:
+        held.append((document, reader))
+        size += len(document.data)
+        if size > MOST_HELD or len(held) >= MOST_FILES:
+            yield from _read_held(held, mapping)
+            held, size = [], 0
+    yield from _read_held(held, mapping)
+
+
+def shape_of(document: Document) -> Shape | None:
+    """What decides how the columns of a small table are read; None if that is not enough."""
+    if document.shape is None:
+        document.shape = _shape(document) or ()
+    return document.shape or None
+
+
+def _shape(document: Document) -> Shape | None:
+    data = document.data
+    if len(data) > MOST_BYTES:
+        return None
+    if document.kind == "text":
+        header, end, _ = data.partition(b"\n")
+        whole = end and header.strip() and header.count(b'"') % 2 == 0
+        odd = b"\0" in header or b"\r" in header[:-1]
+        return ("text", header) if whole and not odd else None
+    first = document.first
+    if len(first) < 2 or "schema" in first or all(name.startswith("instance_") for name in first):
+        return None
+    if document.kind in ("lines", "array"):
+        return document.kind, *first
+    return _object_shape(first) if document.kind == "json" else None
+
+
+def _object_shape(first: Mapping[str, msgspec.Raw]) -> Shape | None:
+    """The keys of one run, and of what it has a list of; None if that list may be runs."""
+    openers = [_opener(raw) for raw in first.values()]
+    if openers.count("[{") != 1:
+        return "json", *first, *openers
+    try:
+        entries = _LIST.decode(first[list(first)[openers.index("[{")]])
+        inner = tuple(_KEYS.decode(entries[0]))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    shape = "json", *first, *openers, inner
+    return shape if _is_one_run(tuple(first), tuple(openers), inner) else None
+
+
+@lru_cache(maxsize=64)
+def _is_one_run(names: tuple[str, ...], openers: tuple[str, ...], inner: tuple[str, ...]) -> bool:
+    """Whether an object is one run itself, and the entries of its list have no verdicts."""
+    own = [name for name, opener in zip(names, openers, strict=True) if not opener]
+    outer = find_columns(own, USUAL)
+    judged = "task" in outer and not outer.keys().isdisjoint(VERDICTS)
+    return judged and find_columns(inner, USUAL).keys().isdisjoint(VERDICTS)
+
+
+def _opener(raw: msgspec.Raw) -> str:
+    view = memoryview(raw)
+    start = bytes(view[:1])
+    if start != b"[":
+        return "{" if start == b"{" else ""
+    return "[{" if bytes(view[1:64]).lstrip().startswith(b"{") else "["
+
+
+def _read_held(
+    held: Sequence[Known], mapping: ColumnMap
+) -> Iterator[tuple[Document, Reader, TrialTable]]:
+    places: dict[Shape, list[int]] = {}
+    for place, (document, reader) in enumerate(held):
+        if reader is READERS["table"] and (shape := shape_of(document)) is not None:
+            places.setdefault(shape, []).append(place)
+    read: dict[int, TrialTable | None] = {}
+    for alike in places.values():
+        if len(alike) >= FEWEST_FILES:
+            documents = [held[place][0] for place in alike]
+            read |= zip(alike, read_alike(documents, mapping), strict=True)
+    for place, (document, reader) in enumerate(held):
+        yield document, reader, read.get(place) or reader.read(document, mapping)
+
+
+def read_alike(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialTable | None]:
+    """Tables of one shape as `tables.read` reads each; None for one that must be read by itself."""
+    names = [name.strip() for name in column_names(documents[0])]
+    parsed = [_rows_of(document, names) for document in documents]
+    rows = [row for one in parsed if one for row in one[0]]
+    whole = _read_whole(documents[0], names, rows, mapping) if rows else None
+    if whole is None:
+        return [None] * len(documents)
+    found: list[TrialTable | None] = []
+    start = 0
+    for one in parsed:
+        end = start + (len(one[0]) if one else 0)
+        found.append(_piece(whole, start, end, one[1]) if one else None)
+        start = end
+    return found
+
+
+def _rows_of(document: Document, names: Sequence[str]) -> Rows | None:
+    """The rows of a document with their numbers; None if one needs an error or a note."""
+    try:
+        if document.kind == "text":
+            return _csv_rows(document.data, len(names))
+        if document.kind == "json":
+            return [_ROW.decode(document.data)], [0]
+        if document.kind == "array":
+            rows = _ROWS.decode(document.data)
+            numbers: Sequence[int] = range(len(rows))
+        else:
+            lines = enumerate(document.data.split(b"\n"), start=1)
+            written = [(number, line) for number, line in lines if line.strip()]
+            rows, numbers = [_ROW.decode(line) for _, line in written], [n for n, _ in written]
+    except (msgspec.MsgspecError, csv.Error, UnicodeDecodeError, RecursionError):
+        return None
+    known = set(names)
+    return (rows, numbers) if all(row.keys() == known for row in rows) else None
+
+
+def _csv_rows(data: bytes, width: int) -> Rows | None:
+    separator = separator_of(data.partition(b"\n")[0])
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
+    next(reader)
+    rows, numbers = [], []
+    for cells in reader:
+        if cells:
+            rows.append(cells)
+            numbers.append(reader.line_num)
+    return (rows, numbers) if all(len(cells) == width for cells in rows) else None
+
+
+def _read_whole(
+    document: Document, names: Sequence[str], rows: Sequence[Any], mapping: ColumnMap
+) -> TrialTable | None:
+    """All rows as one table; None if an error or a note is about some of them only."""
+    if len(set(names)) < len(names):
+        return None
+    if document.kind == "text":
+        separator = separator_of(document.data.partition(b"\n")[0])
+        cells: Iterable[Sequence[Any]] = zip(*rows, strict=True)
+        sheet = Sheet(
+            columns=dict(zip(names, cells, strict=True)),
+            numbers=range(len(rows)),
+            separator=separator,
+        )
+    else:
+        columns = {name: [row[name] for row in rows] for name in names}
+        sheet = Sheet(columns=columns, numbers=range(len(rows)))
+    try:
+        table = tables.read_sheet(document, sheet, mapping, repeats=lambda columns: False)
+        found, _ = find_meanings(sheet.columns, mapping, sheet.cells)
+    except ReadError:
+        return None
+    said = tables.notes_on(sheet.columns, found, mapping, own=False, repeats=lambda: False)
+    return table if table.notes == said and _row_by_row(sheet, found, mapping) else None
+
+
+def _row_by_row(sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap) -> bool:
+    """Whether what a cell means does not depend on the other cells of its file.
+
+    Every rule of `tables.read_sheet` that looks at a whole column is named here, unless it raises
+    an error or gives a note wherever it applies to some rows.
+    """
+    names = tuple(sheet.columns)
+    others = [name for name in names if name not in found.values()]
+    if any(usual_name(name) in CONFIGURATIONS and not _constant(sheet, name) for name in others):
+        return False
+    if "trial" not in found and any(usual_name(name) in TASK_IDS for name in others):
+        return False
+    tasks = sheet.cells(found["task"]) if sheet.has(found["task"]) else ()
+    if any(isinstance(task, str) and _means_more(task) for task in tasks):
+        return False
+    numbers = number_columns(found)
+    if any(isinstance(cell, (Mapping, list)) for name in numbers for cell in sheet.cells(name)):
+        return False
+    judging = {*verdict_columns(names), *(found[one] for one in VERDICTS if one in found)}
+    words = {str(cell).strip().lower() for name in judging for cell in sheet.cells(name)}
+    if not words.isdisjoint(LETTER_GRADES):
+        return False
+    if sheet.separator not in SEPARATORS:
+        return True
+    commas = any("," in cell for name in numbers for cell in sheet.cells(name))
+    return not commas and mapping.pass_if is None
+
+
+def _constant(sheet: Sheet, name: str) -> bool:
+    cells = sheet.cells(name)
+    return all(cell == cells[0] for cell in cells)
+
+
+def _means_more(task: str) -> bool:
+    """Whether a task may be the run of another, or a row that sums up those before it."""
+    return "#" in task or task.strip().lower() in TOTALS
+
+
+def _piece(whole: TrialTable, start: int, end: int, numbers: Sequence[int]) -> TrialTable | None:
+    """The rows of one file; None if only their order tells them apart, which has a note."""
+    columns = {name: values[start:end] for name, values in whole.columns.items()}
+    if whole.left_out and end - start > 1 and tables.only_ordered(columns):
+        return None
+    return replace(whole, columns=columns, numbers=numbers)
+
+
+# --------------------------------------------------------------------------------------------------
+# The error for a file of unknown format: what it seems to be, and which file to give instead.
+# --------------------------------------------------------------------------------------------------
+
+SUMMARIES: Mapping[tuple[str, ...], str] = {
+    ("results", "configs", "versions", "n-shot"): (
+        "holds the means of an lm-evaluation-harness run, not its trials; run it with "
+        "--log_samples and give the samples_*.jsonl"
+    ),
+    ("method", "llm", "test_normal"): (
+        "is the leaderboard of AppWorld, with the means of each method; give the "
+        "evaluations/*.json of an experiment"
+    ),
+    ("instance_id", "model_patch"): (
+        "holds predictions for SWE-bench without verdicts; evaluate them and give the report of "
+        "the run, or its folder logs/run_evaluation"
+    ),
+    ("task_id", "completion"): (
+        "holds completions without verdicts; run evaluate_functional_correctness and give the "
+        "*_results.jsonl that it writes"
+    ),
+    ("task_id", "solution"): (
+        "holds solutions without verdicts; run evalplus.evaluate and give the "
+        "*_eval_results.json that it writes"
+    ),
+    ("resolved", "resolved_per_project"): (
+        "lists what a run of SWE-bench resolved, but not what it tried; give the report of the run "
+        "or its folder logs/run_evaluation"
+    ),
+    ("submission_date", "results", "submitting_organization"): (
+        "is a submission to the leaderboard of tau2-bench, with the means of each domain; give the "
+        "trajectory files that it names"
+    ),
+    ("instance_id", "test_result"): (
+        "is what OpenHands writes of SWE-bench; say where its verdicts are, with "
+        "`passed='test_result.report.resolved'`"
+    ),
+    ("pass@1", "detail"): (
+        "holds the means of a LiveCodeBench run; give the *_eval_all.json beside it"
+    ),
+    ("metric", "score"): (
+        "holds one mean for each metric, not runs; give the table with a row for each run"
+    ),
+    ("date", "config", "summary", "eval"): (
+        "holds the speed of solutions that EvalPerf measured, not whether they passed; give the "
+        "*_eval_results.json that evalplus.evaluate writes"
+    ),
+    ("question_id", "output_list"): (
+        "holds answers to LiveCodeBench without grades; evaluate them and give the *_eval_all.json"
+    ),
+    ("_resultsLoaded", "results"): (
+        "was written by promptfoo's Node package before its results were loaded, and holds none; "
+        "write the evaluation with `promptfoo eval -o out.json`"
+    ),
+    ("competition_reports",): (
+        "is a grading report of MLE-bench; say what passes, such as `task='competition_id'` and "
+        "`passed='any_medal'`"
+    ),
+    ("task_id", "prompt", "entry_point"): (
+        "holds problems, not results; give what the evaluation of their solutions wrote"
+    ),
+    ("testRunLink",): (
+        "links to a test run on Confident AI and holds no results; give the test run that "
+        "`deepeval test run` leaves in .deepeval without a login"
+    ),
+    ("Action", "Package"): (
+        "is what `go test -json` prints; write JUnit XML with `gotestsum --junitfile` and give that"
+    ),
+    ("stats", "tests", "passes", "failures"): (
+        "is Mocha's JSON report; write JUnit XML with mocha-junit-reporter, or CTRF, and give that"
+    ),
+    ("numTotalTests", "testResults"): (
+        "is the JSON report of Jest or Vitest; write JUnit XML or CTRF with a reporter, and give "
+        "that"
+    ),
+    ("examples", "summary_line"): (
+        "is RSpec's JSON report; write JUnit XML with rspec_junit_formatter and give that"
+    ),
+    ("passhat", "sum", "system"): (
+        "is a cassette with recorded answers of a model, not results; run its suite to use it"
+    ),
+    ("scenario_spec", "adapter_spec"): (
+        "holds the settings of a HELM run; give per_instance_stats.json from the same folder"
+    ),
+}
+"""Files of known tools that hold no trial, by their keys, and which file does."""
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+
+_SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
+"""A key that only a suite has at the left margin of its YAML."""
+
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_DOCUMENTS = (".pdf", ".docx", ".doc", ".odt", ".pptx", ".png", ".jpg", ".jpeg", ".svg")
+
+OWN = "passhat."
+"""How the schema of what passhat writes begins."""
+
+WITH_RUNS = ("passhat.report/1", "passhat.run/1", "passhat.events/1")
+"""Answers that say how each run of a task ended: these can be read back."""
+
+
+def own_answer(document: Document) -> ReadError | None:
+    """The error of an answer that passhat wrote as JSON and that holds rates, not trials."""
+    schema = document.first.get("schema") if document.kind in ("json", "lines") else None
+    if schema is None or not bytes(schema).startswith(f'"{OWN}'.encode()):
+        return None
+    written = bytes(schema).decode(errors="replace").strip('"')
+    if written in WITH_RUNS:
+        return None
+    return ReadError(
+        f"{document.name}: is an answer that passhat wrote ({short(written)}), and holds rates, "
+        "not trials; give what the answer was made from"
+    )
+
+
+def unknown_file(document: Document) -> ReadError:
+    """The error of a file that no reader knows."""
+    names = column_names(document)
+    nature = _summary(document, names) or _nature(document, names)
+    if nature is not None:
+        return ReadError(f"{document.name}: {nature}")
+    found = find_columns(names, ColumnMap())
+    if document.kind != "json" and not found.keys().isdisjoint(("task", "passed", "score")):
+        fault = tables.lacking(document.name, names, ColumnMap())
+        if fault is not None:
+            return fault
+    return UnknownFile(
+        f"{document.name}: not a file that passhat can read. {_way_out(document, names)}"
+    )
+
+
+def _way_out(document: Document, names: list[str]) -> str:
+    """What to do with a file that no reader knows."""
+    nested = document.kind == "json" and names == list(document.first)
+    if nested:
+        return (
+            f"It is one JSON object with the keys {few(names)}. If it is one run, name its keys "
+            "with `task`, `passed` or `score`, `trial` and `system` (a key inside another as "
+            "outer.inner); otherwise give the tool's own log (`format` names the tool, passhat "
+            f"knows {len(READERS)}), or a table with a row for each run"
+        )
+    has = f"It has the columns {few(names)}. " if names else ""
+    return (
+        f"{has}Name the columns of a table with `task`, `passed` or `score`, `trial` and `system`, "
+        f"or the tool with `format` (passhat knows {len(READERS)})"
+    )
+
+
+def _summary(document: Document, names: list[str]) -> str | None:
+    known = document.first.keys() | set(names)
+    return next((what for keys, what in SUMMARIES.items() if known.issuperset(keys)), None)
+
+
+def _nature(document: Document, names: list[str]) -> str | None:
+    """What kind of file it is, where it cannot be a result file whatever its columns are called."""
+    if named := _nature_by_ending(document):
+        return named
+    if document.kind == "binary":
+        return "is a binary file that passhat cannot read"
+    if document.kind == "zip":
+        return "is a ZIP archive without an Inspect log; unpack it"
+    if re.search(rb"<!doctype html|<html", document.data[:1024], re.IGNORECASE):
+        return "is a web page; give the JSON, CSV or XML that the tool writes"
+    if document.kind == "xml":
+        root = re.search(rb"<([A-Za-z_][\w:.-]{0,60})", document.data[:4096])
+        found = f", not <{short(root[1].decode())}>" if root else ""
+        return f"is XML, but no JUnit report: its root must be <testsuites> or <testsuite>{found}"
+    if document.kind == "array" and not document.first:
+        return "is a list without objects; each trial must be one, with its task and outcome"
+    if document.kind == "json" and not document.first:
+        return "is an empty JSON object: it holds no trial"
+    if document.data.startswith(_LFS_POINTER):
+        return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
+    if document.kind == "text" and not names:
+        return "is not text in UTF-8; save it as UTF-8 again"
+    if document.kind == "text" and len(names) == 1 and len(names[0].split()) > 2:
+        return "is text, not a table: its first line has no columns"
+    return None
+
+
+def _nature_by_ending(document: Document) -> str | None:
+    """What the ending of its name says about a file that no reader knows."""
+    name = document.name.lower()
+    if name.endswith(_SPREADSHEETS):
+        return "is a spreadsheet, which passhat cannot read; save the sheet as CSV and give that"
+    if name.endswith(_DOCUMENTS):
+        return "is a document or a picture; give the table or log with a row for each run"
+    if name.endswith(".py"):
+        return (
+            "is a Python program, not its results; give the file that it writes, or let `passhat "
+            "init --python module:function` make a suite that runs a function of it"
+        )
+    if not name.endswith((".yml", ".yaml")):
+        return None
+    if _SUITE.search(document.data):
+        return f"is a suite, not results; run it with `passhat run {quote(document.name)}`"
+    return "is YAML, which holds settings or means; give the table or log with a row for each run"

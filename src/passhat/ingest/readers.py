@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, fields
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib import import_module
+from typing import Any, TypeVar
 
+import msgspec
+
+from passhat.dataclass import dataclass
+from passhat.errors import ReadError
 from passhat.ingest.document import Document, Kind
-from passhat.ingest.reader import Reader
+from passhat.messages import few, short
+from passhat.records.columns import ColumnMap
+from passhat.records.secrets import beginning
+from passhat.records.transcript import Transcript
+from passhat.records.trial import LEFT_OUT, Facts
 
 _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 
@@ -68,7 +79,6 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "table": ("tables", ("text", "lines", "array", "json", "parquet"), ()),
 }
 
-
 COMPANIONS = frozenset(
     {
         *("messages.json", "trajectory.json", "run_metadata.json", ".latest_test_run.json"),
@@ -84,6 +94,26 @@ HIDDEN_RESULTS = frozenset(
 
 _HEADER = 2**16
 """Bytes of the first line of a table in which words are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """A format: the kinds of document it comes in, how to recognise it, and how to read it.
+
+    All but the name and the kinds come from its module in `ingest.formats`. `transcripts` gives
+    the transcript of each row that `read` gives, in the same order; None if there is none.
+    """
+
+    name: str
+    kinds: tuple[Kind, ...]
+    reading: Reading
+    has_marks: Callable[[Document], bool]
+    read: Callable[[Document, ColumnMap], TrialTable]
+    transcripts: Callable[[Document, ColumnMap], Iterable[Transcript | None]] | None = None
+
+    def recognises(self, document: Document) -> bool:
+        """Whether a document is of this format."""
+        return document.kind in self.kinds and self.has_marks(document)
 
 
 class _Readers(Mapping[str, Reader]):
@@ -157,3 +187,194 @@ def _heading(document: Document) -> str | None:
     if document.kind == "text":
         return document.data[:_HEADER].partition(b"\n")[0].decode("utf-8", errors="replace")
     return None
+
+
+# --------------------------------------------------------------------------------------------------
+# What a reader gets and returns: one opened document in, a table of trials out.
+# --------------------------------------------------------------------------------------------------
+
+Number = TypeVar("Number", int, float)
+
+RUN_WORDS = "run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
+"""Words before the number in the names of files and folders of runs: a part of a pattern."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which field of a format becomes which part of a trial, in a few words; empty if none does.
+
+    `format` is what users call it, `versions` names the releases of the tool that write it; the
+    documentation's table of formats is made from these.
+    `companions` are names of files in the same folders that belong to its results and hold none;
+    `snapshots` are names of files that repeat the latest of the other results.
+    `covers_subfolders`: folders below a file of this format are not searched; a key restricts this
+    to files that have the key.
+    Files of a `derived` format were made from other results: they are left out of folders, and
+    are not pooled with files that hold the same system.
+    """
+
+    format: str
+    versions: str = ""
+    system: str = ""
+    task: str = ""
+    run: str = ""
+    outcome: str = ""
+    score: str = ""
+    family: str = ""
+    started: str = ""
+    companions: tuple[str, ...] = ()
+    snapshots: tuple[str, ...] = ()
+    covers_subfolders: bool | str = False
+    derived: bool = False
+
+    def facts(self, particulars: Mapping[str, str], left_out: Iterable[str] = ()) -> Facts:
+        """These words, with what one file says in particular; an empty word leaves a part out.
+
+        >>> Reading(format="JUnit XML", task="test case").facts({"task": "test name"})
+        (('format', 'JUnit XML'), ('task', 'test name'))
+        """
+        words_of = {**_usual_words(self), **particulars, LEFT_OUT: "; ".join(left_out)}
+        return tuple((name, words) for name, words in words_of.items() if words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrialTable:
+    """The trials of one file, by column; the names are those of a Trial, and `passed`.
+
+    `entry` and `numbers` say what a row is called in the file, for messages: "line 7".
+    Without a `trial` column, trials are numbered as they come, over all files read together.
+    `judged` means that the reader has already applied the user's `pass_if`; `graded` names the
+    score of which 1 passes, in a log that holds no verdicts. `read_as` says how this file was
+    read where that differs from other files of its format, `left_out` what was not used.
+    `submission` names the folder of one system's runs: systems of the same name in
+    different submissions stay apart. `run` names the run that the file is a part of, in formats
+    that write a file for each task: two runs of a task may well say the same. `part` says that the
+    file is one of many that make up its run, so that a report on the whole run replaces it.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    notes: Sequence[str] = ()
+    entry: str = "entry"
+    numbers: Sequence[int] | None = None
+    judged: bool = False
+    graded: str | None = None
+    read_as: Mapping[str, str] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
+    submission: str | None = None
+    run: str | None = None
+    part: bool = False
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], **more: Any) -> TrialTable:
+        """A table of rows that may each lack some columns; `line` is the line that a row is on.
+
+        >>> TrialTable.of_rows([{"task": "a"}, {"task": "b", "cost": 2}]).columns
+        {'task': ['a', 'b'], 'cost': [None, 2]}
+        """
+        rows = list(rows)
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        lines = columns.pop("line", None)
+        if lines:
+            more |= {"entry": "line", "numbers": lines}
+        return cls(columns=columns, **more)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def where(self, row: int) -> str:
+        """Where in the file this row is, for messages: "line 7"."""
+        return f"{self.entry} {row if self.numbers is None else self.numbers[row]}"
+
+
+# Needed for every file.
+@lru_cache(maxsize=64)
+def _usual_words(reading: Reading) -> dict[str, str]:
+    values = {one.name: getattr(reading, one.name) for one in fields(reading)}
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in ("versions", "covers_subfolders") and isinstance(value, str)
+    }
+
+
+class Named(msgspec.Struct):
+    """An object of which only the name is read: a tool, a model, a function."""
+
+    name: str = ""
+
+
+def has_keys(*alternatives: str) -> Callable[[Document], bool]:
+    """Recognises documents whose first entry has all the keys of one alternative: "id passed"."""
+    keys = [names.split() for names in alternatives]
+    return lambda document: any(document.has(*names) for names in keys)
+
+
+def choose_score(
+    file: str, kind: str, known: Sequence[str], chosen: str | None
+) -> tuple[str | None, list[str]]:
+    """Which of the scores in a file is read, and a note on the others.
+
+    `scorer` chooses one; without it the first is read.
+
+    >>> choose_score("a.json", "metric", ["exact", "f1"], None)
+    ('exact', ['metric "exact" was read; there is also f1 (choose with `scorer`)'])
+    """
+    if chosen is not None and known and chosen not in known:
+        raise ReadError(f'{file}: has no {kind} "{short(chosen)}"; it has {few(known)}')
+    if chosen is not None or len(known) < 2:
+        return chosen if chosen in known else next(iter(known), None), []
+    first, *others = known
+    return first, [
+        f'{kind} "{short(first)}" was read; there is also {few(others)} (choose with `scorer`)'
+    ]
+
+
+def seconds_between(start: object, end: object) -> float | None:
+    """The seconds from one ISO 8601 time to another, where both are known.
+
+    >>> seconds_between("2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z")
+    90.0
+    """
+    if not isinstance(start, str) or not isinstance(end, str):
+        return None
+    try:
+        return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):  # not a time, or only one of them has a zone
+        return None
+
+
+def time_of(seconds: float | None) -> str | None:
+    """The ISO 8601 time so many seconds after 1970 began; None if there is no such time.
+
+    >>> time_of(1767225600)
+    '2026-01-01T00:00:00+00:00'
+    """
+    if not seconds or seconds < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def sum_of(values: Iterable[Number | None]) -> Number | None:
+    """The sum of what is known; None if nothing is.
+
+    >>> sum_of([3, None, 4]), sum_of([None])
+    (7, None)
+    """
+    known = [value for value in values if value is not None]
+    return sum(known[1:], start=known[0]) if known else None
+
+
+def first_line(text: str | None, most: int = 200) -> str | None:
+    r"""The first line of an error text: what is kept of it.
+
+    >>> first_line("RuntimeError: boom\n  at line 3")
+    'RuntimeError: boom'
+    """
+    if not text:
+        return None
+    line = text.strip().partition("\n")[0]
+    return (line if len(line) <= most else beginning(line, most)) or None

@@ -1,11 +1,12 @@
-"""Tables read from CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number."""
+"""How a table was read, and the errors of those that hold no trials or say two things."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +15,297 @@ import msgspec
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.nested_runs import RawRow, list_of_runs, rows_of_runs
-from passhat.ingest.parquet import parquet_columns, parquet_names
+from passhat.ingest.query_engines import parquet_columns, parquet_names
 from passhat.messages import few, plural, short, short_value
+from passhat.records import FEATURES
 from passhat.records.columns import (
+    COUNTS,
+    RATES,
     TRANSCRIPTS,
     USUAL,
     VERDICTS,
+    ColumnCondition,
+    ColumnMap,
+    Conflict,
+    aggregate_column,
+    as_number,
     find_columns,
     has_column,
+    is_missing,
     outcome_of,
+    seen,
     usual_name,
 )
+
+_NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
+_NO_NUMBER = (
+    'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
+    "its row out"
+)
+
+
+def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
+    """Which column became what, and what replaces columns that are missing."""
+    named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
+    outcome = named.pop("passed", "")
+    if not outcome:
+        outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
+    run = named.pop("trial", "order of rows")
+    first = {"system": "file name", "task": "", "run": run, "outcome": outcome}
+    return {**first, "score": "", "family": "", "started": "", **named}
+
+
+def aggregates(
+    name: str,
+    columns: Collection[str],
+    found: Mapping[str, str],
+    mapping: ColumnMap,
+    cells: Callable[[str], Sequence[Any]],
+) -> ReadError | None:
+    """The error of a table that has one row for all runs of a task."""
+    column = aggregate_column(columns, found, mapping, cells)
+    if column is None:
+        return None
+    return ReadError(
+        f'{name}: holds one row for all runs of a task (column "{short(column)}"), not trials; '
+        "give the file that has a row for each run (TraceLens: trials.json), or name the columns "
+        "with `task` and `passed` if each row is one run"
+    )
+
+
+def conflicting(where: str, conflict: Conflict) -> ReadError:
+    """The error of two columns that disagree on how a trial ended."""
+    one, two = conflict.columns
+    first, second = map(short_value, conflict.cells)
+    return ReadError(
+        f'{where}: the columns "{short(one)}" ({first}) and "{short(two)}" ({second}) disagree on '
+        f"whether the trial passed; choose one with `passed={short(one)!r}` or "
+        f"`passed={short(two)!r}`"
+    )
+
+
+def no_outcome(
+    name: str,
+    where: str,
+    row: int,
+    found: Mapping[str, str],
+    sheet: Sheet,
+    tests: Sequence[ColumnCondition],
+) -> ReadError:
+    """The error of a row that does not say how its trial ended."""
+    usual = found.get("passed") or found.get("score", "")
+    columns = [found.get(test.column, test.column) for test in tests] or [usual]
+    for column in columns:
+        cell = sheet.cells(column)[row]
+        nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
+        fault = nothing if is_missing(cell) else comma_fault(cell)
+        if fault:
+            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
+    if tests:
+        shown = few(
+            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
+        )
+        return ReadError(f"{name}, {where}: `pass_if` compares with a number, but {shown}")
+    cells, called = sheet.cells(usual), short(usual)
+    if isinstance(cells[row], Mapping) and cells[row]:
+        field = short(next(iter(cells[row])))
+        return ReadError(
+            f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
+            f"whether the trial passed, such as `passed='{called}.{field}'`"
+        )
+    return ReadError(
+        f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
+        f"trial passed. The column holds {seen(cells)}; say what passes with "
+        f"`pass_if='{called}==...'`"
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Numbers as people write them: with a decimal comma, or with a mark of money or of percent.
+# --------------------------------------------------------------------------------------------------
+
+SEPARATORS = (";", "\t")
+"""With these between cells, a comma may be part of a number."""
+
+_POWER = r"(?:[eE][+-]?\d+)?"
+_COMMA = re.compile(rf"[+-]?\d*,\d+{_POWER}")
+_WHOLE = re.compile(rf"[+-]?\d+{_POWER}")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
+# A decimal comma may stay: whether it is one is seen once the marks are gone.
+_NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"
+_CURRENCY = r"[$€£¥]|USD|EUR|GBP|JPY"
+_MONEY = re.compile(rf"(?P<mark>{_CURRENCY})\s?({_NUMBER})|({_NUMBER})\s?(?P<after>{_CURRENCY})")
+_PERCENT = re.compile(rf"({_NUMBER})\s?%")
+
+
+def with_points(cells: Sequence[Any]) -> list[str] | None:
+    """The cells of a column with points for their decimal commas.
+
+    None if there is no comma, if a cell is no such number, or if every comma may be a
+    thousands separator.
+
+    >>> with_points(["0,9", "1", "0,25"])
+    ['0.9', '1', '0.25']
+    >>> with_points(["1,234", "2,500"]) is with_points(["0,9", "0.8"]) is None
+    True
+    """
+    numbers = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    written = [text for text in numbers if _COMMA.fullmatch(text)]
+    if all(_THOUSANDS.fullmatch(text) for text in written):  # or there is none
+        return None
+    if not all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in numbers):
+        return None
+    return [str(cell).replace(",", ".") for cell in cells]
+
+
+def without_commas(
+    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Sheet, list[str]]:
+    """Decimal commas as points where the separator leaves them free, and the note that says so."""
+    if sheet.separator not in SEPARATORS:
+        return sheet, []
+    compared = [found.get(test.column, test.column) for test in tests]
+    read = {
+        column: points
+        for column in dict.fromkeys((*number_columns(found), *compared))
+        if (points := with_points(sheet.cells(column))) is not None
+    }
+    if not read:
+        return sheet, []
+    column, points = next(iter(read.items()))
+    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
+    example = f"{sheet.cells(column)[at]} is {points[at]}"
+    note = f"decimal commas were read as points in {few(read)} ({example})"
+    return replace(sheet, columns={**sheet.columns, **read}), [note]
+
+
+def number_columns(found: Mapping[str, str]) -> list[str]:
+    """The columns that may hold numbers."""
+    return [found[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in found]
+
+
+def comma_fault(cell: Any) -> str | None:
+    """The error for a cell that is a number but for its comma; None for any other.
+
+    >>> comma_fault("1,234")
+    "'1,234' may be 1.234 or 1234; write numbers with a point, or without any mark"
+    """
+    text = cell.strip() if isinstance(cell, str) else ""
+    if _THOUSANDS.fullmatch(text):
+        meant = f"{text.replace(',', '.')} or {text.replace(',', '')}"
+        meant = meant if text.count(",") == 1 else short(text.replace(",", ""))
+        hint = "write numbers with a point, or without any mark"
+        return f"{short_value(cell)} may be {meant}; {hint}"
+    if _COMMA.fullmatch(text):
+        return (
+            f"{short_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with "
+            "a point (commas are read where ; or tabs separate cells and the whole column is "
+            "written so)"
+        )
+    return None
+
+
+def without_marks(
+    name: str, sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Sheet, frozenset[str], list[str]]:
+    """The sheet with plain numbers, which of its columns were percentages, and notes on both.
+
+    Looked at are costs, for money; scores, for percentages; and what is compared with a number.
+    """
+    compared = [found.get(t.column, t.column) for t in tests if isinstance(t.value, float)]
+    plain: dict[str, list[Any]] = {}
+    notes, percents = [], []
+    for column in dict.fromkeys((*_named("cost", found), *compared)):
+        if (money := _without_money(name, column, sheet.cells(column))) is not None:
+            plain[column], note = money
+            notes.append(note)
+    for column in dict.fromkeys((*_named("score", found), *compared)):
+        if (numbers := _without_percent(name, column, sheet.cells(column))) is not None:
+            _refuse_shares(name, column, tests, found)
+            plain[column] = numbers
+            percents.append(column)
+            notes += _percent_notes(column, compared, found)
+    if plain:
+        sheet = replace(sheet, columns={**sheet.columns, **plain})
+    return sheet, frozenset(percents), notes
+
+
+def shares(cells: Iterable[Any]) -> list[float]:
+    """Percentages without their mark as shares of 1.
+
+    >>> shares(["66", "100"])
+    [0.66, 1.0]
+    """
+    return [as_number(cell) / 100 for cell in cells]
+
+
+def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
+    return [found[meaning]] if meaning in found else []
+
+
+def _percent_notes(column: str, compared: Sequence[str], found: Mapping[str, str]) -> list[str]:
+    which = f'percentages of "{short(column)}" were'
+    notes = [f"{which} compared as they are: 66% is 66"] if column in compared else []
+    if column == found.get("score"):
+        notes.append(f"{which} read as shares: 66% is a score of 0.66")
+    return notes
+
+
+def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[Any], str] | None:
+    amounts = [_MONEY.fullmatch(_text(cell)) for cell in cells]
+    marked = [amount for amount in amounts if amount]
+    if not marked:
+        return None
+    marks = list(dict.fromkeys(amount["mark"] or amount["after"] for amount in marked))
+    if len(marks) > 1:
+        raise ReadError(
+            f'{name}, column "{short(column)}": holds several currencies ({" and ".join(marks)}); '
+            "write all amounts in one"
+        )
+    plain = [
+        amount[2] or amount[3] if amount else cell
+        for amount, cell in zip(amounts, cells, strict=True)
+    ]
+    example = f"{marked[0][0]} is {marked[0][2] or marked[0][3]}"
+    return plain, f'"{short(column)}" was read without its {marks[0]}: {example}'
+
+
+def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] | None:
+    shown = [_PERCENT.fullmatch(_text(cell)) for cell in cells]
+    if not any(shown):
+        return None
+    for cell, percent in zip(cells, shown, strict=True):
+        if percent is None and not is_missing(cell):
+            marked = next(one[0] for one in shown if one)
+            raise ReadError(
+                f'{name}, column "{short(column)}": holds {marked}, but also {short_value(cell)}; '
+                "write all of them as percentages, or none"
+            )
+    return [percent[1] if percent else cell for cell, percent in zip(cells, shown, strict=True)]
+
+
+def _refuse_shares(
+    name: str, column: str, tests: Sequence[ColumnCondition], found: Mapping[str, str]
+) -> None:
+    """Refuse to compare percentages with a share such as 0.6: nearly all of them are above it."""
+    for test in tests:
+        value = test.value
+        own = found.get(test.column, test.column) == column
+        if own and isinstance(value, float) and 0 < value <= 1:
+            raise ReadError(
+                f'{name}, column "{short(column)}": holds percentages, which are compared as they '
+                f"are: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
+                f"{100 * value:g}%, not {value:g}"
+            )
+
+
+def _text(cell: Any) -> str:
+    return cell.strip() if isinstance(cell, str) else ""
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables read from CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number.
+# --------------------------------------------------------------------------------------------------
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
@@ -394,3 +674,54 @@ def _is_row(document: Document, key: str, entry: RawRow) -> bool:
         f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
         "the file is one run"
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Rows of JSON that list the runs of a task: each run becomes a row of its own.
+# --------------------------------------------------------------------------------------------------
+
+RawRow = Mapping[str, msgspec.Raw]
+
+LISTS = ("trials", "runs", "attempts", "repetitions", "rollouts", "episodes")
+"""What a list of the runs of one task is called."""
+
+
+def list_of_runs(row: RawRow) -> str | None:
+    """The key under which a row lists runs, each with a verdict or a score; None if it does not.
+
+    >>> list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
+    'trials'
+    """
+    for key in (name for name in row if usual_name(name) in LISTS):
+        runs = _runs(row[key])
+        if runs and not find_columns(runs[0], USUAL).keys().isdisjoint(VERDICTS):
+            return key
+    return None
+
+
+def rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
+    """A row for each run; what the outer row sums up of them is left out.
+
+    Its "id" is the task if nothing else is.
+    """
+    found = find_columns((name for name in row if name != key), USUAL)
+    summed = {found.get(meaning) for meaning in VERDICTS}
+    outer = {
+        name: value
+        for name, value in row.items()
+        if name != key and name not in summed and usual_name(name) not in COUNTS | RATES
+    }
+    if "task" not in found and "id" in outer:
+        outer["task"] = outer.pop("id")
+    for run in _runs(row.get(key)):
+        yield {**outer, **{name: value for name, value in run.items() if name != found.get("task")}}
+
+
+def _runs(raw: msgspec.Raw | None) -> list[dict[str, msgspec.Raw]]:
+    """The runs in a list of objects; none in anything else."""
+    if raw is None:
+        return []
+    try:
+        return msgspec.json.decode(raw, type=list[dict[str, msgspec.Raw]])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []

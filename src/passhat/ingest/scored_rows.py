@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.ingest.reader import TrialTable, choose_score, first_line
+from passhat.ingest.readers import TrialTable, choose_score, first_line
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap, error_text, is_missing, outcome_of, score_of

@@ -1,23 +1,266 @@
-"""What each file holds, and where trials came from: one source for each input and format."""
+"""What to call systems that no file names: by the folders that the files are in.
+
+`gpt.csv` and `claude.csv` are two systems. `0001.json` to `5000.json`, in which no run occurs
+twice, are one system in pieces, named after its folder. `baseline/results.csv` and
+`new/results.csv` are two systems again, and `run-1/results.csv` and `run-2/results.csv` two runs.
+"""
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from passhat.dataclass import dataclass
-from passhat.errors import ReadError, UnknownFile
-from passhat.ingest.inputs import Input
-from passhat.ingest.reader import Reader, TrialTable
-from passhat.messages import listed, plural
+from passhat.errors import ArgumentError, ReadError, UnknownFile
+from passhat.ingest.document import COMPRESSED_SUFFIXES, Document, Limits, read_all
+from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS, RUN_WORDS, Reader, TrialTable
+from passhat.ingest.remote import FOLDER as TRANSCRIPTS
+from passhat.ingest.remote import is_url, local_copy
+from passhat.messages import few_paths, listed, plural, short, short_path
 from passhat.records import Source, Trials
 from passhat.records.columns import ColumnMap
+from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import LEFT_OUT, Facts
 
+_FILE_NAME = "file name"
+"""What a reader states as the system where it named it after the file."""
+
+_FOLDER_NAME = "folder name"
+
+# Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
+_RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE)
+# Files of runs; a date in a file's name may be the date of a model's release.
+_RUN_FILE = re.compile(rf"(?:(?:{RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
+_PIECE_WORDS = (
+    r"part|piece|shard|chunk|batch|split|slice|worker|rank|results?|outputs?|logs?|evals?|"
+    r"rows?|records?|rollouts?|episodes?|samples?|tasks?|cases?|instances?|examples?|items?"
+)
+# Names that no system has: shard-00003, 17, 2026-11-16T00-12-00, 3f9c01b2, a UUID.
+_PIECE_FILE = re.compile(
+    rf"(?:(?:{RUN_WORDS}|{_PIECE_WORDS})[ ._-]?)*"
+    r"(?:\d[\dTZ:_.+-]*|[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    re.IGNORECASE,
+)
+_TEST_REPORT = "TEST-"
+"""How Surefire and others begin the name of a report on one class of tests."""
+
+_PLAIN_FOLDERS = frozenset(
+    ("tasks", "cases", "instances", "results", "runs", "trials", "outputs", "logs", "data", "json")
+)
+"""Folders whose names say what is in them, not what was run."""
+
+IN_PIECES = (
+    "folder name: {files} hold no run twice (`name` renames it; named one by one, each is a system)"
+)
+NOT_SURE = (
+    "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
+    "what they are"
+)
+
+
+def name_by_folder(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """The same files, their systems called by folder where their own names say nothing.
+
+    `folders` has the inputs that are folders, by their place: files that were given one by one
+    stay systems of their own, unless they have the same name.
+    """
+    return _join_pieces(_tell_folders_apart(_join_tasks(pieces, folders)), folders)
+
+
+def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """Call files of one folder that hold one task each, and each another one, by their folder.
+
+    `modelA/task-1.json` and `modelA/task-2.json` are two tasks of modelA, not two systems.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.given in folders and piece.folder is not None and _called_by_file(piece):
+            groups.setdefault((piece.reader.name, piece.folder), []).append(place)
+    named = list(pieces)
+    joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
+    if any(len(places) > 1 for places in joined):
+        note = (
+            "each file holds another task, so the folder is read as the system (`name` renames it)"
+        )
+        for places in joined:
+            system = _telling_folder(Path(pieces[places[0]].folder or ""))
+            for place in places:
+                named[place] = _renamed(pieces[place], system)
+            named[places[0]] = named[places[0]].noted(note)
+    return named
+
+
+def _hold_a_task_each(pieces: Sequence[Piece], places: Sequence[int]) -> bool:
+    """Whether each file holds one task, all different; a single file must have its task's name."""
+    tasks = [{str(task) for task in pieces[place].table.columns["task"]} for place in places]
+    if any(len(own) > 1 for own in tasks):
+        return False
+    if len(places) == 1:
+        return pieces[places[0]].stem in tasks[0]
+    return len(set().union(*tasks)) == len(places)
+
+
+def _telling_folder(folder: Path) -> str:
+    """The name of the nearest folder that says more than "tasks" or "run-3"."""
+    names = [name for name in folder.absolute().parts[::-1] if name.strip("/")]
+    telling = (n for n in names if n.lower() not in _PLAIN_FOLDERS and not _RUN_FOLDER.fullmatch(n))
+    return next(telling, names[0] if names else "files")
+
+
+def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
+    """Name systems after folders where files of one name are in several folders that are not runs.
+
+    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
+    `run-2/results.csv` two runs of one. Folders that share no task are folders of tasks. A copy
+    of a file keeps its name, so that it is recognised as a copy.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.folder is not None and _called_by_file(piece):
+            groups.setdefault((piece.reader.name, piece.stem), []).append(place)
+    named = list(pieces)
+    for places in groups.values():
+        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
+            continue
+        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
+        if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
+            continue
+        note = (
+            f'files called "{short(pieces[places[0]].stem)}" are in several folders, so the '
+            "folder is read as the system (`name` makes them one)"
+        )
+        for place, folder in zip(places, folders, strict=True):
+            if folder:  # else it is above the others
+                named[place] = _renamed(pieces[place], folder).noted(note)
+    return named
+
+
+def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]:
+    """Call the files of a folder by the folder if they are one system in pieces."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        renamed = piece.table.read_as.get("system") == _FOLDER_NAME
+        if piece.given in folders and _called_by_file(piece) and not renamed:
+            groups.setdefault((piece.given, piece.reader.name), []).append(place)
+    for (given, _), group in groups.items():
+        for folder, places in _by_system(pieces, group, folders[given]):
+            files = [pieces[place] for place in places]
+            if len({piece.stem for piece in files}) == 1:
+                continue
+            unique = _hold_no_run_twice(files)
+            if (unique and _name_no_system(files)) or _are_runs(files):
+                fact = IN_PIECES.format(files=plural(len(files), "file"))
+                for place in places:
+                    pieces[place] = _renamed(pieces[place], folder, fact)
+            elif unique:
+                for place in places:
+                    pieces[place] = pieces[place].noted(NOT_SURE)
+    return pieces
+
+
+def _by_system(
+    pieces: Sequence[Piece], group: Sequence[int], given: str
+) -> Iterable[tuple[str, list[int]]]:
+    """The files of each system: one for each folder inside if those are systems, else all."""
+    parts = _first_difference([Path(pieces[place].folder or "") for place in group])
+    runs = all(map(_RUN_FOLDER.fullmatch, parts))
+    if not parts or "" in parts or runs or not _share_tasks(pieces, group, parts):
+        return [(_telling_folder(Path(given).resolve()), list(group))]
+    by_folder: dict[str, list[int]] = {}
+    for place, part in zip(group, parts, strict=True):
+        by_folder.setdefault(part, []).append(place)
+    return by_folder.items()
+
+
+def _hold_no_run_twice(files: Sequence[Piece]) -> bool:
+    """Whether no task and run occurs in two files; without numbers, no task."""
+    if len({piece.numbered for piece in files}) > 1:
+        return False
+    seen: set[tuple[str, str]] = set()
+    for piece in files:
+        columns = piece.table.columns
+        tasks = [str(task) for task in columns["task"]]
+        runs = map(str, columns["trial"]) if piece.numbered else [""] * len(tasks)
+        own = set(zip(tasks, runs, strict=True))
+        if not seen.isdisjoint(own):
+            return False
+        seen |= own
+    return True
+
+
+def _name_no_system(files: Sequence[Piece]) -> bool:
+    """Whether the names of files are numbers, or those of tasks, or each holds but one trial."""
+    return all(
+        len(piece.table) == 1 or _PIECE_FILE.fullmatch(piece.stem) or _is_called_by_task(piece)
+        for piece in files
+    )
+
+
+def _is_called_by_task(piece: Piece) -> bool:
+    name = piece.stem.removeprefix(_TEST_REPORT)
+    tasks = {str(task) for task in piece.table.columns["task"]}
+    return all(name in task or task in name for task in tasks)
+
+
+def _are_runs(files: Sequence[Piece]) -> bool:
+    """Whether files that number no trials are called run-1, run-2, or 1, 2."""
+    return not any(piece.numbered for piece in files) and all(
+        _RUN_FILE.fullmatch(piece.stem) for piece in files
+    )
+
+
+def _called_by_file(piece: Piece) -> bool:
+    named = piece.table.read_as.get("system", piece.reader.reading.system)
+    return "system" not in piece.table.columns or named == _FILE_NAME
+
+
+def _first_difference(folders: Sequence[Path]) -> list[str]:
+    """The first part of each path where the paths differ; empty if they do not."""
+    if len(set(folders)) < 2:
+        return []
+    whole = [folder.absolute().parts for folder in folders]
+    if len(set(whole)) < 2:
+        return []
+    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
+    return [parts[shared] if len(parts) > shared else "" for parts in whole]
+
+
+def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequence[str]) -> bool:
+    """Whether a task occurs in more than one folder."""
+    home: dict[str, str] = {}
+    return any(
+        home.setdefault(str(task), folder) != folder
+        for place, folder in zip(places, folders, strict=True)
+        for task in pieces[place].table.columns.get("task", ())
+    )
+
+
+def _renamed(piece: Piece, folder: str, fact: str = _FOLDER_NAME) -> Piece:
+    table = piece.table
+    columns = dict(table.columns)
+    if "system" in columns:
+        columns["system"] = [folder] * len(table)
+    # Runs of a trial or two, each in a file with its number, may be the same to the byte.
+    few = len(table) < FEWEST_ALIKE and _RUN_FILE.fullmatch(piece.stem)
+    run = table.run or (piece.stem if few else None)
+    table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
+    return replace(piece, stem=folder, table=table)
+
+
+# --------------------------------------------------------------------------------------------------
+# What each file holds, and where trials came from: one source for each input and format.
+# --------------------------------------------------------------------------------------------------
+
 MOST_REASONS = 3
+
 MOST_NAMES = 3
 
 NO_TRANSCRIPTS = "this file holds no transcripts"
@@ -222,3 +465,181 @@ def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
         return None
     several = len(files) > 1
     return f"{silent} of {len(files)} files hold no transcripts" if several else NO_TRANSCRIPTS
+
+
+# --------------------------------------------------------------------------------------------------
+# From what the user names (files, folders, globs, `-`, bytes) to opened documents.
+# --------------------------------------------------------------------------------------------------
+
+Input = str | os.PathLike[str] | bytes
+
+Recognise = Callable[[Document], Reader]
+Known = tuple[Document, Reader]
+Item = TypeVar("Item")
+
+STDIN = "-"
+RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml")
+"""The files that are looked at in a folder; a file that is given itself may be called anything."""
+
+
+def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
+    """One input or several, as a list; what an address names is copied to this machine first."""
+    rule = "must be paths, patterns or bytes"
+    refuse_frame("source", rule, given)
+    single = isinstance(given, (str, bytes, os.PathLike))
+    several: list[Any] = list(given) if isinstance(given, Iterable) and not single else [given]
+    if not several:
+        raise ArgumentError("source", "must name at least one file", several)
+    for one in several:
+        if not isinstance(one, (str, bytes, os.PathLike)):
+            refuse_frame("source", rule, one)
+            raise ArgumentError("source", rule, one)
+    return [local_copy(one) if is_url(one) else one for one in several]
+
+
+def open_input(
+    given: Input, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
+) -> Iterator[Known]:
+    """Each document that one input names, with its reader.
+
+    Files in a folder that no reader recognises are left out; `skipped` gets them, with the reason.
+    """
+    if isinstance(given, bytes) or given == STDIN:
+        yield _open_bytes(given, recognise, limits)
+        return
+    for path in find_paths(given):
+        if path.is_dir():
+            yield from _open_folder(path, recognise, limits, skipped)
+        else:
+            document = Document(str(path), path=path, data=None, limits=limits)
+            yield document, recognise(document)
+
+
+def find_paths(given: str | os.PathLike[str]) -> list[Path]:
+    """The path itself where it exists; else what it matches as a glob, sorted."""
+    if not os.fspath(given):
+        raise ReadError("the name of a file is empty; is the variable that should hold it set?")
+    path = Path(given)
+    try:
+        if path.exists():
+            return [path]
+        matches = sorted(glob.iglob(os.fspath(given), recursive=True))  # noqa: PTH207 # absolute too
+    except (OSError, ValueError) as error:  # too long for a name, not permitted, or with a NUL
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ReadError(f"{short_path(given)}: cannot be looked up ({why})") from error
+    if not matches:
+        is_pattern = glob.has_magic(os.fspath(given))
+        why = "no file or folder matches this pattern" if is_pattern else "no such file or folder"
+        raise ReadError(f"{short_path(given)}: {why}")
+    return [Path(match) for match in matches]
+
+
+def _open_bytes(given: Input, recognise: Recognise, limits: Limits) -> Known:
+    """The document in bytes, or on standard input."""
+    if isinstance(given, bytes):
+        name, data = "input", given
+    else:
+        name, data = "stdin", read_all("standard input", sys.stdin.buffer, limits)
+    document = Document(name, path=None, data=data, limits=limits)
+    return document, recognise(document)
+
+
+def _open_folder(
+    folder: Path, recognise: Recognise, limits: Limits, skipped: dict[str, ReadError]
+) -> Iterator[Known]:
+    count = 0
+    name = str(folder)
+    for document, reader in _walk(name, recognise, limits, skipped, frozenset(), depth=1):
+        count += 1
+        limits.check_members(name, count + len(skipped))
+        yield document, reader
+    if not count:
+        raise _nothing_readable(folder, skipped)
+
+
+def _nothing_readable(folder: Path, skipped: Mapping[str, ReadError]) -> ReadError:
+    if not skipped:
+        kinds = ", ".join(RESULT_SUFFIXES)
+        return ReadError(f"{folder}: holds no result file that passhat can read ({kinds})")
+    first = next(iter(skipped.values()))
+    if len(skipped) == 1:
+        return first
+    return ReadError(
+        f"{folder}: holds no result file that passhat can read; looked at {few_paths(skipped)}. "
+        f"{first}"
+    )
+
+
+def _walk(
+    folder: str,  # making a Path for each file takes as long as reading it
+    recognise: Recognise,
+    limits: Limits,
+    skipped: dict[str, ReadError],
+    companions: frozenset[str],
+    depth: int,
+) -> Iterator[Known]:
+    """The results in a folder and below; `companions` are names of files that belong to results."""
+    limits.check_depth(folder, depth)
+    files, folders = _entries(folder, limits)
+    inside = "" if folder == os.curdir else os.path.join(folder, "")  # noqa: PTH118
+    covered = False
+    for name in files:
+        if name in companions:  # belongs to a result, and is read when transcripts are wanted
+            continue
+        path = inside + name
+        try:
+            document = Document(path, path=path, data=None, limits=limits)
+            reader = recognise(document)
+            if reader.reading.derived:
+                raise ReadError(
+                    f"{path}: was made by passhat from other results; name the file to read it"
+                )
+        except ReadError as error:
+            skipped[path] = error
+            continue
+        if reader.reading.companions:
+            companions |= set(reader.reading.companions)
+        covers = reader.reading.covers_subfolders
+        covered = covered or (document.has(covers) if isinstance(covers, str) else covers)
+        yield document, reader
+    for name in companions.intersection(files):
+        skipped.pop(inside + name, None)
+    for name in [] if covered else folders:
+        yield from _walk(inside + name, recognise, limits, skipped, companions, depth + 1)
+
+
+def _entries(folder: str, limits: Limits) -> tuple[list[str], list[str]]:
+    """The files that may be results, possible companions of results last; and the folders."""
+    files: list[str] = []
+    folders: list[str] = []
+    with _listing(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.startswith(".") and name not in HIDDEN_RESULTS:
+                continue
+            try:
+                if entry.is_dir():
+                    followed = not entry.is_symlink() and name != TRANSCRIPTS
+                    folders += [name] if followed else []
+                elif _looks_like_results(name) and entry.is_file():
+                    files.append(name)
+            except OSError:  # a link that leads to itself
+                continue
+            if max(len(files), len(folders)) > limits.max_members:
+                limits.check_members(folder, max(len(files), len(folders)))
+    files.sort(key=lambda name: (name in COMPANIONS, name))
+    return files, sorted(folders)
+
+
+def _listing(folder: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    try:
+        return os.scandir(folder)
+    except OSError as error:
+        raise ReadError(f"{folder}: cannot be opened ({error.strerror or error})") from error
+
+
+def _looks_like_results(name: str) -> bool:
+    name = name.lower()
+    for suffix in COMPRESSED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.endswith(RESULT_SUFFIXES)

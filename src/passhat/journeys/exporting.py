@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.arguments import STORE
 from passhat.errors import ArgumentError
-from passhat.ingest.remote import file_system, is_url
-from passhat.ingest.transcript_shards import FOLDER, ROW_COLUMN, shard_of, write_shard
+from passhat.ingest.remote import FOLDER, ROW_COLUMN, file_system, is_url, shard_of, write_shard
 from passhat.journeys.results import open_store
 
 if TYPE_CHECKING:

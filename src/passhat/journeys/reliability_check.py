@@ -234,7 +234,7 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
 
 
 def _transcript(messages: object) -> str | None:
-    from passhat.ingest.transcripts.messages import transcript_of
+    from passhat.ingest.transcripts import transcript_of
 
     found = transcript_of(messages)
     return found.to_json() if found else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from passhat.history import History
     from passhat.history.runs import NamedRun
     from passhat.ingest import ColumnMap, Limits
-    from passhat.ingest.dataset_failures import SomeFailures
+    from passhat.ingest.tallies import SomeFailures
     from passhat.records import Duplicates, Source, Tally, Transcripts, Trials
 
 LATEST = "latest"
@@ -114,7 +114,7 @@ class Results:
 
         None if the trials are few enough to be read, or a table has its transcripts in its rows.
         """
-        from passhat.ingest.dataset_failures import SomeFailures, failures_of_dataset
+        from passhat.ingest.tallies import SomeFailures, failures_of_dataset
 
         if self.names or (tallies := self._counts()) is None:
             return None

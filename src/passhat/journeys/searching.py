@@ -11,8 +11,7 @@ from passhat import arguments
 from passhat.arguments import STORE
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError
-from passhat.ingest.remote import is_url, transcript_files
-from passhat.ingest.transcript_shards import scan_shard
+from passhat.ingest.remote import is_url, scan_shard, transcript_files
 from passhat.journeys.results import open_store
 from passhat.records.transcript import (
     KeptTranscript,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.ingest.transcripts.messages import asked_and_answered, transcript_of, turns_of
+from passhat.ingest.transcripts import asked_and_answered, transcript_of, turns_of
 from passhat.records.transcript import Call, Turn
 
 ASKED = Turn(role="user", text="Where is order 17?")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, has_keys
+from passhat.ingest.readers import RUN_WORDS, Reading, TrialTable, has_keys
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 

@@ -6,7 +6,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, has_keys
+from passhat.ingest.readers import Reading, TrialTable, has_keys
 from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

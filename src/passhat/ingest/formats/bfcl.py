@@ -15,7 +15,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode, read_file
-from passhat.ingest.reader import RUN_WORDS, Reading, TrialTable, first_line
+from passhat.ingest.readers import RUN_WORDS, Reading, TrialTable, first_line
 from passhat.messages import plural, short_path
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

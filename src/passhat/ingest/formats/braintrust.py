@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table, scores_in
 from passhat.records.columns import ColumnMap, is_missing

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered, turns_of
+from passhat.ingest.readers import Reading, TrialTable, first_line, has_keys
+from passhat.ingest.transcripts import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript

@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, choose_score
+from passhat.ingest.readers import Reading, TrialTable, choose_score
 from passhat.messages import plural, short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

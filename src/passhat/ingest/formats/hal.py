@@ -9,7 +9,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
+from passhat.ingest.readers import Reading, TrialTable, first_line, has_keys
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

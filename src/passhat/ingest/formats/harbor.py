@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import (
+from passhat.ingest.readers import (
     Named,
     Reading,
     TrialTable,
@@ -18,8 +18,15 @@ from passhat.ingest.reader import (
     seconds_between,
     sum_of,
 )
-from passhat.ingest.sibling_files import end_room, sibling_decoded, sibling_text
-from passhat.ingest.transcripts.messages import answered_id, as_text, mappings, turns_of
+from passhat.ingest.transcripts import (
+    answered_id,
+    as_text,
+    end_room,
+    mappings,
+    sibling_decoded,
+    sibling_text,
+    turns_of,
+)
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn

@@ -10,7 +10,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, has_keys
+from passhat.ingest.readers import Reading, TrialTable, has_keys
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import few
 from passhat.records.columns import ColumnMap

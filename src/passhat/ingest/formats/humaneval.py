@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, has_keys
-from passhat.ingest.transcripts.messages import as_text
+from passhat.ingest.readers import Reading, TrialTable, has_keys
+from passhat.ingest.transcripts import as_text
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript

@@ -7,7 +7,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table, scores_in
 from passhat.records.columns import ColumnMap, is_missing

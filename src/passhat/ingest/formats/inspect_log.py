@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
-from passhat.ingest.archive import Archive, listing_names
-from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line
-from passhat.ingest.transcripts.inspect_scores import Score, is_grade, score_value
+from passhat.ingest.document import Archive, Document, decode, listing_names
+from passhat.ingest.readers import Reading, TrialTable, choose_score, first_line
+from passhat.ingest.transcripts import as_text, turns_of
 from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
-from passhat.records.transcript import Transcript
+from passhat.records.transcript import Check, Transcript, Turn
 
 READING = Reading(
     format="Inspect log",
@@ -133,8 +135,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The transcript of each sample: only here are the samples of an archive opened."""
-    from passhat.ingest.transcripts.inspect_samples import SpokenSample, sample_transcript
-
     longest = document.limits.max_transcript
     if document.kind == "json":
         for sample in document.entries(SpokenSample, "samples"):
@@ -272,3 +272,151 @@ def _ending(sample: _Sample, value: float | None) -> tuple[Outcome, str | None]:
     if value is None:
         return Outcome.ERRORED, error or "not scored"
     return Outcome.PASSED if value >= 1 else Outcome.FAILED, error
+
+
+# --------------------------------------------------------------------------------------------------
+# The transcript of a sample of an Inspect AI log, with what its scorers explained.
+# --------------------------------------------------------------------------------------------------
+
+# Inspect keeps long texts once, beside the messages, and leaves a reference in their place.
+_REFERENCE = re.compile(r"attachment://([0-9a-f]{32})")
+
+Find = Callable[[re.Match[str]], str]
+
+
+class Score(msgspec.Struct, gc=False):
+    """The score that a scorer gave a sample."""
+
+    value: Any = None
+
+
+class _Explained(Score):
+    explanation: str | None = None
+
+
+class _SampleFailure(msgspec.Struct):
+    message: str = ""
+    traceback: str = ""
+
+
+class _Choice(msgspec.Struct):
+    stop_reason: str = ""
+
+
+class _Output(msgspec.Struct):
+    completion: str = ""
+    choices: list[_Choice] = msgspec.field(default_factory=list)
+
+
+class _Limit(msgspec.Struct):
+    type: str = ""
+
+
+class SpokenSample(msgspec.Struct):
+    """The parts of a sample that hold words; its events, which repeat them, stay unread."""
+
+    messages: list[Any] = msgspec.field(default_factory=list)
+    output: _Output = msgspec.field(default_factory=_Output)
+    scores: dict[str, _Explained] | None = None
+    error: str | _SampleFailure | None = None
+    limit: _Limit | None = None
+    attachments: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
+    """The conversation of a sample; a completion that no message holds is its answer."""
+    turns = turns_of(sample.messages)
+    if sample.attachments:
+        find = _finder(sample.attachments, longest)
+        turns = tuple(_with_attachments(turn, find) for turn in turns)
+    answer = _REFERENCE.sub(_finder(sample.attachments, longest), sample.output.completion)
+    spoken = {turn.text.strip() for turn in turns[-3:]}
+    stops = [choice.stop_reason for choice in sample.output.choices]
+    failure = sample.error
+    error = failure.traceback or failure.message if isinstance(failure, _SampleFailure) else failure
+    found = Transcript(
+        messages=turns,
+        answer="" if answer.strip() in spoken else answer,
+        error=error or "",
+        stop_reason=f"{sample.limit.type} limit" if sample.limit else next(iter(stops), ""),
+        checks=tuple(_check(name, score) for name, score in (sample.scores or {}).items()),
+    )
+    return found or None
+
+
+def _finder(attachments: Mapping[str, str], longest: int) -> Find:
+    """The texts that references point to; a text that is referenced often is cut to what fits."""
+    room = longest
+
+    def find(found: re.Match[str]) -> str:
+        nonlocal room
+        text = attachments.get(found[1], found[0])[:room] or found[0]
+        room = max(0, room - len(text))
+        return text
+
+    return find
+
+
+def _with_attachments(turn: Turn, find: Find) -> Turn:
+    calls = tuple(
+        replace(call, arguments=_REFERENCE.sub(find, call.arguments)) for call in turn.calls
+    )
+    return replace(turn, text=_REFERENCE.sub(find, turn.text), calls=calls)
+
+
+def _check(name: str, score: _Explained) -> Check:
+    value = score_value(score)
+    said = score.explanation or ("" if value is not None else as_text(score.value))
+    return Check(target=name, score=value, message=said)
+
+
+# --------------------------------------------------------------------------------------------------
+# Score values of Inspect AI as numbers, by Inspect's own reading of them.
+# --------------------------------------------------------------------------------------------------
+
+WORDS = {
+    **dict.fromkeys(("c", "yes", "true"), 1.0),
+    "p": 0.5,
+    **dict.fromkeys(("i", "n", "no", "false"), 0.0),
+}
+"""Inspect's own reading of score values: correct, partial, incorrect, no answer."""
+
+
+def score_value(score: Score | None, part: str | None = None) -> float | None:
+    """Inspect's value_to_float, of one part of a score of several; None for what was not scored.
+
+    >>> score_value(Score("C")), score_value(Score({"tone": 0.5}), "tone")
+    (1.0, 0.5)
+    >>> score_value(Score("nan")), score_value(Score("0.25"))
+    (None, 0.25)
+    """
+    value = _part_of(score, part)
+    if isinstance(value, str) and (word := value.strip().lower()) in WORDS:
+        return WORDS[word]
+    number = _number(value)
+    return None if number is None or math.isnan(number) else number
+
+
+def is_grade(score: Score, part: str | None = None) -> bool:
+    """Whether a score is a grade, a number, or nothing at all.
+
+    >>> is_grade(Score("C")), is_grade(Score(None)), is_grade(Score([1, 0])), is_grade(Score("A+"))
+    (True, True, False, False)
+    """
+    value = _part_of(score, part)
+    return value is None or score_value(score, part) is not None or _number(value) is not None
+
+
+def _part_of(score: Score | None, part: str | None) -> Any:
+    value = score.value if score is not None else None
+    if part is None:
+        return value
+    return value.get(part) if isinstance(value, dict) else None
+
+
+def _number(value: Any) -> float | None:
+    """A number, also one that is written as text; None for anything else."""
+    try:
+        return float(value) if isinstance(value, (int, float, str)) else None
+    except (ValueError, OverflowError):  # a whole number of hundreds of digits is no grade
+        return None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import Sheet, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table, scores_in
 from passhat.messages import short

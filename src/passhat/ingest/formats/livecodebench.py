@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, has_keys
+from passhat.ingest.readers import Reading, TrialTable, has_keys
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 

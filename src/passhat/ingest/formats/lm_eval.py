@@ -13,9 +13,8 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode, wrong_shape
-from passhat.ingest.reader import Reading, TrialTable, choose_score, has_keys
-from passhat.ingest.sibling_files import sibling_bytes
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.ingest.readers import Reading, TrialTable, choose_score, has_keys
+from passhat.ingest.transcripts import as_text, asked_and_answered, sibling_bytes
 from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

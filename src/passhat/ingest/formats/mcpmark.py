@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys
-from passhat.ingest.sibling_files import sibling_decoded
-from passhat.ingest.transcripts.messages import turns_of
+from passhat.ingest.readers import Reading, TrialTable, first_line, has_keys
+from passhat.ingest.transcripts import sibling_decoded, turns_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript

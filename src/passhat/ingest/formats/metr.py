@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys, time_of
+from passhat.ingest.readers import Reading, TrialTable, first_line, has_keys, time_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 

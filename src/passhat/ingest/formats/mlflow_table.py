@@ -8,7 +8,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import few, plural, short
 from passhat.records.columns import ColumnMap

@@ -9,8 +9,8 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.ingest.readers import Reading, TrialTable
+from passhat.ingest.transcripts import as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

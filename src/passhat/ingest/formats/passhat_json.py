@@ -11,7 +11,7 @@ import msgspec
 from passhat.arguments import CONFIDENCE
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome, Trial
 from passhat.records.columns import ColumnMap

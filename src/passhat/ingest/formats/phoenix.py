@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, seconds_between
+from passhat.ingest.readers import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.columns import ColumnMap, is_missing

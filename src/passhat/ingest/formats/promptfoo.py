@@ -12,9 +12,9 @@ import msgspec
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line
+from passhat.ingest.readers import Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered, mappings
+from passhat.ingest.transcripts import as_text, asked_and_answered, mappings
 from passhat.messages import short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap, as_number

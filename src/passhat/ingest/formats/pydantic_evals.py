@@ -11,8 +11,8 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, choose_score, first_line, has_keys
-from passhat.ingest.transcripts.messages import as_text, asked_and_answered
+from passhat.ingest.readers import Reading, TrialTable, choose_score, first_line, has_keys
+from passhat.ingest.transcripts import as_text, asked_and_answered
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 

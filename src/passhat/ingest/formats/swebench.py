@@ -17,7 +17,7 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode, read_file
-from passhat.ingest.reader import Reading, TrialTable
+from passhat.ingest.readers import Reading, TrialTable
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

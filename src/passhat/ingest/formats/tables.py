@@ -13,24 +13,28 @@ from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable
-from passhat.ingest.remote import transcripts_beside
-from passhat.ingest.repeated_tests import numbered_note, without_numbers
+from passhat.ingest.readers import Reading, TrialTable
+from passhat.ingest.remote import ROW_COLUMN, read_rows, transcripts_beside
 from passhat.ingest.rows import (
     Sheet,
+    aggregates,
     cells_one_by_one,
     column_names,
+    conflicting,
     ends_in_total,
     is_own_file,
     lists_runs,
+    no_outcome,
     row_names,
+    shares,
     sheet_of,
+    table_facts,
+    without_commas,
+    without_marks,
     without_total,
 )
-from passhat.ingest.table_faults import aggregates, conflicting, no_outcome, table_facts
-from passhat.ingest.transcript_shards import ROW_COLUMN, read_rows
-from passhat.ingest.transcripts.messages import transcript_of
-from passhat.ingest.written_numbers import shares, without_commas, without_marks
+from passhat.ingest.test_names import numbered_note, without_numbers
+from passhat.ingest.transcripts import transcript_of
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.columns import (

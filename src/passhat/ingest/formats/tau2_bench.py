@@ -9,9 +9,14 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
-from passhat.ingest.reader import Named, Reading, TrialTable, sum_of
-from passhat.ingest.sibling_files import sibling_bytes, sibling_decoded, sibling_file, sibling_names
-from passhat.ingest.transcripts.messages import turns_of
+from passhat.ingest.readers import Named, Reading, TrialTable, sum_of
+from passhat.ingest.transcripts import (
+    sibling_bytes,
+    sibling_decoded,
+    sibling_file,
+    sibling_names,
+    turns_of,
+)
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Named, Reading, TrialTable, first_line, has_keys
-from passhat.ingest.transcripts.messages import turns_of
+from passhat.ingest.readers import Named, Reading, TrialTable, first_line, has_keys
+from passhat.ingest.transcripts import turns_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript

@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document, decode
-from passhat.ingest.reader import Reading, TrialTable, has_keys, seconds_between
-from passhat.ingest.sibling_files import FileTurns, sibling_names
-from passhat.ingest.transcripts.messages import as_text
+from passhat.ingest.readers import Reading, TrialTable, has_keys, seconds_between
+from passhat.ingest.transcripts import FileTurns, as_text, sibling_names
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn

@@ -9,8 +9,15 @@ from typing import Any
 import msgspec
 
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, first_line, has_keys, seconds_between, sum_of
-from passhat.ingest.transcripts.messages import as_text
+from passhat.ingest.readers import (
+    Reading,
+    TrialTable,
+    first_line,
+    has_keys,
+    seconds_between,
+    sum_of,
+)
+from passhat.ingest.transcripts import as_text
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

@@ -7,7 +7,7 @@ from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
-from passhat.ingest.reader import Reading, TrialTable, seconds_between
+from passhat.ingest.readers import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import sheet_of
 from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table
 from passhat.records.columns import ColumnMap

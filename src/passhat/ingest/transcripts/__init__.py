@@ -1,1 +1,0 @@
-"""Transcripts of trials, read from the logs of other tools."""
