@@ -22,7 +22,7 @@ from passhat.analysis.gates.stopping import StoppingRule
 from passhat.analysis.reports.metrics import Subject
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.events import Event, TrialFinished
+from passhat.runner.schedule import Event, TrialFinished
 from passhat.stats.sequential.designs import operating_characteristics
 from passhat.stats.sequential.suite_gate import suite_rates
 

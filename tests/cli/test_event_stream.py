@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from passhat.cli.event_stream import EventStream, event_types
-from passhat.runner import events
+from passhat.runner import schedule
 
 
-@pytest.mark.parametrize("event", get_args(events.Event), ids=lambda event: event.__name__)
+@pytest.mark.parametrize("event", get_args(schedule.Event), ids=lambda event: event.__name__)
 def test_every_event_of_the_runner_has_a_line_with_its_fields(event):
     (line,) = [one for one in event_types() if one.__name__ == event.__name__]
     written = set(line.__annotations__) - {"event", "time", "schema"}
@@ -21,8 +21,8 @@ def test_every_event_of_the_runner_has_a_line_with_its_fields(event):
 
 def test_a_pause_and_a_stop_are_written(tmp_path):
     with EventStream([str(tmp_path / "events.ndjson")]) as stream:
-        stream(events.Paused(wait=2.0))
-        stream(events.StopRequested(signal=2, grace=1.5))
+        stream(schedule.Paused(wait=2.0))
+        stream(schedule.StopRequested(signal=2, grace=1.5))
     lines = map(json.loads, (tmp_path / "events.ndjson").read_text().splitlines())
     assert [(line["event"], line.get("wait"), line.get("signal")) for line in lines] == [
         ("paused", 2.0, None),

@@ -8,7 +8,7 @@ import pytest
 from passhat.cli import progress
 from passhat.cli.progress import Progress, RunProgress
 from passhat.records import Outcome, Ticket, Trial
-from passhat.runner.events import (
+from passhat.runner.schedule import (
     BudgetHit,
     Retry,
     RunFinished,

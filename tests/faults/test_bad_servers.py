@@ -11,8 +11,8 @@ import pytest
 
 from passhat.errors import ServerError
 from passhat.records import StdioServer
-from passhat.runner.mcp_pool import ServerPool
-from passhat.runner.tools import ToolRequest
+from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.models.exchange import ToolRequest
 
 SCRIPT = Path(__file__).with_name("bad_server.py")
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from passhat.cli import main
 from passhat.cli.local import NAME
-from passhat.runner.local_model import why_not_here
+from passhat.runner.models.local import why_not_here
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 NAMED_FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def example(shell):
     """The example suite with its gate left off: two tasks, a few runs."""
-    from passhat.runner.local_model import weights_path
+    from passhat.runner.models.local import weights_path
 
     if not weights_path().exists():
         pytest.skip("the weights are not here: `passhat local pull` (make test does it)")

@@ -6,7 +6,7 @@ from pathlib import Path
 from passhat.history import History, RunJournal
 from passhat.records import Behaviour, CommandSystem, Model, ModelSystem, Pairing, Suite, Task
 from passhat.runner import run_trials
-from passhat.runner.events import RunFinished, StopRequested, TrialFinished, TrialStarted
+from passhat.runner.schedule import RunFinished, StopRequested, TrialFinished, TrialStarted
 
 
 def main(folder: Path, mode: str) -> int:

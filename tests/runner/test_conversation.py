@@ -25,8 +25,8 @@ from passhat.records import (
     ToolSelection,
 )
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.events import Retry
 from passhat.runner.models.exchange import CallRequest, Reply
+from passhat.runner.schedule import Retry
 from passhat.testing import WireServer
 
 CLOCK = StdioServer(

@@ -7,7 +7,7 @@ import pytest
 
 from passhat.records import Behaviour
 from passhat.runner import run_trials
-from passhat.runner.garbage_collection import ALLOCATIONS, rare_collections
+from passhat.runner.run import ALLOCATIONS, rare_collections
 
 
 @pytest.fixture(autouse=True)

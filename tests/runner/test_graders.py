@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from passhat.errors import GraderError
 from passhat.records import Expectation, Grade, Observation, TokenUsage, ToolCall
-from passhat.runner.graders import Grading, grade
-from passhat.runner.graders.matches import number_in, same
-from passhat.runner.graders.targets import MISSING, find
+from passhat.runner.grading import MISSING, Grading, find, grade
+from passhat.runner.matchers import number_in, same
 
 SEEN = Observation(
     answer="It is 24 degrees in Sacramento.",

@@ -10,8 +10,7 @@ import pytest
 
 from passhat.errors import GraderError
 from passhat.records import Expectation, Grade, Model, Observation
-from passhat.runner.graders import Grading, grade
-from passhat.runner.graders.judging import disagreement, judge_prompt
+from passhat.runner.grading import Grading, disagreement, grade, judge_prompt
 
 GRADERS = """
 import asyncio

@@ -20,16 +20,16 @@ from passhat.records import (
     ToolSelection,
 )
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.local_model import (
+from passhat.runner.models.catalog import DIALECTS
+from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
+from passhat.runner.models.exchange import Message, Request
+from passhat.runner.models.local import (
     WHEEL_SHA256,
     LocalServer,
     _check,
     find_weights,
     pull_weights,
 )
-from passhat.runner.models.catalog import DIALECTS
-from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
-from passhat.runner.models.exchange import Message, Request
 
 if importlib.util.find_spec("xllamacpp") is None:
     pytest.skip("xllamacpp has no wheel for this platform", allow_module_level=True)

@@ -26,8 +26,8 @@ from passhat.records import (
     Task,
 )
 from passhat.runner import run_trials
-from passhat.runner.mcp_pool import ServerPool
-from passhat.runner.tools import ToolRequest
+from passhat.runner.mcp_servers import ServerPool
+from passhat.runner.models.exchange import ToolRequest
 
 NODE_MODULES = Path(__file__).parent.parent / "node_modules" / "@modelcontextprotocol"
 TIME = StdioServer(name="time", argv=(sys.executable, "-m", "mcp_server_time"))

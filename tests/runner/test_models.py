@@ -20,14 +20,17 @@ from passhat.records import (
 )
 from passhat.records.ledger import CallKey
 from passhat.records.providers import PROVIDERS, known_models
-from passhat.runner.deadline import Deadline, excused
 from passhat.runner.models.catalog import locate
-from passhat.runner.models.constrained import Constrained
-from passhat.runner.models.exchange import Message, Reply, Request, ToolSpec
-from passhat.runner.models.prices import pricing
-from passhat.runner.models.rate_limits import Throttle
-from passhat.runner.models.retrying import RetryBudget, Retrying, RetryPolicy
-from passhat.runner.models.scripted import Scripted
+from passhat.runner.models.exchange import Message, Reply, Request, ToolSpec, pricing
+from passhat.runner.models.factory import Constrained, Scripted
+from passhat.runner.models.retrying import (
+    Deadline,
+    RetryBudget,
+    Retrying,
+    RetryPolicy,
+    Throttle,
+    excused,
+)
 
 ASK = Request(messages=(Message(role="user", text="?"),))
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g"}

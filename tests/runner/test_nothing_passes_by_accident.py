@@ -20,8 +20,8 @@ from passhat.records import (
     Task,
 )
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.agents.coding_tools import json_values, read_coding_tool
-from passhat.runner.agents.reported import observe_report, observe_value
+from passhat.runner.agents.agent_output import observe_report, observe_value
+from passhat.runner.agents.command import json_values, read_coding_tool
 
 
 def echo(text, **options):

@@ -19,8 +19,8 @@ from passhat.records import (
     Task,
 )
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.agents.coding_tools import read_coding_tool
-from passhat.runner.agents.reported import observe_report
+from passhat.runner.agents.agent_output import observe_report
+from passhat.runner.agents.command import read_coding_tool
 from passhat.runner.cassettes import open_cassettes
 
 KEYS = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from passhat.records import CommandSystem, Expectation, Outcome, Task
-from passhat.runner import orphan_processes, processes, run_trials
+from passhat.runner import processes, run_trials
 from passhat.runner.processes import end_group, kill_groups, start_group
 
 pytestmark = pytest.mark.skipif(
@@ -170,10 +170,10 @@ def test_a_group_that_is_just_being_started_is_killed_with_the_others():
             await asyncio.sleep(0)
             assert not start.done(), "nobody was seen between the fork and its end"
             newborn = [
-                one for mark in processes._starting for one in orphan_processes.with_mark(mark)
+                one for mark in processes._starting for one in processes.processes_with_mark(mark)
             ]
         kill_groups()
-        assert not any(map(orphan_processes.lives, newborn))
+        assert not any(map(processes.is_alive, newborn))
         await end_group(await start)
 
     asyncio.run(caught_in_the_act())

@@ -25,16 +25,16 @@ from passhat.records import (
     TokenUsage,
 )
 from passhat.runner import FixedRuns, MemoryJournal, run_trials
-from passhat.runner.allocation import Shard
-from passhat.runner.events import (
+from passhat.runner.models.exchange import CallRequest, Reply
+from passhat.runner.schedule import (
     BudgetHit,
     Paused,
     RunFinished,
     RunStarted,
+    Shard,
     TrialFinished,
     TrialStarted,
 )
-from passhat.runner.models.exchange import CallRequest, Reply
 from passhat.testing import WireServer
 
 COIN = (Behaviour(answer="4", weight=0.5), Behaviour(answer="5", weight=0.5))

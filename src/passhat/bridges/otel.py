@@ -20,7 +20,7 @@ from opentelemetry.trace import Status, StatusCode
 from passhat._version import __version__
 from passhat.ingest import ColumnMap, read_trials
 from passhat.records import Outcome, Trial, Trials
-from passhat.runner.events import TrialFinished
+from passhat.runner.schedule import TrialFinished
 
 if TYPE_CHECKING:
     from passhat.journeys.run_events import RunEvent

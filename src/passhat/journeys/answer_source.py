@@ -133,7 +133,7 @@ def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
 def _why_not_live(model: Model, directory: Path) -> str | None:
     """Why a model cannot be called here, in a few words; None if it can."""
     from passhat.records.providers import is_local
-    from passhat.runner.models.supply import why_unreachable
+    from passhat.runner.models.factory import why_unreachable
 
     reason = why_unreachable(model, directory)
     if reason is None or is_local(model.name):

@@ -127,12 +127,12 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
 
     what = f"system {system.name}"
     if isinstance(system, CommandSystem):
-        from passhat.runner.programs import lacks_program
+        from passhat.runner.preflight import lacks_program
 
         reason = lacks_program(system, directory)
         yield _looked_up(what, reason, f"starts {system.argv[0]}")
     elif isinstance(system, PythonSystem):
-        from passhat.runner.programs import lacks_function
+        from passhat.runner.preflight import lacks_function
 
         yield _looked_up(what, lacks_function(system), f"{system.function} can be imported")
     elif isinstance(system, HttpSystem):
@@ -165,8 +165,8 @@ async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
 def _address(model: Model, directory: Path) -> str:
     from passhat.records import SCRIPTED
     from passhat.records.providers import is_local
-    from passhat.runner.local_model import why_not_here
     from passhat.runner.models.catalog import locate
+    from passhat.runner.models.local import why_not_here
 
     if model.name == SCRIPTED:
         return "follows its script: no key, no network"
@@ -185,7 +185,7 @@ async def _ask(model: Model, directory: Path) -> str:
     """One short question, and how long the answer took."""
     from passhat.records import ModelParameters
     from passhat.runner.models.exchange import Message, Request
-    from passhat.runner.models.supply import ModelSupply
+    from passhat.runner.models.factory import ModelSupply
 
     supply = ModelSupply(directory=directory)
     short = replace(model, parameters=ModelParameters(max_tokens=16))
@@ -202,7 +202,7 @@ async def _ask(model: Model, directory: Path) -> str:
 
 async def _server(server: Server, directory: Path) -> Finding:
     from passhat.runner.mcp_servers import RunningServer
-    from passhat.runner.programs import lacks_program
+    from passhat.runner.preflight import lacks_program
 
     what = f"server {server.name}"
     if reason := lacks_program(server, directory):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passhat.dataclass import dataclass
-from passhat.runner.events import Event
+from passhat.runner.schedule import Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

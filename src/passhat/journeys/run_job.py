@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from passhat.journeys.run_request import Executor, RunRequest
     from passhat.records import Suite, Trial, Trials
     from passhat.runner import RunResult
-    from passhat.runner.allocation import FixedRuns
     from passhat.runner.cassettes import CassetteSet
+    from passhat.runner.schedule import FixedRuns
 
 
 STORE_WAIT_SECONDS = 120.0
@@ -107,7 +107,7 @@ class RunJob:
     @property
     def plan(self) -> FixedRuns:
         """The trials of a run whose number is fixed, or the shard of them that was asked for."""
-        from passhat.runner.allocation import FixedRuns
+        from passhat.runner.schedule import FixedRuns
 
         return FixedRuns(self.suite.pairings, shard=read_shard(self.request.shard))
 
@@ -137,7 +137,7 @@ def conduct(
     handle_signals: bool = True,
 ) -> RunAnswer:
     """Run what is missing, and answer."""
-    from passhat.runner.models.supply import refuse_unreachable
+    from passhat.runner.models.factory import refuse_unreachable
 
     _refuse_unshared_store(job)
     source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
@@ -221,7 +221,7 @@ def _refuse_unshared_store(job: RunJob) -> None:
 
 def _refuse_absent(suite: Suite) -> None:
     """Refuse a run that can only fail: its program or function is missing."""
-    from passhat.runner.programs import absent_functions, absent_programs
+    from passhat.runner.preflight import absent_functions, absent_programs
 
     absent = [*absent_programs(suite), *absent_functions(suite)]
     if not absent:
@@ -329,7 +329,7 @@ def _lead(
     handle_signals: bool,
 ) -> tuple[RunResult, StoppingRule | None]:
     """Hand the run out to workers and wait for its end, through outages of the store."""
-    from passhat.runner.executors.driver import drive
+    from passhat.runner.workers import drive
 
     assert opened.run is not None, "a run of workers is stored"
     with ExitStack() as stack:

@@ -182,7 +182,7 @@ def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:
     from passhat.records import SCRIPTED
     from passhat.records.providers import PROVIDERS, is_local
     from passhat.runner.models.catalog import provider_of
-    from passhat.runner.models.prices import pricing
+    from passhat.runner.models.exchange import pricing
 
     free = model.name == SCRIPTED or is_local(model.name)
     if free and model.prices is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from passhat.history import Run
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Trial
-    from passhat.runner.allocation import Shard
+    from passhat.runner.schedule import Shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ def read_shard(text: str | None) -> Shard | None:
     """
     if text is None:
         return None
-    from passhat.runner.allocation import Shard
+    from passhat.runner.schedule import Shard
 
     found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):

@@ -25,7 +25,7 @@ def check_suites(suites: str | Path | Sequence[str | Path] = ()) -> tuple[SuiteC
 
 
 def _check(file: Path) -> SuiteCheck:
-    from passhat.runner.programs import absent_modules
+    from passhat.runner.preflight import absent_modules
     from passhat.suite import check_suite
     from passhat.suite.load import located_problems
     from passhat.suite.yaml_tree import dotted
@@ -50,7 +50,7 @@ def _notes(suite: Suite) -> list[str]:
     from datetime import UTC, datetime
 
     from passhat.journeys.run_job import RUNS_ONCE
-    from passhat.runner.programs import absent_programs
+    from passhat.runner.preflight import absent_programs
 
     today = datetime.now(tz=UTC).date()
     ended = [

@@ -16,7 +16,7 @@ from passhat.suite import load_suite
 if TYPE_CHECKING:
     from passhat.history import History, Run
     from passhat.records import Suite
-    from passhat.runner.executors.worker import WorkDone
+    from passhat.runner.workers import WorkDone
 
 IDLE_SECONDS = 10.0
 """How long a worker that stops when idle waits for a run: a driver may start after it."""
@@ -65,7 +65,7 @@ def _work_once(
 ) -> WorkDone | None:
     from passhat.history import History
     from passhat.history.work_queue import WorkerSession
-    from passhat.runner.executors.worker import run_worker
+    from passhat.runner.workers import run_worker
 
     with History.open(store) as history:
         found = _find(history, run)

@@ -1,11 +1,23 @@
-"""MCP servers for the trials of a run: started, asked, stopped; and what they return."""
+"""The MCP servers of a run and their tools: one process for each trial, or one for all."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import itertools
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +25,234 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from passhat.errors import MissingExtra, PasshatError, ServerError
+from passhat.dataclass import dataclass
+from passhat.errors import MissingExtra, PasshatError, ServerError, ServerNeverStarted
 from passhat.records import HttpServer, Server, StdioServer
 from passhat.records.secrets import bare_address
-from passhat.runner.mcp_stdio import LONGEST_MESSAGE, StdioPipe
-from passhat.runner.models.exchange import Attachment, ToolSpec
-from passhat.runner.processes import unbroken
-from passhat.runner.tools import ToolResult
+from passhat.runner.models.exchange import (
+    GET_PROMPT,
+    READ_RESOURCE,
+    Attachment,
+    ToolRequest,
+    ToolResult,
+    ToolSpec,
+    unknown_tool,
+)
+from passhat.runner.preflight import lacks_program
+from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, unbroken
 
 if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
     from mcp.client.client import Client
+    from mcp.shared.message import SessionMessage
+
+MOST_FAILED_STARTS = 3
+"""How often a server that has never started may fail before the run is given up."""
+NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+LONGEST_NAME = 64
+"""What model APIs accept as the name of a tool."""
+
+LIST_RESOURCES = ToolSpec(
+    name="list_mcp_resources",
+    description="List the resources that can be read: the address of each, and what it is.",
+    parameters={"type": "object", "properties": {}},
+)
+READ_MCP_RESOURCE = ToolSpec(
+    name="read_mcp_resource",
+    description="Read a resource by its address.",
+    parameters={
+        "type": "object",
+        "properties": {"uri": {"type": "string", "description": "the address of the resource"}},
+        "required": ["uri"],
+    },
+)
+RESOURCE_TOOLS = (LIST_RESOURCES, READ_MCP_RESOURCE)
+
+
+class McpTools:
+    """The tools of several running servers, each under a name of its own.
+
+    A tool keeps its name unless another server has one of the same name: then both are called
+    SERVER__TOOL. Characters that model APIs refuse become underscores, and names that are then
+    equal get a number. Servers with `resource_tools` share two more tools, to list and to read
+    resources.
+    """
+
+    def __init__(self, servers: Sequence[RunningServer]) -> None:
+        self._servers = servers
+        self._routes: dict[str, tuple[RunningServer, str]] = {}
+        self._readable = [server for server in servers if server.server.resource_tools]
+        shared = RESOURCE_TOOLS if self._readable else ()
+        taken = {spec.name for spec in shared}
+        offered = [tool.name for server in servers for tool in server.tools]
+        specs = []
+        for server in servers:
+            for tool in server.tools:
+                clash = offered.count(tool.name) > 1
+                name = f"{server.server.name}__{tool.name}" if clash else tool.name
+                name = _free_name(name, taken)
+                taken.add(name)
+                self._routes[name] = (server, tool.name)
+                specs.append(replace(tool, name=name))
+        self.specs = (*specs, *shared)
+
+    async def call(self, request: ToolRequest, /) -> ToolResult:
+        given = request.arguments
+        if request.name == READ_RESOURCE:
+            return await self._first(given, lambda server: server.read_resource(given["uri"]))
+        if request.name == GET_PROMPT:
+            name, values = given["name"], given["arguments"]
+            return await self._first(given, lambda server: server.get_prompt(name, values))
+        if self._readable and request.name in (LIST_RESOURCES.name, READ_MCP_RESOURCE.name):
+            return await self._resources(request)
+        route = self._routes.get(request.name)
+        if route is None:
+            return unknown_tool(request.name, self.specs)
+        server, tool = route
+        return await server.call(tool, request.arguments)
+
+    def server_of(self, name: str) -> Server | None:
+        """The server that a tool belongs to."""
+        route = self._routes.get(name)
+        return None if route is None else route[0].server
+
+    async def _first(
+        self,
+        given: Mapping[str, Any],
+        asking: Callable[[RunningServer], Awaitable[ToolResult]],
+        among: Sequence[RunningServer] | None = None,
+    ) -> ToolResult:
+        """The first answer that is not a refusal; else the last refusal."""
+        named = given.get("server")
+        servers = self._servers if among is None else among
+        result = ToolResult(text=f"there is no server {named!r}" if named else "", is_error=True)
+        for server in servers:
+            if named in (None, server.server.name):
+                result = await asking(server)
+                if not result.is_error:
+                    return result
+        return result
+
+    async def _resources(self, request: ToolRequest) -> ToolResult:
+        """The result of one of the two tools for resources."""
+        if request.name == READ_MCP_RESOURCE.name:
+            uri = str(request.arguments.get("uri", ""))
+            return await self._first({}, lambda server: server.read_resource(uri), self._readable)
+        lists = [await server.list_resources() for server in self._readable]
+        lines = [one.text for one in lists if one.text and not one.is_error]
+        return ToolResult(
+            text="\n".join(lines) or "There are no resources.",
+            server=self._readable[0].server.name,
+            seconds=sum(one.seconds for one in lists),
+        )
+
+
+@dataclass(slots=True)
+class _Starts:
+    """How the starts of one server have gone so far."""
+
+    pending: int = 0
+    failed: int = 0
+    succeeded: int = 0
+
+
+class ServerPool:
+    """The servers of a run: a process for each trial, or one for all where `shared` says so."""
+
+    def __init__(self, *, directory: Path) -> None:
+        self._directory = directory
+        self._shared: dict[str, RunningServer] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._starts: dict[str, _Starts] = {}
+
+    @asynccontextmanager
+    async def tools(
+        self, servers: Sequence[Server], *, workdir: Path | None = None
+    ) -> AsyncIterator[McpTools]:
+        """The tools of these servers, for the length of one trial."""
+        own: list[RunningServer] = []
+        try:
+            started = await _all_or_none([self._serve(each, workdir, own) for each in servers])
+            yield McpTools(started)
+        finally:
+            await asyncio.gather(*(server.stop() for server in own))
+
+    async def close(self) -> None:
+        """Stop the shared servers."""
+        await asyncio.gather(*(server.stop() for server in self._shared.values()))
+        self._shared.clear()
+
+    async def _serve(
+        self, server: Server, workdir: Path | None, own: list[RunningServer]
+    ) -> RunningServer:
+        if server.shared:
+            return await self._share(server)
+        running = RunningServer(server, directory=self._directory, workdir=workdir)
+        own.append(running)
+        await self._start(running)
+        return running
+
+    async def _start(self, running: RunningServer) -> None:
+        """Start a server; give up the run if it never starts.
+
+        One failure while others are starting may be bad luck. A failure with no other start under
+        way, or the third, is not: all trials that need the server would fail the same way.
+        """
+        name = running.server.name
+        starts = self._starts.setdefault(name, _Starts())
+        starts.pending += 1
+        try:
+            await running.start()
+        except ServerError as error:
+            starts.failed += 1
+            hopeless = starts.pending == 1 or starts.failed >= MOST_FAILED_STARTS
+            if not starts.succeeded and hopeless:
+                raise ServerNeverStarted(str(error)) from error
+            raise
+        finally:
+            starts.pending -= 1
+        starts.succeeded += 1
+
+    async def _share(self, server: Server) -> RunningServer:
+        async with self._locks.setdefault(server.name, asyncio.Lock()):
+            running = self._shared.get(server.name)
+            # A server that died is started again: only the trial that was using it fails.
+            if running is None or running.gone:
+                running = RunningServer(server, directory=self._directory)
+                await self._start(running)
+                self._shared[server.name] = running
+            return running
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """A name that model APIs accept and no other tool has.
+
+    >>> _free_name("get.time", {"get_time"})
+    'get_time_2'
+    """
+    plain = NOT_IN_A_NAME.sub("_", name)[:LONGEST_NAME]
+    numbered = (f"{plain[: LONGEST_NAME - len(f'_{n}')]}_{n}" for n in itertools.count(2))
+    return next(each for each in itertools.chain([plain], numbered) if each not in taken)
+
+
+async def _all_or_none(starting: Sequence[Any]) -> list[RunningServer]:
+    tasks = [asyncio.ensure_future(each) for each in starting]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+# --------------------------------------------------------------------------------------------------
+# MCP servers for the trials of a run: started, asked, stopped; and what they return.
+# --------------------------------------------------------------------------------------------------
 
 STOP_PATIENCE = 5.0
+
 MOST_PAGES = 100
 MARGIN = 5.0
 
@@ -348,3 +576,194 @@ def _media(block: Any) -> tuple[str | None, str]:
 
 def _is_media(part: Any) -> bool:
     return hasattr(part, "blob") and (part.mime_type or "").startswith(("image/", "audio/"))
+
+
+# --------------------------------------------------------------------------------------------------
+# An MCP server as a child process: the transport under the SDK's client.
+#
+# The SDK's own stdio transport splits its whole buffer again at every chunk (quadratic in the
+# size of a message), dies on bytes that are not UTF-8 and leaves grandchildren behind; this one
+# does not.
+# --------------------------------------------------------------------------------------------------
+
+LONGEST_MESSAGE = 8 * 2**20
+
+MOST_GARBAGE = 2**20
+"""Bytes on stdout that are not JSON-RPC before we stop listening; a banner is tolerated."""
+
+CHUNK = 2**16
+EXIT_GRACE = 0.5
+
+
+class StdioPipe:
+    """One server process and the two streams to it."""
+
+    def __init__(self, server: StdioServer, *, directory: Path, workdir: Path | None) -> None:
+        self._server = server
+        self._directory = directory
+        self._workdir = workdir
+        self._stderr = Tail()
+        self._garbage = 0
+        self._last_garbage = ""
+        self._failure = ""
+        self._exit_grace = EXIT_GRACE
+        self._ended_by_us = False
+        self._process: asyncio.subprocess.Process | None = None
+
+    @contextlib.asynccontextmanager
+    async def connect(self) -> AsyncIterator[TransportStreams]:
+        """The streams, in the form that the SDK's client takes."""
+        import anyio
+
+        process = await self._start()
+        to_client, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](16)
+        outgoing, from_client = anyio.create_memory_object_stream["SessionMessage"](16)
+        tasks = [
+            asyncio.create_task(self._stderr.follow(_stream(process.stderr))),
+            asyncio.create_task(self._read(process, to_client)),
+            asyncio.create_task(self._write(process, from_client)),
+        ]
+        try:
+            yield incoming, outgoing
+        finally:
+            streams = (to_client, incoming, outgoing, from_client)
+            await unbroken(self._put_away(process, tasks, streams))
+
+    def explain(self) -> str:
+        """What is known about why the server does not answer."""
+        parts = [self._failure] if self._failure else []
+        code = None if self._process is None else self._process.returncode
+        if not parts and code is not None and not self._ended_by_us:
+            parts.append(f"it exited with code {code}")
+        if self._garbage:
+            parts.append(f"it wrote to stdout what is not JSON-RPC: {self._last_garbage!r}")
+        # The last line first: an exception is at the end, and long messages are cut there.
+        before, _, last = self._stderr.text.rpartition("\n")
+        if last:
+            parts.append(f"its last line on stderr: {last[-500:].strip()}")
+        if before.strip():
+            parts.append(f"before that: {before[-1000:].strip()}")
+        return "; ".join(parts)
+
+    def hurry(self) -> None:
+        """Kill the process as soon as the connection ends."""
+        self._exit_grace = 0.0
+
+    async def exited(self) -> None:
+        """Wait a moment for a dying process to be gone and its last output to be read."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                while self._process is not None and self._process.returncode is None:
+                    await asyncio.sleep(0.005)
+        await asyncio.sleep(0.01)
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        server = self._server
+        env = inherited_environment()
+        env |= {name: secret.reveal() for name, secret in server.env.items()}
+        workdir = "" if self._workdir is None else str(self._workdir)
+        if workdir:
+            env["PASSHAT_WORKDIR"] = workdir
+        argv = [part.replace("{workdir}", workdir) for part in server.argv]
+        try:
+            self._process = await start_group(argv, env=env, cwd=self._cwd())
+        except (OSError, ValueError) as error:
+            why = lacks_program(server, self._directory) or f"{' '.join(argv)!r}: {error}"
+            raise ServerError(f'server "{server.name}" cannot be started: {why}') from error
+        return self._process
+
+    def _cwd(self) -> Path:
+        cwd = self._server.cwd
+        if cwd is not None and cwd.name == "{workdir}" and self._workdir is not None:
+            return self._workdir
+        return cwd or self._directory
+
+    async def _put_away(
+        self,
+        process: asyncio.subprocess.Process,
+        tasks: Sequence[asyncio.Task[None]],
+        streams: Sequence[Any],
+    ) -> None:
+        await self._stop(process)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for stream in streams:
+            stream.close()
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        # A server that closed its output has ended by itself, even if its code is not known yet.
+        self._ended_by_us = process.returncode is None and not _stream(process.stdout).at_eof()
+        if process.stdin is not None:
+            process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._exit_grace):
+                while process.returncode is None:
+                    await asyncio.sleep(0.005)
+        await end_group(process)
+
+    async def _read(
+        self,
+        process: asyncio.subprocess.Process,
+        to_client: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        stdout = _stream(process.stdout)
+        buffer = bytearray()
+        with to_client:
+            while chunk := await stdout.read(CHUNK):
+                searched = len(buffer)
+                buffer += chunk
+                start = 0
+                while (end := buffer.find(b"\n", max(start, searched))) >= 0:
+                    await self._deliver(bytes(buffer[start:end]), to_client)
+                    start = end + 1
+                del buffer[:start]
+                if len(buffer) > LONGEST_MESSAGE:
+                    self._failure = f"a message of more than {LONGEST_MESSAGE} bytes"
+                if self._failure:
+                    break
+        # The client knows by now; the rest is read so that the server does not block on its exit.
+        while await stdout.read(CHUNK):
+            pass
+
+    async def _deliver(
+        self, line: bytes, to_client: MemoryObjectSendStream[SessionMessage | Exception]
+    ) -> None:
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        text = line.decode("utf-8", "replace").strip()
+        if not text:
+            return
+        try:
+            message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValueError:
+            self._garbage += len(line)
+            self._last_garbage = text[:200]
+            if self._garbage > MOST_GARBAGE:
+                self._failure = f"more than {MOST_GARBAGE} bytes that are not JSON-RPC"
+            return
+        import anyio
+
+        with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await to_client.send(SessionMessage(message))
+
+    async def _write(
+        self,
+        process: asyncio.subprocess.Process,
+        from_client: MemoryObjectReceiveStream[SessionMessage],
+    ) -> None:
+        stdin = process.stdin
+        assert stdin is not None
+        async for session_message in from_client:
+            message = session_message.message
+            stdin.write(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            try:
+                await stdin.drain()
+            except (ConnectionError, OSError):
+                return  # the reader sees the end of stdout and tells the client
+
+
+def _stream(stream: asyncio.StreamReader | None) -> asyncio.StreamReader:
+    assert stream is not None, "every stream is piped"
+    return stream

@@ -1,18 +1,81 @@
-"""Child processes: each leads a group, and when it ends the whole group is killed."""
+"""Ctrl-C and SIGTERM: the first lets trials finish, the second ends the run at once."""
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import secrets
+import shutil
 import signal
+import tempfile
+import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from passhat.runner import orphan_processes
+from passhat.dataclass import dataclass
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def is_cancelled() -> bool:
+    """Whether this task is being cancelled; code of users may raise CancelledError by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+@contextmanager
+def signals_to_thread(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
+    """As `signals_to`, for a run that waits in the main thread without an event loop."""
+    here = enabled and threading.current_thread() is threading.main_thread()
+    receive = _receiver(interrupt)
+    before = {sign: signal.signal(sign, receive) for sign in SIGNALS} if here else {}
+    try:
+        yield
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+@contextmanager
+def signals_to(interrupt: Callable[[int], None], *, enabled: bool = True) -> Iterator[None]:
+    """Pass the first signal to `interrupt`; at the next, kill all children and exit at once."""
+    loop = asyncio.get_running_loop()
+    receive = _receiver(interrupt)
+    installed = []
+    for sign in SIGNALS if enabled else ():
+        try:
+            loop.add_signal_handler(sign, receive, sign)
+        except (NotImplementedError, RuntimeError, ValueError):
+            continue  # not the main thread: whatever runs there handles signals
+        installed.append(sign)
+    try:
+        yield
+    finally:
+        for sign in installed:
+            loop.remove_signal_handler(sign)
+
+
+def _receiver(interrupt: Callable[[int], None]) -> Callable[..., None]:
+    asked = False
+
+    def receive(number: int, *_: object) -> None:
+        nonlocal asked
+        if asked:
+            kill_groups()
+            os._exit(128 + number)
+        asked = True
+        interrupt(number)
+
+    return receive
+
+
+# --------------------------------------------------------------------------------------------------
+# Child processes: each leads a group, and when it ends the whole group is killed.
+# --------------------------------------------------------------------------------------------------
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
@@ -51,7 +114,7 @@ async def _start(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=orphan_processes.marked(env, mark),
+            env=marked_environment(env, mark),
             cwd=cwd,
             limit=limit,
             start_new_session=True,
@@ -118,28 +181,26 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         transport.close()
 
 
-def _descendants(process: asyncio.subprocess.Process) -> list[orphan_processes.Descendant]:
+def _descendants(process: asyncio.subprocess.Process) -> list[Descendant]:
     if process not in _living:
         return []  # ended before
     mark, since = _living[process]
-    return orphan_processes.descendants(
+    return descendants(
         process.pid, mark, leads=process.returncode is None, age=time.monotonic() - since
     )
 
 
-async def _end_orphans(
-    process: asyncio.subprocess.Process, family: list[orphan_processes.Descendant]
-) -> None:
+async def _end_orphans(process: asyncio.subprocess.Process, family: list[Descendant]) -> None:
     """Kill those that left the group, and those that they forked meanwhile, until none is left."""
     loop = asyncio.get_running_loop()
     until = loop.time() + TERM_GRACE
     while loop.time() < until:
         # Those that were killed are waited for too: that takes a moment on a busy machine.
-        family = list({*filter(orphan_processes.lives, family), *_descendants(process)})
+        family = list({*filter(is_alive, family), *_descendants(process)})
         if not family:
             return
         for one in family:
-            orphan_processes.kill(one)
+            kill_process(one)
         await asyncio.sleep(POLL)
 
 
@@ -149,13 +210,13 @@ def kill_groups() -> None:
         family = _descendants(process)
         signal_group(process.pid, signal.SIGKILL)
         for one in family:
-            orphan_processes.kill(one)
+            kill_process(one)
     until = time.monotonic() + TERM_GRACE
     for mark in _starting:
         # They may fork while they are listed, and are gone only after a moment.
-        while (newborn := orphan_processes.with_mark(mark)) and time.monotonic() < until:
+        while (newborn := processes_with_mark(mark)) and time.monotonic() < until:
             for one in newborn:
-                orphan_processes.kill(one)
+                kill_process(one)
 
 
 def signal_group(pid: int, sign: int) -> bool:
@@ -227,3 +288,169 @@ async def talk(
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
     return process.returncode
+
+
+# --------------------------------------------------------------------------------------------------
+# Descendants that left their group or session: found on Linux by a mark that they all inherit.
+#
+# A daemon forks twice and calls setsid, so neither its group nor its parent is one of ours. But
+# it still has the environment that it was started with. Where there is no /proc, none is found.
+# --------------------------------------------------------------------------------------------------
+
+MARK = "PASSHAT_GROUPS"
+"""The variable that holds the marks of all the groups a process descends from, split by colons."""
+
+WRAPPED = 20.0
+"""Seconds after which the numbers of processes may have wrapped around."""
+
+_PROC = Path("/proc")
+_DEAD = ("Z", "X")
+
+
+@dataclass(frozen=True, slots=True)
+class Descendant:
+    """A process, from /proc/PID/stat. A pid is used again; together with the start it is unique."""
+
+    pid: int
+    parent: int
+    started: int
+
+
+def marked_environment(env: Mapping[str, str], mark: str) -> dict[str, str]:
+    """An environment with one more mark, besides those that we were started with.
+
+    >>> marked({"PASSHAT_GROUPS": "outer"}, "inner")
+    {'PASSHAT_GROUPS': 'outer:inner'}
+    """
+    before = env.get(MARK) or os.environ.get(MARK)
+    return {**env, MARK: f"{before}:{mark}" if before else mark}
+
+
+def descendants(leader: int, mark: str, *, leads: bool, age: float = 0.0) -> list[Descendant]:
+    """All descendants of a leader that was started `age` seconds ago, even if it is dead.
+
+    A process that has cleared its environment is found by its parent, as long as that one lives.
+    `leads` says that the leader lives: once it is gone, another process may get its number.
+    """
+    alive = {one.pid: one for one in _younger_than(leader, age)}
+    found = [one for one in alive.values() if _has_mark(one.pid, mark)]
+    family = {one.pid for one in found} | ({leader} if leads else set())
+    while more := [one for one in alive.values() if one.parent in family and one.pid not in family]:
+        family |= {one.pid for one in more}
+        found += more
+    return [one for one in found if one.pid not in (leader, os.getpid())]
+
+
+def processes_with_mark(mark: str) -> list[Descendant]:
+    """All processes with a mark, whichever process started them."""
+    return [one for one in _younger_than(0, 0.0) if _has_mark(one.pid, mark)]
+
+
+def kill_process(one: Descendant) -> None:
+    """Kill this process, and not another one that has got its number since."""
+    with suppress(OSError):
+        handle = os.pidfd_open(one.pid)
+        try:
+            if is_alive(one):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+        finally:
+            os.close(handle)
+
+
+def is_alive(one: Descendant) -> bool:
+    """Whether it is still there, and is no zombie."""
+    now = _process_at(one.pid)
+    return now is not None and now.started == one.started
+
+
+def _younger_than(leader: int, age: float) -> Iterator[Descendant]:
+    """Living processes with a higher number: those that were started later.
+
+    Numbers begin at the start again when they are used up. If that may have happened, every
+    process may be younger.
+    """
+    try:
+        newest = int((_PROC / "loadavg").read_text().split()[-1])
+        pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
+    except (OSError, ValueError):
+        return
+    for pid in pids:
+        younger = pid > leader or newest < leader or age > WRAPPED
+        if younger and (one := _process_at(pid)) is not None:
+            yield one
+
+
+def _process_at(pid: int) -> Descendant | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in brackets may hold anything, brackets and blanks too.
+    fields = text.rpartition(")")[2].split()
+    if len(fields) < 20 or fields[0] in _DEAD:
+        return None  # it is gone, or a zombie
+    return Descendant(pid, int(fields[1]), int(fields[19]))
+
+
+def _has_mark(pid: int, mark: str) -> bool:
+    assert mark, "an empty mark fits every process"
+    try:
+        variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    name = f"{MARK}=".encode()
+    mine = next((v for v in variables if v.startswith(name)), b"").removeprefix(name)
+    return mark.encode() in mine.split(b":")
+
+
+# --------------------------------------------------------------------------------------------------
+# A directory for one run; a later run removes those of runs that were killed.
+# --------------------------------------------------------------------------------------------------
+
+PREFIX = "passhat-run-"
+
+OWNED = ".owned"
+"""A file that the run keeps locked; the kernel releases the lock when the process ends."""
+
+UNDISTURBED = 60.0
+"""Seconds during which a new directory is left alone: its run may not have the lock yet."""
+
+
+class Scratch:
+    """A fresh directory, removed by `close`."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self._lock = _lock(self.path)
+        sweep(self.path.parent)
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the directories of runs that were killed before they could do it themselves."""
+    for path in folder.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            found = path.lstat()
+            if found.st_uid != os.getuid() or time.time() - found.st_mtime < UNDISTURBED:
+                continue
+            # A symbolic link is not followed.
+            if path.is_symlink() or not (path / OWNED).exists():
+                continue
+            if (lock := _lock(path)) is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(path: Path) -> int | None:
+    """The lock of a directory; None if another process holds it."""
+    handle = os.open(path / OWNED, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat.dataclass import dataclass
@@ -13,32 +16,32 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
-from passhat.runner.allocation import Allocation, FixedRuns
 from passhat.runner.attempt import Attempts
-from passhat.runner.events import (
+from passhat.runner.journal import Cassettes, Journal, MemoryJournal, Scribe, reply_spent
+from passhat.runner.processes import signals_to
+from passhat.runner.resources import RunResources
+from passhat.runner.schedule import (
+    Allocation,
     BudgetHit,
     Ending,
     Event,
+    FixedRuns,
     OnEvent,
+    OrderedEvidence,
     Paused,
+    Restored,
     RunFinished,
     RunStarted,
+    Schedule,
     StopRequested,
     TrialFinished,
     TrialStarted,
 )
-from passhat.runner.evidence import OrderedEvidence, Restored
-from passhat.runner.garbage_collection import rare_collections
-from passhat.runner.interruption import signals_to
-from passhat.runner.journal import Journal, MemoryJournal, Scribe
-from passhat.runner.memory import Cassettes, reply_spent
-from passhat.runner.run_resources import RunResources
-from passhat.runner.schedule import Schedule
 from passhat.runner.spending import Exhausted, RunSpending, spent_by
 
 if TYPE_CHECKING:
     from passhat.records import Trials
-    from passhat.runner.graders import Grading
+    from passhat.runner.grading import Grading
 
 Result = TypeVar("Result")
 
@@ -320,3 +323,44 @@ class _Run:
     def _tell(self, event: Event) -> None:
         if self._on_event is not None:
             self._on_event(event)
+
+
+# --------------------------------------------------------------------------------------------------
+# Fewer passes of Python's garbage collector while a run lasts.
+# --------------------------------------------------------------------------------------------------
+
+ALLOCATIONS = 50_000
+"""Objects made before the collector looks for unused ones; Python's own number is 700.
+
+With 700, objects of trials under way are taken for long-lived ones, and each time there are enough
+of them the collector visits every trial of the run: 0.08 ms a trial after 10,000 trials, 0.14 ms
+after 60,000, and growing. With 50,000 it takes 0.002 ms at both, and no more memory is in use.
+"""
+
+_lock = threading.Lock()
+_runs = 0
+_before: tuple[int, int, int] = (0, 0, 0)
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the collector run rarely; Python's setting is back when the last run has ended.
+
+    >>> with rare_collections():
+    ...     gc.get_threshold()[0] >= ALLOCATIONS
+    True
+    """
+    global _runs, _before
+    with _lock:
+        _runs += 1
+        if _runs == 1:
+            _before = gc.get_threshold()
+            if 0 < _before[0] < ALLOCATIONS:  # 0: the collector is switched off
+                gc.set_threshold(ALLOCATIONS, *_before[1:])
+    try:
+        yield
+    finally:
+        with _lock:
+            _runs -= 1
+            if _runs == 0:
+                gc.set_threshold(*_before)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
+from typing import Literal, Protocol
 
+from passhat.dataclass import dataclass
 from passhat.errors import RunError
-from passhat.records import Ticket
-from passhat.runner.allocation import Allocation
+from passhat.records import Answer, Finished, Outcome, Pairing, Ticket, Trial
+from passhat.records.ledger import NO_CALLS, TrialKey
+from passhat.runner.journal import Journal
 
 Work = Callable[[Ticket], Awaitable[None]]
 
@@ -115,3 +119,272 @@ class Schedule:
 def _first(error: BaseExceptionGroup[BaseException]) -> BaseException:
     inner = error.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+# --------------------------------------------------------------------------------------------------
+# Finished trials, shown to the stopping rule in the order in which it asked for them.
+# --------------------------------------------------------------------------------------------------
+
+
+class OrderedEvidence:
+    """Finished trials by the number of their ticket; the rule sees them in order, without gaps."""
+
+    def __init__(self, rule: Allocation) -> None:
+        self._rule = rule
+        self._trials: dict[int, Trial] = {}
+        self._tickets: dict[int, Ticket] = {}
+        self._seen = 0
+
+    def add(self, ticket: Ticket, trial: Trial) -> None:
+        """Add a finished trial, and show the rule every trial that is next in the order."""
+        self._trials[ticket.number] = trial
+        self._tickets[ticket.number] = ticket  # only until the rule has seen it
+        while (next_ticket := self._tickets.pop(self._seen, None)) is not None:
+            self._rule.observe(next_ticket, self._trials[self._seen])
+            self._seen += 1
+
+    def trials(self) -> tuple[Trial, ...]:
+        """All finished trials, by number."""
+        return tuple(self._trials[number] for number in sorted(self._trials))
+
+    @property
+    def seen(self) -> int:
+        """How many trials the rule has seen: the number of the first that is missing."""
+        return self._seen
+
+    def has(self, number: int) -> bool:
+        """Whether the trial of this ticket has finished."""
+        return number in self._trials
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+
+class Restored:
+    """What an earlier start of this run left in its journal."""
+
+    def __init__(self, journal: Journal, *, retry_errored: bool, count_lost: bool = True) -> None:
+        self.launched: Sequence[Ticket] = journal.launched()
+        self.finished: list[Finished] = [
+            entry
+            for entry in journal.finished()
+            if not (retry_errored and entry.trial.outcome is Outcome.ERRORED)
+        ]
+        self.calls = journal.calls()
+        self.asked_again = journal.asked_again() if count_lost else NO_CALLS
+        self.given_up = journal.given_up() if count_lost else NO_CALLS
+        self.found = journal.found()
+        self.remotes = journal.remotes() if count_lost else {}
+        self.answers: dict[TrialKey, dict[int, Answer]] = {}
+        for answer in journal.answered():
+            self.answers.setdefault(answer.call[:3], {})[answer.call.step] = answer
+
+    def cut_short(self) -> dict[TrialKey, dict[int, str]]:
+        """Trials that did not finish, with the provider's names for answers to their lost calls."""
+        found: dict[TrialKey, dict[int, str]] = {ticket.key: {} for ticket in self.missing()}
+        for call, remote in self.remotes.items():
+            found.setdefault(call[:3], {})[call.step] = remote
+        return found
+
+    def forget_trials(self) -> None:
+        """Free what only the start of a run needs: most of the memory of a long run."""
+        self.launched, self.finished = (), []
+
+    def missing(self) -> list[Ticket]:
+        """Tickets whose trials did not finish."""
+        done = {entry.ticket.number for entry in self.finished}
+        return [ticket for ticket in self.launched if ticket.number not in done]
+
+
+# --------------------------------------------------------------------------------------------------
+# Which trial comes next: the stopping rule that the scheduler asks.
+# --------------------------------------------------------------------------------------------------
+
+
+class Allocation(Protocol):
+    """Decides what is run next, and when enough has been run.
+
+    The rule sees evidence in the order of the tickets, in whatever order the trials finish: else
+    it would see quick passes before slow failures, and no error rate would hold. What a rule
+    decided when it gave out a ticket (a bet, for example) can be put into the ticket's `stamp`,
+    which is stored with it. So the rule sees the same evidence in the same order at any
+    concurrency, and after an interruption.
+    """
+
+    def restore(self, tickets: Sequence[Ticket], /) -> None:
+        """Called once, before anything else, with the tickets that an interrupted run gave out."""
+        ...
+
+    def next(self, count: int, /) -> Sequence[Ticket] | None:
+        """At most `count` tickets to start now; their numbers continue those before.
+
+        None ends the run. An empty list waits for evidence of trials under way, or for the end of
+        the rule's `pause_seconds`, if it has any.
+        """
+        ...
+
+    def observe(self, ticket: Ticket, trial: Trial, /) -> None:
+        """Called when a trial has ended, once for each ticket, in the order of their numbers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several equal parts of a fixed plan; the whole plan is shard 1 of 1.
+
+    >>> [place for place in range(7) if Shard(2, 3).has(place)], Shard(2, 3).share(7)
+    ([1, 4], 2)
+    """
+
+    number: int = 1
+    of: int = 1
+
+    def has(self, place: int) -> bool:
+        """Whether the trial at this place of the plan is in this part."""
+        return place % self.of == self.number - 1
+
+    def share(self, trials: int) -> int:
+        """How many of a plan's trials are in this part: len(range(number - 1, trials, of)).
+
+        That call fails for plans of more than 2**63 trials, which a budget may end.
+        """
+        return -((self.number - 1 - trials) // self.of)
+
+
+class FixedRuns:
+    """Every pairing as many times as it says, interleaved so that an early stop is fair.
+
+    >>> from passhat.records import CommandSystem, Task
+    >>> agent = CommandSystem(name="agent", argv=("agent",))
+    >>> pairs = [Pairing(system=agent, task=Task(name=t), runs=2, label=t) for t in "ab"]
+    >>> [(ticket.task, ticket.trial) for ticket in FixedRuns(pairs).next(9)]
+    [('a', 0), ('b', 0), ('a', 1), ('b', 1)]
+    """
+
+    def __init__(self, pairings: Sequence[Pairing], *, shard: Shard | None = None) -> None:
+        self._shard = shard or Shard()
+        self.planned = self._shard.share(sum(pairing.planned for pairing in pairings))
+        self._done: set[TrialKey] = set()
+        self._number = 0
+        self._rest = self._interleaved(pairings)
+
+    def restore(self, tickets: Sequence[Ticket], /) -> None:
+        self._done = {ticket.key for ticket in tickets}
+        self._number = max((ticket.number for ticket in tickets), default=-1) + 1
+
+    def next(self, count: int, /) -> Sequence[Ticket] | None:
+        return list(islice(self._rest, count)) or None
+
+    def observe(self, ticket: Ticket, trial: Trial, /) -> None:
+        """Does nothing: evidence does not change a fixed plan."""
+
+    def _interleaved(self, pairings: Sequence[Pairing]) -> Iterator[Ticket]:
+        place = -1
+        for trial in range(max((pairing.runs for pairing in pairings), default=0)):
+            for pairing in pairings:
+                wanted = pairing.only is None or trial in pairing.only
+                if not wanted or trial >= pairing.runs:
+                    continue
+                place += 1
+                key = (pairing.system.name, pairing.task.name, trial)
+                if self._shard.has(place) and key not in self._done:
+                    yield Ticket(number=self._number, system=key[0], task=key[1], trial=trial)
+                    self._number += 1
+
+
+# --------------------------------------------------------------------------------------------------
+# The events of a run, for progress displays and logs.
+# --------------------------------------------------------------------------------------------------
+
+Ending = Literal["finished", "settled", "budget", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run begins: `planned` trials at most, of which `kept` had finished before."""
+
+    planned: int
+    kept: int
+    concurrency: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialStarted:
+    """An attempt begins."""
+
+    ticket: Ticket
+    row: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialFinished:
+    """An attempt ended and is stored; `row` is the name that people see."""
+
+    ticket: Ticket
+    trial: Trial
+    row: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """A provider was busy; it is asked again after `wait` seconds."""
+
+    system: str
+    attempt: int
+    wait: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """Many trials in a row failed; nothing is started for `wait` seconds."""
+
+    wait: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetHit:
+    """The suite has used up its budget; nothing new is started."""
+
+    limit: str
+    spent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequested:
+    """A signal asked the run to stop; trials under way have `grace` seconds."""
+
+    signal: int
+    grace: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """A run is over: how it ended, and how many planned trials were not run."""
+
+    ending: Ending
+    done: int
+    undone: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersChanged:
+    """Workers came or went: how many there are, and how many trials they run at once."""
+
+    workers: int
+    hands: int
+
+
+Event = (
+    WorkersChanged
+    | RunStarted
+    | TrialStarted
+    | TrialFinished
+    | Retry
+    | Paused
+    | BudgetHit
+    | StopRequested
+    | RunFinished
+)
+OnEvent = Callable[[Event], None]

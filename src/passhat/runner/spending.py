@@ -22,10 +22,10 @@ from passhat.records import (
     UnansweredCalls,
 )
 from passhat.records.ledger import NO_CALLS, CallKey
-from passhat.runner.agents.attempt_request import Agent, AttemptRequest
-from passhat.runner.deadline import excused
+from passhat.runner.agents.conversation import Agent, AttemptRequest
 from passhat.runner.journal import BudgetRefused, Scribe
 from passhat.runner.models.exchange import ChatModel, Reply, Request
+from passhat.runner.models.retrying import excused
 
 Price = Callable[[TokenUsage], float | None]
 Find = Callable[[Request], Awaitable[Reply | None]]

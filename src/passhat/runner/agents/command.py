@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from passhat.errors import RunError
 from passhat.records import CommandSystem, Observation
-from passhat.runner.agents.attempt_request import AttemptRequest
-from passhat.runner.agents.coding_tools import json_values, read_coding_tool
-from passhat.runner.agents.reported import TELLING, observe_report
+from passhat.runner.agents.agent_output import (
+    MOST_MESSAGES,
+    TELLING,
+    fields_of,
+    observe_report,
+    total_usage,
+)
+from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
 
 MOST_OUTPUT = 2**20
@@ -150,3 +158,251 @@ def _cut(text: str) -> str:
 def _task_file(request: AttemptRequest) -> Path:
     # Beside the working directory, which belongs to the agent alone.
     return request.workdir.with_name(f"{request.workdir.name}.task.json")
+
+
+# --------------------------------------------------------------------------------------------------
+# What coding agents print: Claude Code, Codex, Gemini CLI, opencode and aider.
+# --------------------------------------------------------------------------------------------------
+
+Event = Mapping[str, Any]
+
+Report = dict[str, Any]
+
+MOST_ATTEMPTS = 5_000
+"""Lines of an output that are tried as the beginning of a JSON value."""
+
+OUT_OF_TURNS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
+"""Ways for Claude Code to end that are failures of the agent, not errors around it."""
+
+COUNT = r"\d[\d,]*(?:\.\d+)?[kM]?"
+AIDER_LINE = re.compile(
+    rf"Tokens: (?P<sent>{COUNT}) sent,(?: {COUNT} cache (?:write|hit),)* "
+    rf"(?P<received>{COUNT}) received\."
+    r"(?: Cost: \$[\d.]+ message, \$(?P<cost>\d+(?:\.\d+)?) session\.)?"
+)
+SCALES = {"k": 1_000, "M": 1_000_000}
+HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that is half of a pair: programs that cut texts in JavaScript print one alone."""
+
+
+def json_values(text: str) -> Iterator[Any]:
+    r"""Every JSON object or array that begins a line of a text, however many lines it takes.
+
+    >>> list(json_values('thinking\n{\n  "passed": false\n}\nbye'))
+    [{'passed': False}]
+    """
+    decoder, at, attempts = json.JSONDecoder(), 0, 0
+    while at < len(text) and attempts < MOST_ATTEMPTS:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        line = text[at:end].lstrip()
+        if line.startswith(("{", "[")):
+            attempts += 1
+            start = end - len(line)
+            try:
+                value, after = decoder.raw_decode(text, start)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                whole = HALF_A_CHARACTER.search(text, start, after) is None
+                yield value if whole else _encodable(value)
+                end = max(end, after)
+        at = end + 1
+
+
+def _encodable(value: Any) -> Any:
+    """The value with a question mark for each half of a character, which no file can hold."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def read_coding_tool(stdout: str) -> Report | None:
+    """The report in the output of a coding agent; None for the output of anything else."""
+    events = [event for value in json_values(stdout) for event in _objects(value)]
+    for recognise in (_claude, _codex, _opencode, _gemini_stream, _gemini):
+        try:
+            report = recognise(events)
+        except (AttributeError, TypeError):
+            continue  # the keys of this tool, but not the types of its values
+        if report is not None:
+            return report
+    return _aider(stdout)
+
+
+def _objects(value: Any) -> Iterable[Event]:
+    """The objects of a value: `claude --output-format json --verbose` prints one array of all."""
+    found = value if isinstance(value, list) else [value]
+    return [each for each in found if isinstance(each, dict)]
+
+
+def _claude(events: list[Event]) -> Report | None:
+    ends = [e for e in events if e.get("type") == "result" and "subtype" in e]
+    if not ends:
+        return None
+    end = ends[-1]
+    subtype = str(end["subtype"])
+    spoken = [
+        e["message"] for e in events if e.get("type") in ("assistant", "user") and "message" in e
+    ]
+    report: Report = {
+        "answer": end.get("result") or "",
+        "messages": spoken,
+        "usage": end.get("usage") or {},
+        "cost": end.get("total_cost_usd"),
+        "turns": end.get("num_turns"),
+        "duration_ms": end.get("duration_ms"),
+        "stop_reason": OUT_OF_TURNS.get(subtype, "done"),
+    }
+    if subtype in OUT_OF_TURNS:
+        report["passed"] = False
+    elif end.get("is_error") or subtype != "success":
+        said = end.get("result") or "; ".join(map(str, end.get("errors") or ())) or subtype
+        report["error"] = said
+    return report
+
+
+def _codex(events: list[Event]) -> Report | None:
+    if not any(str(e.get("type")).startswith(("thread.", "turn.", "item.")) for e in events):
+        return None
+    items = [fields_of(e.get("item")) for e in events if e.get("type") == "item.completed"]
+    said = [str(item.get("text", "")) for item in items if item.get("type") == "agent_message"]
+    finished = [e for e in events if e.get("type") == "turn.completed"]
+    report: Report = {
+        "answer": said[-1] if said else "",
+        "messages": [{"role": "assistant", "content": text} for text in said],
+        "tool_calls": [call for item in items if (call := _codex_call(item))],
+        "usage": fields_of(total_usage(e.get("usage") for e in finished)),
+        "turns": len(finished) or None,
+    }
+    broken = [e for e in events if e.get("type") in ("turn.failed", "error")]
+    if broken and not finished:
+        last = broken[-1]
+        report["error"] = fields_of(last.get("error")).get("message") or last.get("message")
+    return report
+
+
+def _codex_call(item: Event) -> Report | None:
+    kind = item.get("type")
+    failed = item.get("status") == "failed"
+    if kind == "command_execution":
+        result = item.get("aggregated_output")
+        call = {"name": "shell", "arguments": {"command": item.get("command")}, "result": result}
+    elif kind == "mcp_tool_call":
+        call = {"name": item.get("tool"), "arguments": item.get("arguments") or {}}
+        call["result"] = item.get("result")
+    elif kind == "web_search":
+        call = {"name": "web_search", "arguments": {"query": item.get("query")}}
+    elif kind == "file_change":
+        call = {"name": "file_change", "arguments": {"changes": item.get("changes")}}
+    else:
+        return None
+    return call | ({"error": str(item.get("error") or "failed")} if failed else {})
+
+
+def _opencode(events: list[Event]) -> Report | None:
+    known = [e for e in events if "sessionID" in e and ("part" in e or e.get("type") == "error")]
+    if not known:
+        return None
+    parts = [(e.get("type"), fields_of(e.get("part"))) for e in known]
+    said = [str(part.get("text", "")) for kind, part in parts if kind == "text"]
+    steps = [part for kind, part in parts if kind == "step_finish"]
+    used = [fields_of(part.get("tokens")) for part in steps]
+    used = [{"input_tokens": u.get("input"), "output_tokens": u.get("output")} for u in used]
+    report: Report = {
+        "answer": said[-1] if said else "",
+        "messages": [{"role": "assistant", "content": text} for text in said],
+        "tool_calls": [_opencode_call(part) for kind, part in parts if kind == "tool_use"],
+        "usage": fields_of(total_usage(used)),
+        "cost": sum(part.get("cost") or 0 for part in steps) if steps else None,
+        "turns": len(steps) or None,
+    }
+    errors = [e for e in known if e.get("type") == "error"]
+    if errors:
+        broken = fields_of(errors[-1].get("error"))
+        report["error"] = fields_of(broken.get("data")).get("message") or broken.get("name")
+        report["error"] = report["error"] or errors[-1].get("message") or "opencode failed"
+    return report
+
+
+def _opencode_call(part: Event) -> Report:
+    state = fields_of(part.get("state"))
+    call = {"name": str(part.get("tool")), "arguments": state.get("input") or {}}
+    failed = state.get("status") == "error"
+    return (
+        call | {"result": state.get("output")} | ({"error": state.get("error")} if failed else {})
+    )
+
+
+def _gemini_stream(events: list[Event]) -> Report | None:
+    ends = [e for e in events if e.get("type") == "result" and "status" in e]
+    if not ends:
+        return None
+    spoken = [e for e in events if e.get("type") == "message"]
+    said = "".join(str(e.get("content", "")) for e in spoken if e.get("role") == "assistant")
+    results = {e.get("tool_id"): e for e in events if e.get("type") == "tool_result"}
+    report: Report = {
+        "answer": said,
+        "messages": [{"role": "assistant", "content": said}] if said else [],
+        "tool_calls": [
+            {
+                "name": str(e.get("tool_name")),
+                "arguments": e.get("parameters") or {},
+                "result": fields_of(results.get(e.get("tool_id"))).get("output"),
+            }
+            for e in events
+            if e.get("type") == "tool_use"
+        ],
+        "usage": fields_of(ends[-1].get("stats")),
+        "duration_ms": fields_of(ends[-1].get("stats")).get("duration_ms"),
+    }
+    if ends[-1]["status"] != "success":
+        report["error"] = _words(ends[-1].get("error")) or str(ends[-1]["status"])
+    return report
+
+
+def _gemini(events: list[Event]) -> Report | None:
+    known = [e for e in events if "stats" in e and ("response" in e or "error" in e)]
+    if not known:
+        return None
+    end = known[-1]
+    stats = fields_of(end["stats"])
+    models = [fields_of(m.get("tokens")) for m in fields_of(stats.get("models")).values()]
+    used = [{"input_tokens": t.get("prompt"), "output_tokens": t.get("candidates")} for t in models]
+    by_name = fields_of(fields_of(stats.get("tools")).get("byName"))
+    report: Report = {
+        "answer": end.get("response") or "",
+        "usage": fields_of(total_usage(used)),
+        "tool_calls": [
+            name
+            for name, tool in by_name.items()
+            for _ in range(min(tool.get("count", 1), MOST_MESSAGES))
+        ],
+    }
+    if end.get("error"):
+        report["error"] = _words(end["error"])
+    return report
+
+
+def _aider(stdout: str) -> Report | None:
+    lines = list(AIDER_LINE.finditer(stdout))
+    if not lines:
+        return None
+    costs = [float(line["cost"]) for line in lines if line["cost"]]
+    return {
+        "answer": stdout,
+        "usage": {
+            "input_tokens": sum(_scaled(line["sent"]) for line in lines),
+            "output_tokens": sum(_scaled(line["received"]) for line in lines),
+        },
+        "cost": costs[-1] if costs else None,
+        "turns": len(lines),
+    }
+
+
+def _scaled(text: str) -> int:
+    """`2.6k` as 2600: aider rounds its counts."""
+    scale = SCALES.get(text[-1], 1)
+    return round(float(text.rstrip("kM").replace(",", "")) * scale)
+
+
+def _words(error: object) -> str:
+    return str(fields_of(error).get("message") or error or "")

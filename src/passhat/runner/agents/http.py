@@ -13,10 +13,10 @@ import msgspec
 from passhat.errors import RunError
 from passhat.records import HttpSystem, Observation
 from passhat.records.secrets import bare_address
-from passhat.runner.agents.attempt_request import AttemptRequest
-from passhat.runner.agents.reported import observe_report, observe_value
+from passhat.runner.agents.agent_output import observe_report, observe_value
+from passhat.runner.agents.conversation import AttemptRequest
+from passhat.runner.matchers import MISSING, value_at
 from passhat.runner.models.endpoint import sendable_headers
-from passhat.runner.value_paths import MISSING, value_at
 
 if TYPE_CHECKING:
     import httpx2

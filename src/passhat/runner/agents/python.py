@@ -1,4 +1,4 @@
-"""A system that is a Python function: called in a thread, awaited, or run in worker processes."""
+"""A Python function in worker processes, where it may crash or hang without harm."""
 
 from __future__ import annotations
 
@@ -12,19 +12,124 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from passhat.errors import RunError, SuiteError
+import msgspec
+
+from passhat.dataclass import dataclass
+from passhat.errors import PasshatError, RunError, SuiteError
 from passhat.records import Observation, PythonSystem
-from passhat.runner.agents.attempt_request import AttemptRequest
-from passhat.runner.agents.frameworks import agent_function
-from passhat.runner.agents.parameters import wanted_by
-from passhat.runner.agents.reported import observe_value
-from passhat.runner.interruption import is_cancelled
+from passhat.runner.agents.agent_output import agent_function, encodable, observe_value, report_of
+from passhat.runner.agents.conversation import AttemptRequest
+from passhat.runner.processes import Tail, end_group, is_cancelled, start_group
+
+LONGEST_LINE = 16 * 2**20
+SERVE = "from passhat.runner.agents.python import serve; serve()"
+
+
+class WorkerAgent:
+    """Gives requests to at most `workers` processes; each works on one at a time."""
+
+    def __init__(self, system: PythonSystem) -> None:
+        self._system = system
+        self._slots = asyncio.Semaphore(system.workers)
+        self._idle: list[_Worker] = []
+
+    async def attempt(self, request: AttemptRequest, /) -> Observation:
+        offered = {**offer(request), "workdir": str(request.make_workdir())}
+        async with self._slots:
+            worker = self._idle.pop() if self._idle else await _Worker.start(self._system)
+            try:
+                async with asyncio.timeout(request.timeout):
+                    answer = await worker.ask(offered)
+            except BaseException:
+                await worker.end()  # it hangs, or it died
+                raise
+            self._idle.append(worker)
+        if "error" in answer:
+            raise RunError(answer["error"])
+        return observe_value(answer["value"], about=self._system.function)
+
+    async def close(self) -> None:
+        """End the workers."""
+        await asyncio.gather(*(worker.end() for worker in self._idle))
+        self._idle.clear()
+
+
+def serve() -> None:
+    """What a worker does: read requests from stdin, call the function, write what it returned.
+
+    What the function prints goes to stderr, because stdout is ours. There is one event loop for all
+    calls: clients that the module makes once belong to the loop that first used them.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    function, search = sys.argv[1], sys.argv[2]
+    folder = Path(search) if search else None
+    loaded = load_agent(function, search=folder)
+    wanted = wanted_by(loaded, about=function)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    for line in sys.stdin.buffer:
+        offered = msgspec.json.decode(line)
+        offered["workdir"] = Path(offered["workdir"])
+        try:
+            call = wanted.call(loaded, offered)
+            value = loop.run_until_complete(made(call, about=function, search=folder))
+            report = report_of(value)
+            answer = msgspec.json.encode(
+                {"value": value if report is None else report}, enc_hook=encodable
+            )
+        except PasshatError as error:
+            answer = msgspec.json.encode({"error": str(error)})
+        answers.write(answer + b"\n")
+        answers.flush()
+
+
+class _Worker:
+    def __init__(self, process: asyncio.subprocess.Process, about: str) -> None:
+        self._process = process
+        self._about = about
+        self._stderr = Tail()
+        assert process.stderr is not None
+        self._following = asyncio.create_task(self._stderr.follow(process.stderr))
+
+    @classmethod
+    async def start(cls, system: PythonSystem) -> _Worker:
+        search = "" if system.search is None else str(system.search.absolute())
+        argv = [sys.executable, "-c", SERVE, system.function, search]
+        process = await start_group(argv, env=os.environ, cwd=None, limit=LONGEST_LINE)
+        return cls(process, system.function)
+
+    async def ask(self, offered: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(offered, enc_hook=str) + b"\n")
+            await self._process.stdin.drain()
+            line = await self._process.stdout.readline()
+        except (ConnectionError, ValueError) as error:
+            raise RunError(f"the worker of {self._about} broke: {error}") from error
+        if not line.endswith(b"\n"):
+            await asyncio.sleep(0.05)  # until its last output is read
+            said = self._stderr.text[-1000:] or "it printed nothing on stderr"
+            raise RunError(f"the worker of {self._about} died: {said}")
+        return msgspec.json.decode(line, type=dict[str, Any])
+
+    async def end(self) -> None:
+        await end_group(self._process, grace=0.0)
+        self._following.cancel()
+        await asyncio.gather(self._following, return_exceptions=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# A system that is a Python function: called in a thread, awaited, or run in worker processes.
+# --------------------------------------------------------------------------------------------------
 
 JOIN_PATIENCE = 0.5
 """Seconds that the loop of users' functions has to end with the run."""
@@ -297,3 +402,82 @@ def _is_real_stdout() -> bool:
         return sys.stdout.fileno() == STDOUT and sys.stderr.fileno() == STDERR
     except (AttributeError, OSError, ValueError):
         return False
+
+
+# --------------------------------------------------------------------------------------------------
+# Which arguments a user's function gets, by the names of its parameters.
+# --------------------------------------------------------------------------------------------------
+
+OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
+"""What a function may ask for, by the names of its parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The arguments of a call: some by position, some by name."""
+
+    by_place: tuple[str, ...] = ()
+    by_name: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> set[str]:
+        """Everything that the function takes."""
+        return {*self.by_place, *self.by_name.values()}
+
+    def call(self, function: Callable[..., Any], offered: Mapping[str, Any]) -> Callable[[], Any]:
+        """The function with its arguments, ready to be called."""
+        named = {name: offered[key] for name, key in self.by_name.items()}
+        return functools.partial(function, *(offered[key] for key in self.by_place), **named)
+
+
+def wanted_by(function: Callable[..., Any], *, about: str) -> Wanted:
+    """The parameters of a function, and the argument for each.
+
+    Parameters named in OFFERED get the value of that name. A single parameter of another name, or
+    `*args` alone, gets the prompt; `**kwargs` alone gets everything by name. What a partial has
+    bound stays as it is.
+
+    >>> wanted_by(lambda question, /: True, about="mine").by_place
+    ('prompt',)
+    >>> sorted(wanted_by(lambda seed, *, prompt: True, about="mine").by_name)
+    ['prompt', 'seed']
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return Wanted(by_place=("prompt",))  # written in C, without a signature
+    bound = function.keywords if isinstance(function, functools.partial) else {}
+    parameters = [parameter for parameter in parameters if parameter.name not in bound]
+    asked = _asked(parameters, about)
+    kinds = {parameter.kind for parameter in parameters}
+    if not asked and inspect.Parameter.VAR_POSITIONAL in kinds:
+        return Wanted(by_place=("prompt",))
+    if not asked and inspect.Parameter.VAR_KEYWORD in kinds:
+        return Wanted(by_name={name: name for name in OFFERED})
+    return Wanted(
+        by_place=tuple(key for p, key in asked if p.kind is p.POSITIONAL_ONLY),
+        by_name={p.name: key for p, key in asked if p.kind is not p.POSITIONAL_ONLY},
+    )
+
+
+def _asked(parameters: list[inspect.Parameter], about: str) -> list[tuple[inspect.Parameter, str]]:
+    """The parameters that get a value, and which."""
+    asked: list[tuple[inspect.Parameter, str]] = []
+    skipped = False
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if skipped and parameter.kind is parameter.POSITIONAL_ONLY:
+            continue  # nothing can be passed by position after a gap
+        if parameter.name in OFFERED:
+            asked.append((parameter, parameter.name))
+        elif parameter.default is not parameter.empty:
+            skipped = True
+        elif asked:
+            raise SuiteError(
+                f'"{about}" has a parameter "{parameter.name}", for which there is no value; there '
+                f"are values for {', '.join(OFFERED)}"
+            )
+        else:
+            asked.append((parameter, "prompt"))
+    return asked

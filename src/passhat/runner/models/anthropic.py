@@ -9,15 +9,19 @@ import msgspec
 
 from passhat.errors import ModelBusy
 from passhat.records import ModelParameters, TokenUsage
-from passhat.runner.models.dialect import (
+from passhat.runner.models.exchange import (
     Body,
+    CallRequest,
     Dialect,
+    Message,
+    Reply,
+    Request,
     attachments_of,
     bearer,
+    call_request,
     cut_off,
     joined_turns,
 )
-from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, call_request
 
 DEFAULT_MAX_TOKENS = 4096
 """The API requires a number; this is enough for any tool call and a long answer."""

@@ -13,8 +13,17 @@ from passhat.dataclass import dataclass
 from passhat.errors import ModelError
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.anthropic import DEFAULT_MAX_TOKENS, thinking_budget
-from passhat.runner.models.dialect import Body, Dialect, attachments_of, bearer, joined_turns
-from passhat.runner.models.exchange import Message, Reply, Request, call_request
+from passhat.runner.models.exchange import (
+    Body,
+    Dialect,
+    Message,
+    Reply,
+    Request,
+    attachments_of,
+    bearer,
+    call_request,
+    joined_turns,
+)
 
 STOP_REASONS = {
     "end_turn": "done",

@@ -13,10 +13,9 @@ from passhat.records.providers import Provider, find_provider, is_local, unknown
 from passhat.records.secrets import bare_address
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
 from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
-from passhat.runner.models.dialect import Dialect
 from passhat.runner.models.endpoint import ModelAddress
-from passhat.runner.models.openai_chat import OPENAI_CHAT
-from passhat.runner.models.openai_responses import OPENAI_RESPONSES
+from passhat.runner.models.exchange import Dialect
+from passhat.runner.models.openai import OPENAI_CHAT, OPENAI_RESPONSES
 
 OLLAMA_PORT = 11434
 DEFAULT_REGION = "us-east-1"

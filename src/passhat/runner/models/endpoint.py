@@ -16,9 +16,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ModelBusy, ModelError, SuiteError
 from passhat.messages import listed
 from passhat.records.ledger import CallKey
-from passhat.runner.models.dialect import Body, Dialect
-from passhat.runner.models.exchange import Reply, Request
-from passhat.runner.models.prices import Pricing
+from passhat.runner.models.exchange import Body, Dialect, Pricing, Reply, Request
 from passhat.runner.models.retrying import retry_after
 
 if TYPE_CHECKING:

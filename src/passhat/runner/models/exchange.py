@@ -1,19 +1,164 @@
-"""Requests to models and their replies, in one form for all providers."""
+"""What a wire format consists of: how a request is written and how an answer is read."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.records import ModelParameters, TokenUsage
+from passhat.errors import MissingExtra, ModelBusy, ModelError
+from passhat.records import ModelParameters, Prices, TokenUsage
 from passhat.records.ledger import Amount, CallKey
+
+Body = Mapping[str, Any]
+
+EFFORTS = ((0, "none"), (4_096, "low"), (16_384, "medium"), (float("inf"), "high"))
+"""About how many tokens of thinking each word means."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """A wire format, as pure functions.
+
+    `assemble` turns the events of a stream into the body of an answer that was not streamed, and
+    refuses a stream that ended before the model did; without it, answers are never streamed. In
+    `path`, `{model}` is the model's name; `stream_path` is where streams are asked for, if that is
+    elsewhere.
+    """
+
+    name: str
+    path: str
+    list_path: str
+    headers: Callable[[str], dict[str, str]]
+    encode: Callable[[str, Request, bool], dict[str, Any]]
+    decode: Callable[[Body], Reply]
+    assemble: Callable[[Iterable[Body]], Body] | None
+    stream_path: str = ""
+
+
+def bearer(key: str) -> dict[str, str]:
+    """The header of a key as a bearer token; none if there is no key."""
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def cut_off(what: str) -> ModelBusy:
+    """The error for an answer that stops in the middle: asking again may give all of it."""
+    return ModelBusy(f"the stream ended before {what}: the connection was cut or the server died")
+
+
+def effort(reasoning: str | int) -> str:
+    """A number of tokens as one of OpenAI's words.
+
+    >>> effort("high"), effort(2000), effort(0)
+    ('high', 'low', 'none')
+    """
+    if isinstance(reasoning, str):
+        return reasoning
+    return next(word for most, word in EFFORTS if reasoning <= most)
+
+
+def joined_turns(
+    messages: Iterable[Message], blocks: Callable[[Message], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The messages as turns of blocks, for APIs in which user and assistant must take turns.
+
+    Neighbours of one role are joined: the results of several tools form one turn of the user.
+    """
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks(message)
+        else:
+            turns.append({"role": role, "content": blocks(message)})
+    return turns
+
+
+def attachments_of(message: Message, *kinds: str, wire: str) -> list[Attachment]:
+    """The attachments of a message that the wire format takes: `image`, `audio`.
+
+    An attachment of the user that cannot be sent is an error. One of a tool is left out: the text
+    of its result names it.
+    """
+    refused = [each.mime for each in message.attachments if each.kind not in kinds]
+    if refused and message.role == "user":
+        takes = " and ".join(f"{kind} files" for kind in kinds)
+        raise ModelError(f"{refused[0]} cannot be sent: the wire format {wire} takes {takes}")
+    return [each for each in message.attachments if each.kind in kinds]
+
+
+# --------------------------------------------------------------------------------------------------
+# The interface between an agent and its tools.
+# --------------------------------------------------------------------------------------------------
+
+READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"
+"""Requests that passhat makes itself, by their names in MCP. They are handled as tool calls, so
+that they are recorded and resumed in the same way; models may not make them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """One call of a tool."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    place: CallKey = CallKey()
+
+    def fingerprint(self, clean: Callable[[str], str] = str) -> str:
+        """A hash of what is asked; `clean` takes secrets out."""
+        text = clean(msgspec.json.encode((self.name, self.arguments), order="sorted").decode())
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """The result of a tool call, as the model sees it; `fault` names an injected fault."""
+
+    text: str = ""
+    is_error: bool = False
+    server: str = ""
+    seconds: float = 0.0
+    fault: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Tools(Protocol):
+    """Tools that can be called: of MCP servers, of a recording, or none at all."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]: ...
+
+    async def call(self, request: ToolRequest, /) -> ToolResult: ...
+
+
+class NoTools:
+    """The tools of an agent that has none."""
+
+    specs: tuple[ToolSpec, ...] = ()
+
+    async def call(self, request: ToolRequest, /) -> ToolResult:
+        return unknown_tool(request.name, self.specs)
+
+
+def unknown_tool(name: str, specs: tuple[ToolSpec, ...]) -> ToolResult:
+    """The result of a call to a tool that does not exist.
+
+    >>> unknown_tool("fly", (ToolSpec(name="walk"),)).text
+    "There is no tool 'fly'. Tools: walk"
+    """
+    known = ", ".join(spec.name for spec in specs) or "none"
+    return ToolResult(text=f"There is no tool {name!r}. Tools: {known}", is_error=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# Requests to models and their replies, in one form for all providers.
+# --------------------------------------------------------------------------------------------------
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
 """Fields of messages and parameters that came after the first cassettes."""
@@ -197,3 +342,71 @@ def call_request(call_id: str, name: str, arguments: str | Mapping[str, Any]) ->
     if isinstance(parsed, dict):
         return CallRequest(id=call_id, name=name, arguments=parsed)
     return CallRequest(id=call_id, name=name, broken=arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# What an exchange cost: by the prices in the suite, or by the table of genai-prices (offline).
+# --------------------------------------------------------------------------------------------------
+
+Pricing = Callable[[TokenUsage], float | None]
+
+PER = 1_000_000
+
+
+def pricing(model: str, *, provider: str | None, prices: Prices | None = None) -> Pricing:
+    """The function from tokens to dollars for one model; it gives None if no price is known.
+
+    >>> cost = pricing("mine", provider=None, prices=Prices(input=1.0, output=10.0, cached=0.5))
+    >>> cost(TokenUsage(tokens_in=1_000_000, tokens_out=100_000, cached_in=400_000))
+    1.8
+    """
+    if prices is not None:
+        return lambda usage: _by_rates(usage, prices)
+    if provider is None or not has_price(model, provider):
+        return lambda usage: None
+    return lambda usage: _by_table(usage, model, provider)
+
+
+@lru_cache(maxsize=1024)
+def has_price(model: str, provider: str) -> bool:
+    """Whether the price table knows the model."""
+    try:
+        _snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        return False
+    return True
+
+
+def _by_rates(usage: TokenUsage, prices: Prices) -> float:
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    fresh = usage.tokens_in - usage.cached_in - usage.cache_written
+    return (
+        fresh * prices.input
+        + usage.cached_in * cached
+        + usage.cache_written * written
+        + usage.tokens_out * prices.output
+    ) / PER
+
+
+def _by_table(usage: TokenUsage, model: str, provider: str) -> float | None:
+    from genai_prices import Usage, calc_price
+
+    given = Usage(
+        input_tokens=usage.tokens_in,
+        output_tokens=usage.tokens_out,
+        cache_read_tokens=usage.cached_in,
+        cache_write_tokens=usage.cache_written,
+    )
+    try:
+        return float(calc_price(given, model, provider_id=provider).total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def _snapshot() -> Any:
+    try:
+        from genai_prices import data_snapshot
+    except ImportError:
+        raise MissingExtra("knowing what models cost", "run") from None
+    return data_snapshot.get_snapshot()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any, Self
 
 from passhat.dataclass import dataclass
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import RateLimit
-from passhat.runner.deadline import excused
 from passhat.runner.models.exchange import ChatModel, Reply, Request
-from passhat.runner.models.rate_limits import Throttle
 
 OnRetry = Callable[[Request, int, float, ModelBusy], None]
 OnUnanswered = Callable[[Request, ModelBusy], Awaitable[None]]
@@ -146,3 +148,169 @@ def _moment(date: str) -> datetime | None:
     except ValueError:
         return None
     return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+# --------------------------------------------------------------------------------------------------
+# The rate limits of a provider: requests at once, requests and tokens per minute.
+# --------------------------------------------------------------------------------------------------
+
+MINUTE = 60.0
+
+Draw = Callable[[str, float, float], Awaitable[float]]
+"""Draw an amount from a rate per minute that several processes share, by its name: how many
+seconds to wait before it may be used."""
+
+
+class Throttle:
+    """Lets requests to one provider through no faster than its limits allow.
+
+    Rates are buckets that refill evenly and hold at most the amount of a minute. The tokens of an
+    answer are known only afterwards: they are taken then, and the next request waits until the
+    bucket is above zero again. With `draw` all processes share the rates; each has its own slots.
+    """
+
+    def __init__(
+        self,
+        limit: RateLimit,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        name: str = "",
+        draw: Draw | None = None,
+    ) -> None:
+        self._limit = limit
+        self._name = name
+        self._draw = draw
+        self._drawing: set[asyncio.Task[float]] = set()
+        self._slots = asyncio.Semaphore(limit.concurrency) if limit.concurrency else None
+        self._requests = _Bucket(None if draw else limit.requests_per_minute, now)
+        self._tokens = _Bucket(None if draw else limit.tokens_per_minute, now)
+        self._sleep = sleep
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold one of the slots, once the rates allow another request."""
+        if self._slots is None:
+            with excused():
+                await self._wait()
+            yield
+            return
+        with excused():
+            await self._slots.acquire()
+        try:
+            with excused():
+                await self._wait()
+            yield
+        finally:
+            self._slots.release()
+
+    def spent(self, tokens: int) -> None:
+        """Take the tokens that an answer cost."""
+        self._tokens.take(tokens)
+        if self._draw is not None and self._limit.tokens_per_minute is not None:
+            drawing = asyncio.ensure_future(
+                self._draw(f"{self._name} tokens", self._limit.tokens_per_minute, tokens)
+            )
+            self._drawing.add(drawing)
+            drawing.add_done_callback(self._drawing.discard)
+
+    async def _wait(self) -> None:
+        if self._draw is not None:
+            await self._wait_for_all(self._draw)
+        # No await between the last look and `take`, so that no two requests share an allowance.
+        while (delay := max(self._requests.wait_for(1), self._tokens.wait_for(0))) > 0:
+            await self._sleep(delay)
+        self._requests.take(1)
+
+    async def _wait_for_all(self, draw: Draw) -> None:
+        """Wait until the rates that all processes share allow another request."""
+        for what, rate, amount in (
+            ("requests", self._limit.requests_per_minute, 1.0),
+            ("tokens", self._limit.tokens_per_minute, 0.0),
+        ):
+            if rate is not None and (delay := await draw(f"{self._name} {what}", rate, amount)) > 0:
+                await self._sleep(delay)
+
+
+class _Bucket:
+    __slots__ = ("_level", "_now", "_rate", "_size", "_when")
+
+    def __init__(self, per_minute: float | None, now: Callable[[], float]) -> None:
+        self._now = now
+        self._rate = None if per_minute is None else per_minute / MINUTE
+        self._size = self._level = max(per_minute or 0.0, 1.0)
+        self._when: float | None = None
+
+    def wait_for(self, amount: float) -> float:
+        """Seconds until `amount` is there; below zero, even an amount of 0 has to wait."""
+        if self._rate is None:
+            return 0.0
+        now = self._now()
+        if self._when is not None:
+            self._level = min(self._size, self._level + (now - self._when) * self._rate)
+        self._when = now
+        return max(0.0, (amount - self._level) / self._rate)
+
+    def take(self, amount: float) -> None:
+        if self._rate is not None:
+            self._level -= amount
+
+
+# --------------------------------------------------------------------------------------------------
+# The time that an attempt may take, without the time that it waits for providers.
+# --------------------------------------------------------------------------------------------------
+
+_current: ContextVar[Deadline | None] = ContextVar("passhat_deadline", default=None)
+
+
+class Deadline:
+    """`async with Deadline(30)` ends its body with TimeoutError after 30 s, without pauses."""
+
+    __slots__ = ("_scope", "_seconds", "_token")
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+
+    async def __aenter__(self) -> Self:
+        self._scope = asyncio.timeout(self._seconds)
+        await self._scope.__aenter__()
+        self._token = _current.set(self)
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        _current.reset(self._token)
+        await self._scope.__aexit__(*error)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds left, or None without a limit."""
+        when = self._scope.when()
+        return None if when is None else when - asyncio.get_running_loop().time()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the clock for the body of a `with`."""
+        left = self.left
+        if left is None or left <= 0:
+            yield
+            return
+        self._scope.reschedule(None)
+        try:
+            yield
+        finally:
+            if not self._scope.expired():
+                self._scope.reschedule(asyncio.get_running_loop().time() + left)
+
+
+@contextmanager
+def excused() -> Iterator[None]:
+    """Stop the clock of the attempt under way, if there is one.
+
+    The agent is not to blame for waiting for a rate limit or a busy provider.
+    """
+    deadline = _current.get()
+    if deadline is None:
+        yield
+        return
+    with deadline.stopped():
+        yield

@@ -92,8 +92,7 @@ def _can_find(module: str, folder: Path | None) -> bool:
 
 def lacks_function(system: PythonSystem) -> str | None:
     """Why the function of a system cannot be called; None if it can."""
-    from passhat.runner.agents.parameters import wanted_by
-    from passhat.runner.agents.python import load_agent
+    from passhat.runner.agents.python import load_agent, wanted_by
 
     try:
         wanted_by(load_agent(system.function, search=system.search), about=system.function)

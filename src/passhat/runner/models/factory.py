@@ -1,0 +1,393 @@
+"""The models of a run, each made once: scripts, endpoints, and local ones; and which cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from passhat.errors import PasshatError, SuiteError
+from passhat.records import SCRIPTED, Behaviour, Model, ModelSystem, Suite, TokenUsage
+from passhat.records.providers import is_local
+from passhat.runner.models.exchange import (
+    CallRequest,
+    ChatModel,
+    Message,
+    Pricing,
+    Reply,
+    Request,
+    ToolSpec,
+    pricing,
+)
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from passhat.runner.models.endpoint import CallLog
+    from passhat.runner.models.local import LocalServer
+
+
+class ModelSupply:
+    """Gives out models by their settings; all endpoints share one HTTP client.
+
+    `run` is the key of the run, under which providers store answers if the suite asks for it; `log`
+    is notified of each call that is sent.
+    """
+
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        *,
+        directory: Path | None = None,
+        must_price: bool = False,
+        run: str = "",
+        log: CallLog | None = None,
+    ) -> None:
+        self._environment = environment
+        self._must_price = must_price
+        self._run = run
+        self._log = log
+        self._directory = directory or Path()
+        self._local: dict[Path, LocalServer] = {}
+        self._starting = asyncio.Lock()
+        self._client: httpx2.AsyncClient | None = None
+        self._made: dict[int, tuple[Model, ChatModel]] = {}
+        self._prices: dict[int, Pricing | None] = {}
+
+    @property
+    def client(self) -> httpx2.AsyncClient:
+        """The one HTTP client of the run."""
+        if self._client is None:
+            from passhat.runner.models.endpoint import http_client
+
+            self._client = http_client()
+        return self._client
+
+    async def model(self, model: Model) -> ChatModel:
+        """The model that these settings mean."""
+        # By identity: settings hold mappings, which have no hash. The pair keeps the key alive.
+        if id(model) not in self._made:
+            made = await self._make_local(model) if is_local(model.name) else self._make(model)
+            if model.parameters.tool_choice == CONSTRAINED:
+                made = Constrained(made)
+            self._made[id(model)] = (model, made)
+        return self._made[id(model)][1]
+
+    async def find(self, model: Model, request: Request, remote: str | None = None) -> Reply | None:
+        """An answer that the provider has of a call that an earlier start of the run lost.
+
+        `remote` is the provider's name for it, if that is known.
+        """
+        from passhat.runner.models.endpoint import Endpoint
+
+        found = await self.model(model)
+        return await found.find(request, remote) if isinstance(found, Endpoint) else None
+
+    def may_be_busy(self, model: Model) -> bool:
+        """Whether a model can ask to be asked again: a script never does."""
+        return model.name != SCRIPTED
+
+    def price(self, model: Model) -> Pricing | None:
+        """What a model's tokens cost; None if they cost nothing."""
+        if id(model) not in self._prices:
+            self._prices[id(model)] = self._find_price(model)
+        return self._prices[id(model)]
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+        for server in self._local.values():
+            await server.stop()
+
+    def _find_price(self, model: Model) -> Pricing | None:
+        if model.prices is not None:
+            return pricing(model.name, provider=None, prices=model.prices)
+        if model.name == SCRIPTED or is_local(model.name):
+            return None
+        from passhat.runner.models.catalog import locate
+
+        at = locate(model, self._environment)
+        return pricing(at.model, provider=at.prices)
+
+    async def _make_local(self, model: Model) -> ChatModel:
+        from passhat.runner.models.catalog import DIALECTS
+        from passhat.runner.models.endpoint import Endpoint, ModelAddress
+        from passhat.runner.models.local import LocalServer, find_weights
+        from passhat.runner.models.openai import OPENAI_CHAT
+
+        weights = find_weights(model.name, directory=self._directory)
+        async with self._starting:
+            if weights not in self._local:
+                self._local[weights] = await LocalServer(weights).start()
+        dialect, url = DIALECTS[model.wire or OPENAI_CHAT.name], f"{self._local[weights].url}/v1"
+        return Endpoint(
+            ModelAddress(model=weights.stem, dialect=dialect, base_url=url),
+            client=self.client,
+            stream=bool(model.parameters.extra.get("stream")),
+            price=self.price(model) or (lambda usage: 0.0),
+            log=self._log,
+        )
+
+    def _make(self, model: Model) -> ChatModel:
+        if model.name == SCRIPTED:
+            return Scripted(model.script, price=self.price(model))
+        from passhat.runner.models.catalog import locate
+        from passhat.runner.models.endpoint import Endpoint
+
+        at, client, price = locate(model, self._environment), self.client, self.price(model)
+        if self._must_price and price is not None and price(TokenUsage(tokens_in=1)) is None:
+            raise SuiteError(
+                f'max_cost needs the price of "{model.name}", which no table has: give the model '
+                "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
+            )
+        return Endpoint(
+            at,
+            client=client,
+            headers={name: secret.reveal() for name, secret in model.headers.items()},
+            stream=bool(model.parameters.extra.get("stream")),
+            price=price,
+            run=self._run,
+            log=self._log,
+        )
+
+
+def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
+    """Raise if models of these systems, or of their judges, can only fail; the error names all."""
+    models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
+    reasons = (why_unreachable(model, suite.directory) for model in models.values())
+    if found := list(dict.fromkeys(filter(None, reasons))):
+        raise SuiteError("\n".join(found))
+
+
+def why_unreachable(model: Model, directory: Path) -> str | None:
+    """Why a model cannot be asked here, and what to do; None if it can."""
+    if is_local(model.name):
+        from passhat.runner.models.local import why_not_here
+
+        return why_not_here(model.name, directory)
+    if model.name == SCRIPTED:
+        return None
+    from passhat.runner.models.catalog import locate
+
+    try:
+        locate(model)
+    except PasshatError as error:
+        return str(error)
+    return None
+
+
+def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
+    for pairing in suite.pairings:
+        if pairing.system.name not in systems:
+            continue
+        if isinstance(pairing.system, ModelSystem):
+            yield pairing.system.model
+        for expectation in pairing.task.expectations():
+            if expectation.matcher == "judge":
+                yield expectation.options["model"]
+
+
+# --------------------------------------------------------------------------------------------------
+# Tool calls by a grammar, for models that are too small to make them without help.
+# --------------------------------------------------------------------------------------------------
+
+CONSTRAINED = "constrained"
+
+INSTRUCTIONS = """\
+You can use these tools:
+{tools}
+Answer with the JSON of one tool call: {{"tool": NAME, "arguments": {{...}}}}"""
+
+
+class Constrained:
+    """Makes a model follow the JSON schema of its tools until it has called one.
+
+    The tools are described in the system prompt, and the schema goes out as `response_format`,
+    which llama.cpp, vLLM and OpenAI enforce token by token.
+    """
+
+    def __init__(self, model: ChatModel) -> None:
+        self._model = model
+
+    async def complete(self, request: Request, /) -> Reply:
+        if not request.tools:
+            return await self._model.complete(_unconstrained(request))
+        called = any(message.role == "tool" for message in request.messages)
+        if called:
+            return await self._model.complete(_unconstrained(_in_words(request)))
+        reply = await self._model.complete(_constrained(request))
+        return _with_call(reply, step=request.place.step)
+
+
+def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    """The JSON schema of a call of one of the tools.
+
+    >>> call_schema([ToolSpec(name="add")])["properties"]["tool"]
+    {'const': 'add'}
+    """
+    forms = [
+        {
+            "type": "object",
+            "properties": {"tool": {"const": tool.name}, "arguments": _closed(tool)},
+            "required": ["tool", "arguments"],
+            "additionalProperties": False,
+        }
+        for tool in tools
+    ]
+    return forms[0] if len(forms) == 1 else {"anyOf": forms}
+
+
+def _closed(tool: ToolSpec) -> dict[str, Any]:
+    """The parameters of a tool; others are not allowed."""
+    return {"properties": {}, **tool.parameters, "additionalProperties": False}
+
+
+def _constrained(request: Request) -> Request:
+    schema = {"name": "tool_call", "strict": True, "schema": call_schema(request.tools)}
+    given = request.parameters
+    extra = {**given.extra, "response_format": {"type": "json_schema", "json_schema": schema}}
+    tools = "\n".join(_line(tool) for tool in request.tools)
+    instructions = INSTRUCTIONS.format(tools=tools)
+    return replace(
+        request,
+        system=f"{request.system}\n\n{instructions}" if request.system else instructions,
+        tools=(),
+        parameters=replace(given, extra=extra, tool_choice=None),
+    )
+
+
+def _unconstrained(request: Request) -> Request:
+    return replace(request, tools=(), parameters=replace(request.parameters, tool_choice=None))
+
+
+def _in_words(request: Request) -> Request:
+    """The conversation with tool calls written as text, for templates that have no tools."""
+    return replace(request, messages=tuple(_spoken(message) for message in request.messages))
+
+
+def _spoken(message: Message) -> Message:
+    if message.role == "tool":
+        return Message(role="user", text=f"The tool answered: {message.text}")
+    if message.calls:
+        return Message(role="assistant", text=_call_text(message.calls[0]))
+    return message
+
+
+def _call_text(call: CallRequest) -> str:
+    return msgspec.json.encode({"tool": call.name, "arguments": call.arguments}).decode()
+
+
+def _with_call(reply: Reply, *, step: int) -> Reply:
+    """The reply with its text read as a call, if it is one."""
+    try:
+        said = msgspec.json.decode(reply.text, type=dict[str, Any])
+        call = CallRequest(id=f"call_{step}", name=said["tool"], arguments=said["arguments"])
+    except (msgspec.DecodeError, KeyError):
+        return reply
+    return replace(reply, text="", calls=(call,), stop_reason="tool_calls")
+
+
+def _line(tool: ToolSpec) -> str:
+    names = ", ".join(tool.parameters.get("properties", {}))
+    return f"- {tool.name}({names}): {tool.description}"
+
+
+# --------------------------------------------------------------------------------------------------
+# A model that follows a script: behaviours drawn by seeded chance, for demos, docs and tests.
+# --------------------------------------------------------------------------------------------------
+
+CHARACTERS_PER_TOKEN = 4
+"""The usual rule of thumb, for behaviours that do not say how many tokens they take."""
+
+
+class Scripted:
+    """Answers by a behaviour that is drawn once for each prompt, with the seed of the request.
+
+    A behaviour makes one call a turn, then answers; its tokens and seconds are spread over all its
+    turns.
+
+    >>> model = Scripted([Behaviour(answer="4", weight=9), Behaviour(answer="5")])
+    >>> request = Request(messages=(Message(role="user", text="2 + 2?"),))
+    >>> asyncio.run(model.complete(request)).text
+    '4'
+    """
+
+    def __init__(self, script: Sequence[Behaviour], *, price: Pricing | None = None) -> None:
+        if not script:
+            raise SuiteError('the model "scripted" needs a script: a list of behaviours')
+        self._by_task: dict[str | None, list[Behaviour]] = {}
+        for behaviour in script:
+            self._by_task.setdefault(behaviour.task, []).append(behaviour)
+        self._price = price
+
+    async def complete(self, request: Request, /) -> Reply:
+        behaviour = self._draw(request)
+        turn = _turn(request.messages)
+        shares = len(behaviour.calls) + 1
+        if behaviour.seconds:
+            await asyncio.sleep(behaviour.seconds / shares)
+        usage = _usage(behaviour, request, turn)
+        cost = 0.0 if self._price is None else self._price(usage)
+        seconds = behaviour.seconds / shares
+        if turn < len(behaviour.calls):
+            call = behaviour.calls[turn]
+            asked = CallRequest(id=f"call_{turn}", name=call.tool, arguments=call.arguments)
+            return Reply(
+                calls=(asked,), stop_reason="tool_calls", usage=usage, cost=cost, seconds=seconds
+            )
+        text = behaviour.answer.replace("{result}", _last_result(request.messages))
+        return Reply(text=text, usage=usage, cost=cost, seconds=seconds)
+
+    def _draw(self, request: Request) -> Behaviour:
+        place = request.place
+        choices = self._by_task.get(place.task) or self._by_task.get(None)
+        if not choices:
+            raise SuiteError(f'the script of {place.system} has no behaviour for "{place.task}"')
+        if len(choices) == 1:
+            return choices[0]
+        seed = request.parameters.seed if request.parameters.seed is not None else place.trial
+        prompts = sum(message.role == "user" for message in request.messages)
+        rng = random.Random(f"{seed}\x1f{place.task}\x1f{prompts}")  # noqa: S311 - a seeded script
+        return choices[_pick([choice.weight for choice in choices], rng.random())]
+
+
+def _pick(weights: Sequence[float], chance: float) -> int:
+    sums = list(accumulate(weights))
+    return next(i for i, upto in enumerate(sums) if chance * sums[-1] < upto)
+
+
+def _turn(messages: Sequence[Message]) -> int:
+    """How many replies there are after the last prompt."""
+    turn = 0
+    for message in reversed(messages):
+        if message.role == "user":
+            break
+        turn += message.role == "assistant"
+    return turn
+
+
+def _last_result(messages: Sequence[Message]) -> str:
+    return next((m.text for m in reversed(messages) if m.role == "tool"), "")
+
+
+def _usage(behaviour: Behaviour, request: Request, turn: int) -> TokenUsage:
+    shares = len(behaviour.calls) + 1
+    read = sum(len(message.text) for message in request.messages) + len(request.system)
+    written = len(behaviour.answer) if turn + 1 == shares else CHARACTERS_PER_TOKEN
+    return TokenUsage(
+        tokens_in=_share(behaviour.tokens_in, read // CHARACTERS_PER_TOKEN, turn, shares),
+        tokens_out=_share(behaviour.tokens_out, written // CHARACTERS_PER_TOKEN, turn, shares),
+    )
+
+
+def _share(total: int | None, guess: int, turn: int, shares: int) -> int:
+    """Share number `turn` of a total; the shares are whole numbers that add up to it."""
+    if total is None:
+        return max(1, guess)
+    return total * (turn + 1) // shares - total * turn // shares

@@ -1,0 +1,365 @@
+"""OpenAI Chat Completions, which most other servers offer too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from passhat.errors import ModelBusy, ModelError
+from passhat.records import TokenUsage
+from passhat.runner.models.exchange import (
+    Body,
+    CallRequest,
+    Dialect,
+    Message,
+    Reply,
+    Request,
+    ToolSpec,
+    attachments_of,
+    bearer,
+    call_request,
+    cut_off,
+    effort,
+)
+
+STOP_REASONS = {
+    "stop": "done",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "max_tokens",
+    "content_filter": "refused",
+}
+
+
+def encode_chat(model: str, request: Request, stream: bool) -> dict[str, Any]:
+    """The body of a request."""
+    given = request.parameters
+    body: dict[str, Any] = {"model": model, "messages": _conversation(request)}
+    optional = {
+        "temperature": given.temperature,
+        "top_p": given.top_p,
+        "seed": given.seed,
+        # OpenAI's reasoning models refuse max_tokens; other servers know only that.
+        "max_completion_tokens" if _from_openai(model) else "max_tokens": given.max_tokens,
+        "stop": list(given.stop) or None,
+        "reasoning_effort": None if given.reasoning is None else effort(given.reasoning),
+    }
+    body |= {key: value for key, value in optional.items() if value is not None}
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tool_choice"] = _chat_tool_choice(given.tool_choice or "auto")
+        if given.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = given.parallel_tool_calls
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return body | dict(given.extra)
+
+
+def decode_chat(body: Body) -> Reply:
+    """The reply in the body of an answer."""
+    choice = body["choices"][0]
+    message = choice["message"]
+    calls = tuple(
+        _chat_call(index, call) for index, call in enumerate(message.get("tool_calls") or ())
+    )
+    reason = choice.get("finish_reason")
+    return Reply(
+        text=_chat_text(message.get("content")) or message.get("refusal") or _transcript(message),
+        calls=calls,
+        stop_reason="tool_calls" if calls and reason == "stop" else _chat_stop_reason(reason),
+        usage=_chat_usage(body.get("usage") or {}),
+        model=body.get("model") or "",
+    )
+
+
+def _chat_text(content: Any) -> Any:
+    """The text of a message; some servers send a list of parts, with thinking among them."""
+    if not isinstance(content, list):
+        return content
+    return "".join(part["text"] for part in content if part["type"] == "text")
+
+
+def _transcript(message: Mapping[str, Any]) -> str:
+    """What a model said that answers in audio."""
+    return (message.get("audio") or {}).get("transcript") or ""
+
+
+def assemble_chat(events: Iterable[Body]) -> Body:
+    """The body that a stream of chunks amounts to."""
+    text, refusal = [], []
+    calls: dict[int, dict[str, Any]] = {}
+    reason: str | None = None
+    whole: dict[str, Any] = {}
+    for event in events:
+        if event.get("error"):
+            raise ModelBusy(f"the stream broke off: {_error_text(event['error'])}")
+        whole |= {key: event[key] for key in ("model", "usage") if event.get(key)}
+        for choice in event.get("choices") or ():
+            delta = choice.get("delta") or {}
+            text.append(delta.get("content") or "")
+            refusal.append(delta.get("refusal") or "")
+            for part in delta.get("tool_calls") or ():
+                _extend(calls.setdefault(part.get("index", len(calls)), {}), part)
+            reason = choice.get("finish_reason") or reason
+    if reason is None:
+        raise cut_off("finish_reason")
+    message = {
+        "content": "".join(text),
+        "refusal": "".join(refusal),
+        "tool_calls": [calls[index] for index in sorted(calls)],
+    }
+    return {**whole, "choices": [{"message": message, "finish_reason": reason}]}
+
+
+def _extend(call: dict[str, Any], part: Mapping[str, Any]) -> None:
+    if part.get("id"):
+        call["id"] = part["id"]
+    function = call.setdefault("function", {"name": "", "arguments": ""})
+    given = part.get("function") or {}
+    function["name"] += given.get("name") or ""
+    function["arguments"] += given.get("arguments") or ""
+
+
+def _conversation(request: Request) -> list[dict[str, Any]]:
+    turns: list[dict[str, Any]] = []
+    if request.system:
+        turns.append({"role": "system", "content": request.system})
+    waiting: list[dict[str, Any]] = []
+    for message in request.messages:
+        if waiting and message.role != "tool":
+            turns.append({"role": "user", "content": waiting})
+            waiting = []
+        turns.append(_turn(message))
+        if message.role == "tool":
+            # A tool's turn holds only text: its images follow as the user's.
+            waiting = waiting + _parts(message)
+    return [*turns, {"role": "user", "content": waiting}] if waiting else turns
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for each in attachments_of(message, "image", "audio", wire="openai-chat"):
+        if each.kind == "image":
+            parts.append({"type": "image_url", "image_url": {"url": each.url}})
+        else:
+            sound = {"data": each.data, "format": each.format}
+            parts.append({"type": "input_audio", "input_audio": sound})
+    return parts
+
+
+def _turn(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    turn: dict[str, Any] = {"role": message.role, "content": message.text}
+    if parts := _parts(message):
+        turn["content"] = [{"type": "text", "text": message.text}, *parts]
+    if message.calls:
+        turn["content"] = message.text or None
+        turn["tool_calls"] = [_chat_sent_call(call) for call in message.calls]
+    return turn
+
+
+def _chat_sent_call(call: CallRequest) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.sent_text}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _chat_call(index: int, call: Mapping[str, Any]) -> CallRequest:
+    function = call["function"]
+    # Some servers leave the id out; a stable one keeps the request the same when it is replayed.
+    arguments = function.get("arguments")
+    return call_request(
+        call.get("id") or f"call_{index}", function["name"], "" if arguments is None else arguments
+    )
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
+def _chat_stop_reason(reason: Any) -> str:
+    return STOP_REASONS.get(reason, str(reason))
+
+
+def _chat_tool_choice(word: str) -> str | dict[str, Any]:
+    if word in ("auto", "required", "none"):
+        return word
+    return {"type": "function", "function": {"name": word}}
+
+
+def _from_openai(model: str) -> bool:
+    return model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt"))
+
+
+def _chat_usage(usage: Mapping[str, Any]) -> TokenUsage:
+    details = usage.get("prompt_tokens_details") or {}
+    return TokenUsage(
+        tokens_in=usage.get("prompt_tokens") or 0,
+        tokens_out=usage.get("completion_tokens") or 0,
+        cached_in=details.get("cached_tokens") or 0,
+        cache_written=details.get("cache_write_tokens") or 0,
+    )
+
+
+def _error_text(error: Any) -> str:
+    return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
+
+
+OPENAI_CHAT = Dialect(
+    name="openai-chat",
+    path="/chat/completions",
+    list_path="/models",
+    headers=bearer,
+    encode=encode_chat,
+    decode=decode_chat,
+    assemble=assemble_chat,
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# OpenAI Responses without state at the provider: each request has the whole conversation.
+# --------------------------------------------------------------------------------------------------
+
+REASONING_MODEL = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
+ENDED = ("response.completed", "response.incomplete", "response.failed")
+
+
+def encode_responses(model: str, request: Request, stream: bool) -> dict[str, Any]:
+    """The body of a request."""
+    given = request.parameters
+    body: dict[str, Any] = {
+        "model": model,
+        "input": [item for message in request.messages for item in _items(message)],
+        # Only an answer that the provider keeps can be prepared in the background.
+        "store": bool(given.extra.get("background")),
+    }
+    if REASONING_MODEL.match(model):
+        # Nothing is stored at the provider, so its reasoning must travel with the conversation.
+        body["include"] = ["reasoning.encrypted_content"]
+    optional = {
+        "instructions": request.system or None,
+        "temperature": given.temperature,
+        "top_p": given.top_p,
+        "max_output_tokens": given.max_tokens,
+        "reasoning": None if given.reasoning is None else {"effort": effort(given.reasoning)},
+        "stream": stream or None,
+    }
+    body |= {key: value for key, value in optional.items() if value is not None}
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "strict": False,
+            }
+            for tool in request.tools
+        ]
+        body["tool_choice"] = _responses_tool_choice(given.tool_choice or "auto")
+        if given.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = given.parallel_tool_calls
+    return body | dict(given.extra)
+
+
+def decode_responses(body: Body) -> Reply:
+    """The reply in the body of an answer."""
+    if body.get("status") == "failed":
+        raise _failure(body.get("error") or {})
+    items = body["output"]
+    calls = tuple(_responses_call(item) for item in items if item["type"] == "function_call")
+    return Reply(
+        text="".join(_responses_text(item) for item in items if item["type"] == "message"),
+        calls=calls,
+        stop_reason=_responses_stop_reason(body, calls),
+        usage=_responses_usage(body.get("usage") or {}),
+        model=body.get("model") or "",
+        raw=tuple(items),
+    )
+
+
+def assemble_responses(events: Iterable[Body]) -> Body:
+    """The body that a stream of events amounts to: its last event carries all of it."""
+    for event in events:
+        if event.get("type") in ENDED:
+            whole: Body = event["response"]
+            return whole
+        if event.get("type") == "error":
+            raise ModelBusy(f"the stream broke off: {event.get('message')}")
+    raise cut_off("response.completed")
+
+
+def _items(message: Message) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        output = _content(message)
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
+    if message.raw:
+        return [dict(item) for item in message.raw]
+    said = message.text or message.attachments
+    text = [{"role": message.role, "content": _content(message)}] if said else []
+    return text + [_responses_sent_call(call) for call in message.calls]
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    images = attachments_of(message, "image", wire="openai-responses")
+    if not images:
+        return message.text
+    parts: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
+    return parts + [{"type": "input_image", "image_url": image.url} for image in images]
+
+
+def _responses_sent_call(call: CallRequest) -> dict[str, Any]:
+    named = {"type": "function_call", "call_id": call.id, "name": call.name}
+    return {**named, "arguments": call.sent_text}
+
+
+def _responses_call(item: Mapping[str, Any]) -> CallRequest:
+    return call_request(item["call_id"], item["name"], item.get("arguments") or "")
+
+
+def _responses_text(item: Mapping[str, Any]) -> str:
+    return "".join(part.get("text") or part.get("refusal") or "" for part in item["content"])
+
+
+def _responses_stop_reason(body: Body, calls: tuple[CallRequest, ...]) -> str:
+    if body.get("status") == "incomplete":
+        reason = (body.get("incomplete_details") or {}).get("reason") or "incomplete"
+        return {"max_output_tokens": "max_tokens", "content_filter": "refused"}.get(reason, reason)
+    return "tool_calls" if calls else "done"
+
+
+def _failure(error: Mapping[str, Any]) -> ModelError:
+    text = f"the response failed: {error.get('message') or error.get('code') or 'no reason given'}"
+    busy = error.get("code") in ("server_error", "rate_limit_exceeded")
+    return ModelBusy(text) if busy else ModelError(text)
+
+
+def _responses_tool_choice(word: str) -> str | dict[str, Any]:
+    return word if word in ("auto", "required", "none") else {"type": "function", "name": word}
+
+
+def _responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
+    details = usage.get("input_tokens_details") or {}
+    return TokenUsage(
+        tokens_in=usage.get("input_tokens") or 0,
+        tokens_out=usage.get("output_tokens") or 0,
+        cached_in=details.get("cached_tokens") or 0,
+        cache_written=details.get("cache_write_tokens") or 0,
+    )
+
+
+OPENAI_RESPONSES = Dialect(
+    name="openai-responses",
+    path="/responses",
+    list_path="/models",
+    headers=bearer,
+    encode=encode_responses,
+    decode=decode_responses,
+    assemble=assemble_responses,
+)
