@@ -17,7 +17,7 @@ from typing import Any
 
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
-from passhat.reporters.grid import render_html
+from passhat.reporters.rendering import render_html
 
 VISITS = 5
 MOST_LOAD, MOST_PAINT, MOST_SORT = 1.0, 0.5, 0.2

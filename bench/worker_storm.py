@@ -200,7 +200,7 @@ def _report(store: str) -> str:
     from dataclasses import replace
 
     from passhat.analysis.reports.measure import measure
-    from passhat.reporters.grid import render_json
+    from passhat.reporters.rendering import render_json
 
     with reading(store) as history:
         trials = history.trials(history.find_run("latest"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from passhat.reporters.glossary import GLOSSARY
+from passhat.reporters.wording import GLOSSARY
 
 PAGE = Path(__file__).with_name("glossary.md")
 

@@ -30,21 +30,15 @@ from passhat.dataclass import Later
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
-from passhat.reporters.answers.comparison_data import ComparisonObject
+from passhat.reporters.answers.comparison import ComparisonObject
 from passhat.reporters.answers.diff import SideBySideObject
 from passhat.reporters.answers.explanation import ExplanationObject
-from passhat.reporters.answers.flaky import FlakyObject
-from passhat.reporters.answers.gate_plan import GatePlansObject
-from passhat.reporters.answers.matrix import MatrixObject
-from passhat.reporters.answers.plan import PlanHead
-from passhat.reporters.answers.profile import ProfileObject
-from passhat.reporters.answers.ranking import RankingObject
-from passhat.reporters.answers.report_schema import ReportObject
-from passhat.reporters.answers.run_data import RunObject
-from passhat.reporters.answers.run_list import RunsObject
-from passhat.reporters.answers.transcript_matches import SearchObject
-from passhat.reporters.answers.trend import TrendObject
-from passhat.reporters.answers.validation import Validated
+from passhat.reporters.answers.listings import MatrixObject, RunsObject, SearchObject, Validated
+from passhat.reporters.answers.plan import GatePlansObject, PlanHead
+from passhat.reporters.answers.ranking import ProfileObject, RankingObject
+from passhat.reporters.answers.report import ReportObject
+from passhat.reporters.answers.run import RunObject
+from passhat.reporters.answers.trend import FlakyObject, TrendObject
 from passhat.reporters.answers.verdicts import VerdictsObject
 from passhat.reporters.data import EstimateObject, IntervalObject, MetricObject, UnavailableObject
 from passhat.stats.estimate import Estimate, Interval, Unavailable

@@ -78,13 +78,13 @@ if TYPE_CHECKING:
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
     from passhat.records.weights import weigh_by_shares as weigh_by_shares
-    from passhat.reporters.grid import render as render
-    from passhat.reporters.grid import render_html as render_html
-    from passhat.reporters.grid import render_json as render_json
-    from passhat.reporters.grid import render_markdown as render_markdown
-    from passhat.reporters.grid import render_terminal as render_terminal
-    from passhat.reporters.grid import to_frame as to_frame
-    from passhat.reporters.terminal_style import Ink as Ink
+    from passhat.reporters.formatting import Ink as Ink
+    from passhat.reporters.rendering import render as render
+    from passhat.reporters.rendering import render_html as render_html
+    from passhat.reporters.rendering import render_json as render_json
+    from passhat.reporters.rendering import render_markdown as render_markdown
+    from passhat.reporters.rendering import render_terminal as render_terminal
+    from passhat.reporters.rendering import to_frame as to_frame
     from passhat.runner import run_trials as run_trials
     from passhat.stats.estimate import Estimate as Estimate
     from passhat.stats.estimate import Interval as Interval

@@ -132,7 +132,7 @@ class PasshatTools:
         """
         from passhat.journeys.results import choose_systems
         from passhat.records.trial import first_number
-        from passhat.reporters.transcript_text import readable
+        from passhat.reporters.page_parts import readable
 
         trials, transcripts = self._results(run).with_transcripts()
         number = trial - 1 + first_number(trials.trial.tolist())
@@ -248,7 +248,7 @@ def _in_a_sentence(tool: Callable[..., str]) -> Callable[..., str]:
         except PasshatError as error:
             from mcp.server.mcpserver.exceptions import ToolError
 
-            from passhat.reporters.safe_text import safe_lines
+            from passhat.reporters.formatting import safe_lines
 
             text = str(error)
             if isinstance(error, ArgumentError):
@@ -277,7 +277,7 @@ def _run_line(run: Run) -> str:
 
 
 def _plain(name: str) -> str:
-    from passhat.reporters.safe_text import shorten
+    from passhat.reporters.formatting import shorten
 
     return shorten(name, 80)
 

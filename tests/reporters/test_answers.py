@@ -10,10 +10,9 @@ from passhat.analysis.planning.budgets import Spending
 from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import World, demonstrate, simulate
 from passhat.records import Trials
-from passhat.reporters.answers import comparison_data, ranking
+from passhat.reporters.answers import comparison, ranking
 from passhat.reporters.answers.demo import NEXT_COMMANDS
-from passhat.reporters.safe_text import display_width
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink, display_width
 
 RATES = {"gpt-5": 0.85, "gpt-4": 0.8}
 TWO = simulate(tasks=20, runs=8, rate=RATES, world=World(error_rate=0.02), seed=3)
@@ -78,7 +77,7 @@ def test_json_names_its_schema_and_comes_out_the_same_twice(answers, kind):
 def test_the_verdict_of_a_comparison_says_who_is_better(rates, margin, phrase):
     world = World(shared=1.0)
     trials = simulate(tasks=40, runs=20, rate=rates, world=world, seed=1)
-    assert phrase in comparison_data.verdict(compare(trials, margin=margin))
+    assert phrase in comparison.verdict(compare(trials, margin=margin))
 
 
 @pytest.mark.parametrize("rates", [(0.9, 0.4), (0.7, 0.7), (0.75, 0.7), (0.4, 0.9)])
@@ -88,7 +87,7 @@ def test_a_headline_states_the_difference_of_its_table_and_turned_round_its_oppo
     turned = compare(trials.where(system="old"), trials.where(system="new"))
     stated = []
     for one in (compare(trials), turned):
-        text = comparison_data.verdict(one)
+        text = comparison.verdict(one)
         size, low, high = (float(number) for number in re.findall(r"[-+]?\d+\.\d", text))
         assert low <= size <= high
         row = next(line for line in render_terminal(one).split("\n") if "pass^1" in line)

@@ -6,7 +6,7 @@ from passhat import render_html, render_terminal
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.grid import render
+from passhat.reporters.rendering import render
 
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 

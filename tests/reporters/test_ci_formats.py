@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from passhat import Trials, judge, measure, simulate
 from passhat.reporters import render
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
-from passhat.reporters.grid import FORMATS
+from passhat.reporters.answer import AnswerKind, DisplayOptions
+from passhat.reporters.rendering import FORMATS
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 NODE = Path(__file__).parents[1] / "node_modules"

@@ -12,9 +12,8 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.journeys import compare_results
 from passhat.journeys.results import renamed
 from passhat.records import Trials
-from passhat.reporters.answers.comparison_data import verdict
-from passhat.reporters.baseline_words import change_tile
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.answers.comparison import change_tile, verdict
+from passhat.reporters.formatting import Ink
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
 

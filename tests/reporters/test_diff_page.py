@@ -8,7 +8,7 @@ from passhat import Trials, render
 from passhat.analysis.explaining.run_diff import side_by_side
 from passhat.errors import InputError
 from passhat.records.transcript import Call, Transcript, Turn
-from passhat.reporters.answers.diff_page import diff_values, run_views, stretches
+from passhat.reporters.answers.diff import diff_values, run_views, stretches
 
 
 def said(*tools):

@@ -32,11 +32,18 @@ from passhat.journeys.run_plan import CostRange, RunPlan
 from passhat.records import Outcome
 from passhat.records.transcript import Excerpt, TranscriptMatch, TranscriptMatches
 from passhat.reporters import endings_for, formats_for, render
-from passhat.reporters.answer_kind import DisplayOptions
-from passhat.reporters.answers.run_list import RunList
-from passhat.reporters.blocks import Headline, Judged, Paragraph, Section, Steps, Table
-from passhat.reporters.grid import ANSWERS, ENDINGS, FORMATS, answer_kind, kind_of
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.answer import (
+    DisplayOptions,
+    Headline,
+    Judged,
+    Paragraph,
+    Section,
+    Steps,
+    Table,
+)
+from passhat.reporters.answers.listings import RunList
+from passhat.reporters.formatting import Ink
+from passhat.reporters.rendering import ANSWERS, ENDINGS, FORMATS, answer_kind, kind_of
 
 TWO = simulate(tasks=12, runs=8, rate={"new <b>": 0.85, "old": 0.6}, seed=3)
 ONE = TWO.where(system="old")

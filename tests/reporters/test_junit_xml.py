@@ -10,7 +10,7 @@ from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters import render
-from passhat.reporters.formats.junit import suites_xml
+from passhat.reporters.formats.ci import suites_xml
 from passhat.reporters.test_cases import gate_suite, task_suites
 
 

@@ -11,8 +11,7 @@ from passhat import compare, measure, rank, render_terminal, simulate
 from passhat import render_terminal as render_comparison
 from passhat import render_terminal as render_ranking
 from passhat.records import Labels
-from passhat.reporters.safe_text import display_width, shorten_apart
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink, display_width, shorten_apart
 
 DISTINCT = {
     "at the end": ["x" * 70 + "-1", "x" * 70 + "-2"],

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from passhat import render_markdown
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.formats.markdown import escape_markdown
-from passhat.reporters.safe_text import safe_text
+from passhat.reporters.formats.markup import escape_markdown
+from passhat.reporters.formatting import safe_text
 
 
 def test_a_report_reads_as_it_did(report, gold):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.reporters.noise_words import noise_object, noise_sentence
+from passhat.reporters.wording import noise_object, noise_sentence
 from passhat.stats.estimate import Unavailable
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.variance import noise_sources

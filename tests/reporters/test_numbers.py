@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.reporters.numbers import amount, percent, points
+from passhat.reporters.formatting import amount, percent, points
 
 shares = st.floats(0, 1, allow_nan=False)
 

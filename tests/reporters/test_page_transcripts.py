@@ -15,8 +15,8 @@ from passhat import Trials, measure, render_html, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.records.transcript import cut_text
-from passhat.reporters import page_transcripts
-from passhat.reporters.page_transcripts import PageLimits, fit_transcripts
+from passhat.reporters import page_parts
+from passhat.reporters.page_parts import PageLimits, fit_transcripts
 
 FRAME = 1_200
 """Bytes for the note, the word of a cut, and the element that holds all transcripts."""
@@ -158,7 +158,7 @@ def test_where_there_is_room_all_are_shown_as_they_are_in_the_order_they_came(re
 
 
 def test_transcripts_of_tasks_that_the_page_does_not_list_are_counted(monkeypatch):
-    monkeypatch.setattr(page_transcripts, "MOST_ROWS", 3)
+    monkeypatch.setattr(page_parts, "MOST_ROWS", 3)
     trials = simulate(tasks=5, runs=4, seed=1)
     said = {(t.system, t.task, t.trial): "hello" for t in trials}
     fitted = fit_transcripts(measure(trials), said, trials=trials)

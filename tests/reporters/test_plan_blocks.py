@@ -11,7 +11,7 @@ from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.answers.plan import verdict
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink
 
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"

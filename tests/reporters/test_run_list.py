@@ -2,10 +2,9 @@
 
 import pytest
 
-from passhat.reporters.answers.run_list import Row, RunList
-from passhat.reporters.grid import render_terminal
-from passhat.reporters.safe_text import display_width
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.answers.listings import Row, RunList
+from passhat.reporters.formatting import Ink, display_width
+from passhat.reporters.rendering import render_terminal
 
 
 def run(**changes) -> Row:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from passhat.reporters.safe_text import (
+from passhat.reporters.formatting import (
     display_width,
     pad,
     safe_lines,

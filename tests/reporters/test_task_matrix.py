@@ -7,8 +7,7 @@ import pytest
 
 from passhat import Trials, measure, simulate
 from passhat.reporters import render
-from passhat.reporters.safe_text import display_width
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink, display_width
 
 UNEQUAL = Trials.from_columns(
     system=["a", "a", "a", "task"], task=["t10", "t2", "t2", "t2"], passed=[1, 0, 1, 1]

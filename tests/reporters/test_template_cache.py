@@ -5,7 +5,7 @@ import sys
 import pytest
 from jinja2 import DictLoader, Environment
 
-from passhat.reporters.template_cache import template_cache
+from passhat.reporters.page_parts import template_cache
 
 
 @pytest.fixture

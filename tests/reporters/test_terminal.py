@@ -8,11 +8,10 @@ from passhat.analysis.comparing.ranking import RankReport, rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
+from passhat.reporters.answer import Table
 from passhat.reporters.answers.report_blocks import render_targets
-from passhat.reporters.blocks import Table
 from passhat.reporters.formats.text import blocks_text
-from passhat.reporters.safe_text import display_width
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink, display_width
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NASTY = "task\x1b[31m\u202e\x00\x9b" + "名" * 60

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.reporters.text_bars import ASCII, UNICODE, interval_bar, run_marks, stacked_bar
+from passhat.reporters.formatting import ASCII, UNICODE, interval_bar, run_marks, stacked_bar
 from passhat.stats.estimate import Interval
 
 shares = st.floats(0, 1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.records.transcript import Call, Check, Transcript, Turn
-from passhat.reporters.transcript_cards import check_cards, transcript_cards
+from passhat.reporters.page_parts import check_cards, transcript_cards
 
 words = st.text(max_size=30)
 turns = st.builds(

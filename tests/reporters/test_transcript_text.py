@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.records.transcript import Check, Transcript, Turn
-from passhat.reporters.transcript_text import is_in_turns, readable
+from passhat.reporters.page_parts import is_in_turns, readable
 
 KEPT = {
     "stop_reason": "done",

@@ -7,11 +7,10 @@ from passhat.analysis.reports.dependence import SeedSpread
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters import headline, wording
-from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.glossary import GLOSSARY
+from passhat.reporters.answers.report_blocks import most_reliable_first, systems_table
+from passhat.reporters.formatting import percent
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.noise_words import luck
-from passhat.reporters.numbers import percent
+from passhat.reporters.wording import GLOSSARY, luck
 from passhat.stats.dependent_runs import SeedVariance
 from passhat.stats.estimate import Estimate, Interval
 

@@ -58,7 +58,7 @@ class ReliabilityReport(Hooks):  # type: ignore[misc,unused-ignore]
 
     async def on_run_end(self, data: RunEnd) -> None:
         from passhat.journeys import report_results
-        from passhat.reporters.grid import render_terminal
+        from passhat.reporters.rendering import render_terminal
 
         paths = [_path(log.location) for log in data.logs if log.location]
         if paths:

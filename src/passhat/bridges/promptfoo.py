@@ -25,7 +25,7 @@ def extension_hook(hook_name: str, context: Mapping[str, Any]) -> Mapping[str, A
     """Called by promptfoo before and after an eval and its tests; prints the report at the end."""
     if hook_name == "afterAll":
         from passhat.analysis.reports.measure import measure
-        from passhat.reporters.grid import render_terminal
+        from passhat.reporters.rendering import render_terminal
 
         report = measure(trials_of_results(context["results"]))
         # promptfoo reads the answer of a hook from a file: standard error is seen by people.

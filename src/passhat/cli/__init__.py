@@ -92,7 +92,7 @@ class Commands(click.Group):
         word = args[0]
         if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from passhat.reporters.safe_text import safe_text
+        from passhat.reporters.formatting import safe_text
 
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
 
@@ -180,7 +180,7 @@ class Refusal(click.ClickException):
 
     def __init__(self, message: str) -> None:
         from passhat.records.redaction import environment_redactor
-        from passhat.reporters.safe_text import safe_lines
+        from passhat.reporters.formatting import safe_lines
 
         text = environment_redactor(os.environ).clean(message)
         super().__init__(safe_lines(text))

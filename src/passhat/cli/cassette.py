@@ -266,6 +266,6 @@ def _said(line: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _say(text: str) -> None:
     from passhat.records.redaction import environment_redactor
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     click.echo(safe_text(environment_redactor(os.environ).clean(text)))

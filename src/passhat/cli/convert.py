@@ -72,7 +72,7 @@ def write_everywhere(
 def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
     from passhat.ingest.write import write_trials
     from passhat.messages import plural
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     what = plural(len(trials), "trial")
     try:
@@ -89,7 +89,7 @@ def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
 
 def _rendered(trials: Trials, form: str) -> str:
     if form == "markdown":
-        from passhat.reporters.grid import render_markdown
+        from passhat.reporters.rendering import render_markdown
 
         return render_markdown(trials)
     from passhat.ingest.write import render_csv, render_jsonl

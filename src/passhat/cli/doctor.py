@@ -47,7 +47,7 @@ def _tell(finding: Finding) -> None:
 
     from passhat.cli.output import in_shell, ink_for
     from passhat.records.redaction import environment_redactor
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     ink = ink_for(sys.stdout)
     word = ink.style("note   ", "yellow") if finding.note else ink.style("ok     ", "green")

@@ -244,7 +244,7 @@ def add(
       passhat trend support
     """
     from passhat.journeys.history_files import keep_results
-    from passhat.reporters.safe_text import safe_lines
+    from passhat.reporters.formatting import safe_lines
 
     kept = keep_results(
         reading.results(),
@@ -284,7 +284,7 @@ def _open(path: Path | str, *, read_only: bool = False) -> History:
 
 
 def _print_query(path: Path | str, sql: str) -> None:
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     with _open(path, read_only=True) as store:
         header, rows = store.query(sql)

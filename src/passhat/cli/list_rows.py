@@ -36,7 +36,7 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
       passhat list suite.yml --rows
       passhat list --models | grep claude
     """
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
     from passhat.suite import find_suite, load_suite
 
     if models:

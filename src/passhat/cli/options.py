@@ -14,7 +14,7 @@ from passhat.cli.option_types import K_LIST, OneOf, Share, StoreType, WholeNumbe
 from passhat.cli.output import Output, usual_endings
 from passhat.errors import ArgumentError
 from passhat.reporters import formats_for
-from passhat.reporters.grid import ENDINGS
+from passhat.reporters.rendering import ENDINGS
 
 if TYPE_CHECKING:
     from passhat.records import ErrorPolicy

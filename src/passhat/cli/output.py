@@ -15,16 +15,16 @@ import click
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters import endings_for, formats_for, render
-from passhat.reporters.grid import ENDINGS, format_of_file
-from passhat.reporters.safe_text import safe_lines, without_commands
+from passhat.reporters.formatting import safe_lines, without_commands
+from passhat.reporters.rendering import ENDINGS, format_of_file
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
     from passhat.ingest.tallies import SomeFailures
     from passhat.journeys.stored_runs import BaselineChange
     from passhat.records import Transcripts, Trials
-    from passhat.reporters.baseline_words import ChangeTile
-    from passhat.reporters.terminal_style import Ink
+    from passhat.reporters.answers.comparison import ChangeTile
+    from passhat.reporters.formatting import Ink
 
 NARROWEST, WIDEST = 72, 140
 """Narrower, tables break; wider, lines are hard to read."""
@@ -133,7 +133,7 @@ def ink_for(stream: TextIO) -> Ink:
 
     NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is.
     """
-    from passhat.reporters.terminal_style import Ink
+    from passhat.reporters.formatting import Ink
 
     terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     color = bool(os.environ.get("FORCE_COLOR")) or terminal
@@ -172,7 +172,7 @@ def baseline_tile(change: BaselineChange | None) -> ChangeTile | None:
     """What the page of a run says about its change against the baseline, if there is one."""
     if change is None:
         return None
-    from passhat.reporters.baseline_words import change_tile
+    from passhat.reporters.answers.comparison import change_tile
 
     day = change.baseline.started[:10]
     return change_tile(change.comparison, tagged=change.tagged, day=day)
@@ -207,7 +207,7 @@ def fitted_failures(report: Report, some: SomeFailures, output: Output) -> dict[
 def _fitted(
     report: Report, transcripts: Transcripts, trials: Trials | None, output: Output
 ) -> dict[str, Any]:
-    from passhat.reporters.page_transcripts import fit_transcripts
+    from passhat.reporters.page_parts import fit_transcripts
 
     fitted = fit_transcripts(report, transcripts, trials=trials)
     for note in (fitted.left_out_note, fitted.cut_note):

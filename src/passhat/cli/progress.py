@@ -109,7 +109,7 @@ class RunProgress:
     def _rate(self) -> str:
         if not self.done:
             return ""
-        from passhat.reporters.numbers import percent, span
+        from passhat.reporters.formatting import percent, span
         from passhat.stats.sequential import confidence_sequence
 
         # A person watches it and may stop at any moment, so the interval must hold at every look.
@@ -184,7 +184,7 @@ class _Plain:
             self.say("; ".join([run.counts, *run.details()]))
 
     def say(self, text: str) -> None:
-        from passhat.reporters.safe_text import safe_text
+        from passhat.reporters.formatting import safe_text
 
         with suppress(OSError):  # a run that is paid for does not depend on who reads its progress
             click.echo(safe_text(text), err=True)
@@ -223,7 +223,7 @@ class _Moving:
     def say(self, text: str) -> None:
         from rich.text import Text
 
-        from passhat.reporters.safe_text import safe_text
+        from passhat.reporters.formatting import safe_text
 
         assert self._console is not None
         self._console.print(Text(safe_text(text)))
@@ -233,7 +233,7 @@ class _Moving:
         from rich.table import Table
         from rich.text import Text
 
-        from passhat.reporters.safe_text import safe_text
+        from passhat.reporters.formatting import safe_text
 
         run = self._run
         facts = " · ".join(run.details())
@@ -278,7 +278,7 @@ class _Notebook:
             self._handle.update(self)
 
     def __repr__(self) -> str:
-        from passhat.reporters.safe_text import safe_text
+        from passhat.reporters.formatting import safe_text
 
         parts = [self._run.counts, *self._run.details(), self._said]
         return safe_text(" · ".join(text for text in parts if text))

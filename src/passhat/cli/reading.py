@@ -132,7 +132,7 @@ def say_note(note: str) -> None:
     """Print a note, such as which run was taken, on standard error, unless --quiet was given."""
     context = click.get_current_context(silent=True)
     if not (context and context.params.get("quiet")):
-        from passhat.reporters.safe_text import safe_lines
+        from passhat.reporters.formatting import safe_lines
 
         click.echo(safe_lines(note), err=True)
 
@@ -182,7 +182,7 @@ def _checked_format(_: Any, __: Any, name: str | None) -> str | None:
     if name is None:
         return None
     from passhat.ingest.readers import KINDS_OF_TABLES, READERS
-    from passhat.reporters.grid import FORMATS
+    from passhat.reporters.rendering import FORMATS
 
     if name in READERS or name not in {*FORMATS, *KINDS_OF_TABLES}:
         return name  # a misspelt tool gets the list of tools

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
     from passhat.journeys.run_events import OnRunEvent, RunEvent
-    from passhat.reporters.baseline_words import ChangeTile
+    from passhat.reporters.answers.comparison import ChangeTile
 
 MOST_REASONS = 3
 """Reasons for failures that are printed when a file has them all."""

@@ -29,7 +29,7 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
     Exit codes: 0 nothing was found; 1 something was; 2 a path cannot be read.
     """
     from passhat.journeys import find_secrets
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     searched = find_secrets(paths)
     found, places = searched.secrets, searched.places

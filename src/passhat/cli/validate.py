@@ -58,7 +58,7 @@ def validate(
 
 def _print_check(check: SuiteCheck) -> None:
     from passhat.cli.error_messages import with_options
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     for fault in check.faults:
         click.echo(safe_text(check.line(fault)))

@@ -29,7 +29,7 @@ def worker(
     """
     from passhat.history.database import is_postgres
     from passhat.journeys.working import work
-    from passhat.reporters.safe_text import safe_text
+    from passhat.reporters.formatting import safe_text
 
     if not is_postgres(store):
         raise ArgumentError("--store", "must be a postgresql:// address", str(store))

@@ -15,7 +15,7 @@ from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import StoredSide, compare_stored
 from passhat.messages import short_commit
 from passhat.records import Tally
-from passhat.reporters.safe_text import LONGEST_NAME, shorten
+from passhat.reporters.formatting import LONGEST_NAME, shorten
 from passhat.stats.estimate import Unavailable
 
 MOST_SIDES = 12

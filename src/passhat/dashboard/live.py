@@ -33,7 +33,7 @@ from passhat.history.runs import look_up_baseline
 from passhat.journeys.report_cache import ReportCache
 from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
 from passhat.records import Outcome
-from passhat.reporters.numbers import percent, span
+from passhat.reporters.formatting import percent, span
 
 POLL_SECONDS = 0.5
 # Proxies close a connection that sends nothing for long.

@@ -28,13 +28,14 @@ from passhat.journeys.suite_overview import (
 )
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
-from passhat.reporters.answer_kind import DisplayOptions
-from passhat.reporters.answers import comparison, explanation, ranking, trend
-from passhat.reporters.answers.diff_page import diff_values
+from passhat.reporters.answer import DisplayOptions
+from passhat.reporters.answers import comparison, explanation, ranking
+from passhat.reporters.answers import trend as trend
+from passhat.reporters.answers.comparison import ChangeTile, change_tile
+from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report_page import page_of
-from passhat.reporters.baseline_words import ChangeTile, change_tile
 from passhat.reporters.formats.html import answer_values
-from passhat.reporters.transcript_cards import check_cards, ending_words, transcript_cards
+from passhat.reporters.page_parts import check_cards, ending_words, transcript_cards
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import TaskAnswer
 
@@ -261,7 +262,9 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             found = self.reports.trends(history, runs) if runs else ()
-        values = answer_values(trend.KIND, found, DisplayOptions()) if found else {"systems": []}
+        values = (
+            answer_values(trend.TREND_KIND, found, DisplayOptions()) if found else {"systems": []}
+        )
         yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
 
     def live(self, request: Request) -> Response:
@@ -303,7 +306,7 @@ def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, A
     """What the page of a comparison shows of its answer."""
     if isinstance(answer, Unavailable):
         return {"headline": "", "judged_parts": []}
-    kind = comparison.KIND if isinstance(answer, Comparison) else ranking.KIND
+    kind = comparison.KIND if isinstance(answer, Comparison) else ranking.RANKING_KIND
     values = answer_values(kind, answer, DisplayOptions(every_task_follows=True))
     parts = values.pop("parts")
     for part in parts:

@@ -10,9 +10,16 @@ from passhat.analysis.reports.metrics import UNNAMED, all_errored, common_k, hea
 from passhat.analysis.reports.parts import Leaders, Metric
 from passhat.analysis.reports.report import Report, SystemReport
 from passhat.messages import plural
-from passhat.reporters.blocks import Chip
-from passhat.reporters.numbers import interval_of, percent, percent_range
-from passhat.reporters.safe_text import LONGEST_NAME, short, shorten, shorten_apart
+from passhat.reporters.answer import Chip
+from passhat.reporters.formatting import (
+    LONGEST_NAME,
+    interval_of,
+    percent,
+    percent_range,
+    short,
+    shorten,
+    shorten_apart,
+)
 from passhat.stats.estimate import FEW_TASKS, Estimate, Interval, Scope, Unavailable
 
 DEPENDABLE = 0.9

@@ -13,10 +13,9 @@ from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.arguments import CONFIDENCE
 from passhat.messages import plural
-from passhat.reporters.blocks import NextStep
+from passhat.reporters.answer import NextStep
+from passhat.reporters.formatting import LONGEST_NAME, interval_of, safe_text, shorten_apart
 from passhat.reporters.headline import DEPENDABLE, is_above
-from passhat.reporters.numbers import interval_of
-from passhat.reporters.safe_text import LONGEST_NAME, safe_text, shorten_apart
 from passhat.stats.estimate import Estimate
 
 

@@ -12,7 +12,7 @@ from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials
-from passhat.reporters.numbers import end_cells, interval_of, value_of
+from passhat.reporters.formatting import end_cells, interval_of, value_of
 from passhat.stats.estimate import Estimate, Interval
 
 SUITE_FILE = "passhat.yml"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,12 +14,33 @@ from passhat.analysis.reports.metrics import all_errored
 from passhat.analysis.reports.metrics import common_k as common_k
 from passhat.analysis.reports.metrics import headline_k as headline_k
 from passhat.analysis.reports.metrics import is_partial as is_partial
-from passhat.analysis.reports.parts import BarCount, Exclusion, Metric, ResourceUse, Rounds
+from passhat.analysis.reports.parts import (
+    LITTLE_LUCK,
+    MUCH_LUCK,
+    BarCount,
+    Exclusion,
+    Metric,
+    ResourceUse,
+    Rounds,
+    VarianceSplit,
+)
 from passhat.analysis.reports.report import SystemReport
 from passhat.messages import capitalised, listed, plural
-from passhat.reporters.numbers import amount, interval_of, percent, percent_range, span, value_of
-from passhat.reporters.safe_text import short
+from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
+from passhat.reporters.formatting import (
+    amount,
+    decimals,
+    interval_of,
+    percent,
+    percent_range,
+    short,
+    span,
+    value_of,
+)
+from passhat.reporters.headline import DEPENDABLE
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
+from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
+from passhat.stats.variance import NoiseSources, Purchase, Unit
 
 
 def metric_name(metric: Metric) -> str:
@@ -273,3 +295,204 @@ def _with_bounds(number: Estimate | Unavailable) -> str:
 
 def _reach(means: Collection[float]) -> str:
     return percent_range(Interval(min(means), max(means)))
+
+
+# --------------------------------------------------------------------------------------------------
+# The words of passhat, each with half a sentence of meaning: reports and the docs share them.
+# --------------------------------------------------------------------------------------------------
+
+GLOSSARY: Mapping[str, str] = {
+    "task": "one thing the agent is asked to do, with a way to tell whether it did it",
+    "system": "the agent under test: a name, a model, a configuration",
+    "trial": "one attempt by one system at one task: passed, failed or errored",
+    "run": "one attempt at one task: another word for a trial, as in `runs`",
+    "stored run": "all trials of one `passhat run`, kept in the history under a key",
+    "round": "one trial of every task of the suite: the first of each, the second of each, ...",
+    "re-run": "the trials of a suite that share a seed: one round, or several with `seeds:`",
+    "suite": "the tasks, how often to run each, and what to demand of the results",
+    "pass@k": "the chance that at least one of k attempts at a task succeeds",
+    "pass^k": 'the chance that all k attempts at a task succeed (say "pass hat k")',
+    "reliability@k": (
+        "pass^k averaged over the tasks of the suite. The first screen of a report uses this "
+        "name; gates, trends and tables of every k call the same number pass^k"
+    ),
+    "dependable": (
+        f"k successes in a row at least {percent(DEPENDABLE)} of the time. A report says that you "
+        "can depend on an agent if the whole interval for this suite lies above that, that you "
+        "cannot if all of it lies below, and otherwise that it is too early to say. k is at least "
+        "2 here: one run of a task cannot show what the next one does"
+    ),
+    "this suite": "an interval for exactly these tasks, run again and again",
+    "tasks like these": "a wider interval, for other tasks of the same kind",
+    "confidence": "how often such intervals contain the true value, 95 % unless you say otherwise",
+    "solid": "a task that almost certainly passes at least 95 % of the time",
+    "flaky": "a task that almost certainly sometimes passes and sometimes fails",
+    "broken": "a task that almost certainly passes at most 10 % of the time",
+    "undecided": "a task whose runs do not yet show whether it is solid, flaky or broken",
+    "errored": "the attempt broke (an outage, a crash of a tool) before it could pass or fail",
+    "luck": "the share of the variation between runs that is chance, not the task",
+    "ICC": "intraclass correlation: the share of the variation that comes from the task",
+    "seed": "the number that a re-run of the suite passes to every agent that takes one",
+    "extrapolated": "what a fitted model expects beyond the runs there are; not a measurement",
+    "bar": "the pass^k that a task should reach",
+    "correlation with passing": (
+        "from -1 to 1: above 0 if, within a task, longer or more expensive runs pass more often"
+    ),
+    "gate": "a demand such as pass^3 >= 0.9, decided with known error rates",
+    "verdict": "PASS, FAIL or UNDECIDED: what the evidence says about a gate",
+    "baseline": "the run that a new one is compared with",
+    "flipped": "a task that went from mostly failing to mostly passing, or back",
+    "tied": "systems whose order the results do not settle",
+    "cassette": "recorded model exchanges, to run a suite again without a key",
+    "history": "the store of all trials ever run, with the commit they ran at",
+}
+
+LABEL_RULE = (
+    f"A task gets the label whose chance is at least {CERTAINTY:.0%}: solid for a pass rate above "
+    f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between; without one it is "
+    "undecided. The chances come from the task's own runs and from how the tasks of the suite "
+    "differ, with a margin for how well that is known. A task that ran once is undecided; flaky "
+    "also takes runs that by themselves exclude the other two, so never runs that all ended alike."
+).replace("%", " %")
+"""How labels are given: `label_tasks` in words."""
+
+
+def meaning(term: str) -> str:
+    """The meaning of a term as a short sentence.
+
+    >>> meaning("luck")
+    'Luck is the share of the variation between runs that is chance, not the task.'
+    """
+    return f"{capitalised(term)} is {GLOSSARY[term]}."
+
+
+# --------------------------------------------------------------------------------------------------
+# What makes an interval for tasks like these wide, in words and as data.
+# --------------------------------------------------------------------------------------------------
+
+
+class NoiseObject(TypedDict):
+    """How much of the variance of the mean over tasks like these comes from runs, and from tasks.
+
+    `twice_the_runs` and `twice_the_tasks` are the width then, as a share of the width now.
+    """
+
+    from_runs: float
+    from_tasks: float
+    from_runs_interval: IntervalObject | None
+    unit: Unit
+    twice_the_runs: float
+    twice_the_tasks: float
+    break_even: float | None
+    buy: Purchase
+    sentence: str
+
+
+def noise_object(
+    noise: NoiseSources | Unavailable, *, systems: int = 1
+) -> NoiseObject | UnavailableObject:
+    """The two sources as plain data."""
+    if isinstance(noise, Unavailable):
+        return {"value": None, "reason": noise.reason}
+    bounds, sentence = interval_object(noise.interval), noise_sentence(noise, systems=systems)
+    return shaped(noise, NoiseObject, from_runs_interval=bounds, sentence=sentence)
+
+
+def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:
+    """How much of the width runs make and how much tasks, and which of the two to buy."""
+    if noise.break_even is None:
+        return (
+            f"No task varied between its runs: as far as that shows, all of the width for tasks "
+            f"like these comes from {noise.unit}, and only new {noise.unit} would reduce it."
+        )
+    share = percent(noise.from_runs)
+    range_ = share if noise.interval is None else percent_range(noise.interval)
+    known = "" if range_ == share else f" ({range_})"
+    return (
+        f"Of the variance behind the interval for tasks like these, {share}"
+        f"{known} comes from runs and {percent(noise.from_tasks)} from {noise.unit}: twice the "
+        f"runs would make it about {_shorter(noise.twice_the_runs)} shorter, twice the "
+        f"{noise.unit} {_shorter(noise.twice_the_tasks)}. {_advice(noise, systems)}"
+    )
+
+
+def _shorter(factor: float) -> str:
+    return percent(1 - factor)
+
+
+def _advice(noise: NoiseSources, systems: int) -> str:
+    one = "family" if noise.unit == "families" else "task"
+    price = plural(
+        round(noise.break_even or 0.0),
+        "run" if systems == 1 else "run of each system",
+        None if systems == 1 else "runs of each system",
+    )
+    if noise.buy == "runs" and round(noise.break_even or 0.0) == 0:
+        return f"Buy runs: these tasks show no difference that new {noise.unit} would average out."
+    if noise.buy == "runs":
+        return f"Buy runs, unless making a new {one} costs less than {price}."
+    if noise.buy == noise.unit:
+        return f"Buy {noise.unit}, unless making a new {one} costs more than {price}."
+    if round(noise.break_even or 0.0) == 0:
+        return "Too little was run to say which to buy."
+    return (
+        f"Too little was run to say which to buy; going by these shares, a new {one} is the "
+        f"better buy up to the price of {price}."
+    )
+
+
+_ALL_ALIKE = "every task ended all its runs the same way"
+
+
+def luck(variance: VarianceSplit | Unavailable) -> str:
+    """What the variance split means, with how far that is known."""
+    if isinstance(variance, Unavailable):
+        return f"{capitalised(variance.reason)}."
+    bounds = interval_of(variance.luck)
+    if bounds is None:
+        return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
+    if variance.leaves_luck_open:
+        between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
+        return f"Too few tasks or runs to tell luck from skill: {between} of the variation is luck."
+    share = variance.luck_share
+    meaning = f"{_luck_meaning(bounds)} ({percent_range(bounds)})"
+    return f"{percent(share)} of the variation between runs is luck: {meaning}."
+
+
+def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
+    """The same, with the correlation that statisticians look for, if it has an interval."""
+    icc = variance.icc if isinstance(variance, VarianceSplit) else None
+    if not isinstance(icc, Estimate) or icc.interval is None:
+        return luck(variance)
+    return f"{luck(variance)} ICC {icc.value:.2f}{decimals(icc.interval)}."
+
+
+def family_split(variance: VarianceSplit | Unavailable) -> str | None:
+    """How much of the variation is between families, between their tasks, and luck."""
+    found = variance.families if isinstance(variance, VarianceSplit) else None
+    if found is None:
+        return None
+    if isinstance(found, Unavailable):
+        return f"No split of the variation by family: {found.reason}."
+    parts = zip(
+        (found.family, found.task, found.run),
+        (f"between the {found.families} families", "between tasks of a family", "luck of a run"),
+        strict=True,
+    )
+    shares = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
+    notes = "" if found.family.interval is not None else f" ({'; '.join(found.family.notes)})"
+    return f"Of the variation of a run: {shares}{notes}."
+
+
+def _bracketed(share: Estimate) -> str:
+    bounds = share.interval
+    return "" if bounds is None else f" [{percent(bounds.low)} to {percent(bounds.high)}]"
+
+
+def _luck_meaning(bounds: Interval) -> str:
+    """What the share means, where its whole interval lies on one side of the lines."""
+    if bounds.low >= MUCH_LUCK:
+        return "which runs pass is mostly chance, not the task"
+    if bounds.high < LITTLE_LUCK:
+        return "a task mostly ends the same way every time"
+    return "a single run can mislead"

@@ -11,7 +11,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Tally
 from passhat.reporters import render
 from passhat.reporters.answers.trend import sentences
-from passhat.reporters.terminal_style import Ink
+from passhat.reporters.formatting import Ink
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.trend import Changes
 

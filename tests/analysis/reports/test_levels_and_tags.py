@@ -8,7 +8,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports import measure as module
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.answers.report_data import system_object
+from passhat.reporters.answers.report import system_object
 
 
 def _tagged(systems=("a", "b"), runs=4):

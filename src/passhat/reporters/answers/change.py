@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison, Difference
 from passhat.analysis.gates.run_answer import ChangeReview
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.answers.comparison import comparison_rows
-from passhat.reporters.answers.comparison_data import differing_tasks
-from passhat.reporters.answers.explanation_blocks import verdict as cause_sentence
+from passhat.reporters.answer import (
+    AnswerKind,
+    Block,
+    DisplayOptions,
+    Headline,
+    Paragraph,
+    Records,
+    Section,
+    Table,
+    paragraphs,
+)
+from passhat.reporters.answers.comparison import comparison_rows, differing_tasks
+from passhat.reporters.answers.explanation import verdict as cause_sentence
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
 from passhat.reporters.answers.verdicts import judged
-from passhat.reporters.blocks import Block, Headline, Paragraph, Section, Table, paragraphs
+from passhat.reporters.formatting import both_intervals, percent, signed_points, signed_span
 from passhat.reporters.headline import overview
-from passhat.reporters.numbers import both_intervals, percent, signed_points, signed_span
 from passhat.reporters.wording import cost
 
 if TYPE_CHECKING:

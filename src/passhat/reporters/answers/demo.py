@@ -5,12 +5,27 @@ from __future__ import annotations
 from passhat.analysis.planning.simulate import Demonstration
 from passhat.analysis.reports.report import SystemReport
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
+from passhat.reporters.answer import (
+    AnswerKind,
+    Bar,
+    Block,
+    DisplayOptions,
+    Headline,
+    NextStep,
+    Steps,
+    Table,
+)
 from passhat.reporters.answers import report
 from passhat.reporters.answers.report_blocks import report_figures
-from passhat.reporters.blocks import Bar, Block, Headline, NextStep, Steps, Table
-from passhat.reporters.numbers import interval_of, percent, points, signed_points, signed_span, span
-from passhat.reporters.safe_text import short
+from passhat.reporters.formatting import (
+    interval_of,
+    percent,
+    points,
+    short,
+    signed_points,
+    signed_span,
+    span,
+)
 from passhat.stats.estimate import Unavailable
 
 NEXT_COMMANDS = (

@@ -2,16 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypedDict
 
-from passhat.analysis.explaining.causes import Example
-from passhat.analysis.explaining.explain import Category, Explanation, RunCounts, SuiteReview
-from passhat.analysis.explaining.trajectories import CostSplit, ObservedBehaviour, Trajectories
+from passhat.analysis.explaining.causes import Cause, Example
+from passhat.analysis.explaining.explain import (
+    ERROR,
+    EXIT,
+    LOGGED,
+    STOP,
+    Category,
+    Explanation,
+    RunCounts,
+    SuiteReview,
+)
+from passhat.analysis.explaining.run_diff import SideBySide
+from passhat.analysis.explaining.trajectories import (
+    NOTHING,
+    CostSplit,
+    ObservedBehaviour,
+    ToolMatrix,
+    Trajectories,
+)
+from passhat.dataclass import dataclass
+from passhat.messages import listed, plural
 from passhat.records.transcript import TranscriptKey
-from passhat.reporters.answer_kind import AnswerKind, Records
-from passhat.reporters.answers.explanation_blocks import explanation_blocks, verdict
-from passhat.reporters.answers.explanation_page import chip, explanation_page, facts
+from passhat.records.trial import run_number
+from passhat.reporters.answer import (
+    AnswerKind,
+    Bar,
+    Block,
+    Chip,
+    DisplayOptions,
+    Facts,
+    Headline,
+    NextStep,
+    Paragraph,
+    Records,
+    Section,
+    Steps,
+    Table,
+)
+from passhat.reporters.answers.diff import RunView, Stretch, pair_values, parting_words
 from passhat.reporters.data import NumberObject, ProvenanceObject, plain, shaped
+from passhat.reporters.formatting import (
+    amount,
+    interval_of,
+    percent,
+    points,
+    short,
+    shorten_apart,
+    span,
+    value_of,
+)
+from passhat.reporters.next_steps import advise, only
 from passhat.stats.estimate import Estimate
 
 
@@ -150,6 +195,93 @@ def _trajectories(ways: Trajectories) -> _TrajectoriesObject:
     )
 
 
+def explanation_page(explanation: Explanation, options: DisplayOptions) -> Mapping[str, Any]:
+    """The values of the template."""
+    pairs = {(one.left.key, one.right.key): one for one in explanation.pairs}
+    causes = [
+        CauseView(
+            sentence=cause.sentence,
+            detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
+            example=_pair_view(
+                pairs.pop((cause.example.failing, cause.example.passing), None),
+                _call(cause.example),
+            ),
+        )
+        for cause in explanation.causes
+    ]
+    steps = next_commands(explanation, options.results)
+    rest: list[Block] = [*way_blocks(explanation)]
+    return {
+        "subject": "why runs fail",
+        "headline": verdict(explanation),
+        "compared": compared_words(explanation),
+        "causes": causes,
+        "caution": caution(explanation),
+        "tables": category_tables(explanation),
+        "shares": [
+            [one.share for one in categories[:MOST_CATEGORIES]]
+            for categories in (explanation.categories, explanation.divergences)
+            if categories
+        ],
+        "examples": [view for one in pairs.values() if (view := _pair_view(one, "")) is not None],
+        "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
+    }
+
+
+def chip(explanation: Explanation) -> Chip:
+    """Whether anything is named."""
+    if explanation.causes:
+        count = len(explanation.causes)
+        return Chip("One cause named" if count == 1 else f"{count} causes named", "bad")
+    counts = explanation.counts
+    if counts.failed + counts.errored == 0:
+        return Chip("No run failed", "good")
+    return Chip("No cause named", "open")
+
+
+def facts(explanation: Explanation) -> Facts:
+    """How many runs failed, and how many tasks can tell why."""
+    counts = explanation.counts
+    said = "have transcripts of passing and failing runs"
+    both = said if counts.without_transcript else "both pass and fail"
+    found = [
+        (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
+        (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
+    ]
+    if never := counts.never_passed_tasks:
+        found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
+    return found
+
+
+def explanation_blocks(explanation: Explanation, options: DisplayOptions) -> list[Block]:
+    """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
+    blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
+    blocks += way_blocks(explanation)
+    steps = next_commands(explanation, options.results)
+    return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
+
+
+def verdict(explanation: Explanation) -> str:
+    """Why runs fail, in one sentence."""
+    counts = explanation.counts
+    if explanation.causes:
+        return _named(explanation.causes)
+    if counts.failed + counts.errored == 0:
+        return "No run failed: there is nothing to explain."
+    if counts.without_transcript == counts.runs:
+        return "Why runs fail is not known: the results hold no transcripts to compare."
+    if not counts.mixed_tasks:
+        return "No task both passed and failed: there is nothing to compare failing runs with."
+    if not explanation.could_name:
+        return "Too few runs to name a cause: even a perfect one would look like luck."
+    first = explanation.categories[0] if explanation.categories else None
+    if first is not None and first.kind in _SELF_EVIDENT and first.share.value >= _MOST_RUNS:
+        failed = plural(counts.failed + counts.errored, "run")
+        said = f"{category_words(first)}, in {first.count:,} of {failed} that did not pass"
+        return f"The runs say it themselves: {said}. Nothing in their calls goes together with it."
+    return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
+
+
 KIND = AnswerKind(
     name="explanation",
     blocks=explanation_blocks,
@@ -162,3 +294,402 @@ KIND = AnswerKind(
     chip=chip,
     facts=facts,
 )
+
+
+# --------------------------------------------------------------------------------------------------
+# What the page of an explanation shows: causes, each with two runs side by side, then the rest.
+# --------------------------------------------------------------------------------------------------
+
+LONGEST_PAIR = 200_000
+"""Characters of two transcripts up to which a page shows them beside each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairView:
+    """Two runs side by side, opened from a page."""
+
+    title: str
+    task: str
+    views: tuple[RunView, ...]
+    left: RunView
+    right: RunView
+    stretches: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseView:
+    """A cause, its evidence, and the runs to read."""
+
+    sentence: str
+    detail: str
+    example: PairView | None
+
+
+def _call(example: Example) -> str:
+    return "" if example.call is None else f": look at call {example.call + 1}"
+
+
+def _pair_view(found: SideBySide | None, where: str) -> PairView | None:
+    """None if the two are too long for a page that shows several."""
+    if found is None:
+        return None
+    said = (found.left.transcript, found.right.transcript)
+    if sum(one.size() for one in said if one is not None) > LONGEST_PAIR:
+        return None
+    if not where and found.parting is not None:
+        where = f": {parting_words(found.pairs[found.parting])}"
+    numbers = (run_number(run.trial, found.first_trial) for run in (found.left, found.right))
+    return PairView(
+        title=f"Read {short(found.left.task)} {' beside '.join(numbers)}, which passed{where}",
+        task=found.left.task,
+        **pair_values(found),
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Why runs fail: what goes together with failing, what went wrong, and which ways runs took.
+# --------------------------------------------------------------------------------------------------
+
+MOST_CATEGORIES = 12
+"""Categories with a row of their own; the others are counted together."""
+
+LONGEST_EXAMPLE = 20
+"""Columns of the task in an example: the table has to fit a terminal of 80."""
+
+_SELF_EVIDENT, _MOST_RUNS = (ERROR, EXIT, STOP), 0.5
+"""Endings that answer the question by themselves, from this share of the failed runs on."""
+
+MOST_EXAMPLES = 3
+"""Commands that are advised."""
+
+FEW_RUNS = (
+    "With 5 runs of one task no cause can be named; 20 runs find a strong one 9 times in 10, and "
+    "so do 5 runs of each of 5 tasks that share it."
+)
+"""By simulation: docs/explanation/calibration.md."""
+
+
+def why_section(explanation: Explanation) -> list[Block]:
+    """The same findings as a part of another answer."""
+    short_answer = Paragraph("In short", verdict(explanation))
+    return [Section("Why runs fail"), short_answer, *_findings(explanation)]
+
+
+def place(key: TranscriptKey, explanation: Explanation) -> str:
+    """A run by its task and number, and its system if there are several."""
+    system, task, trial = key
+    run = f"task {short(task)} {run_number(trial, explanation.first_trial)}"
+    return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
+
+
+def category_words(category: Category) -> str:
+    """What went wrong in the runs of a category."""
+    argument = f" ({category.arguments[0]})" if category.arguments else ""
+    colon = "" if category.kind == EXIT else ":"
+    return f"{category.kind}{colon} {category.what}{argument}"
+
+
+def _findings(explanation: Explanation) -> list[Block]:
+    """What was compared, the causes, and what went wrong."""
+    blocks: list[Block] = [Paragraph("Compared", compared_words(explanation))]
+    blocks += [
+        Paragraph(str(i), _cause_words(cause, explanation))
+        for i, cause in enumerate(explanation.causes, 1)
+    ]
+    if explanation.causes or explanation.counts.mixed_tasks:
+        blocks.append(Paragraph("Mind", caution(explanation)))
+    return [*blocks, *category_tables(explanation)]
+
+
+def category_tables(explanation: Explanation) -> list[Table]:
+    """What went wrong; if the log says so itself, also how runs differ from passing ones."""
+    first, tables = explanation.first_trial, []
+    if explanation.categories:
+        tables.append(_categories(explanation.categories, "what went wrong", first))
+    # If the log itself says of some run what went wrong, its difference is news.
+    logged = any(one.kind in LOGGED for one in explanation.categories)
+    if logged and explanation.divergences:
+        title = "first difference from passing runs"
+        tables.append(_categories(explanation.divergences, title, first))
+    return tables
+
+
+def _named(causes: Sequence[Cause]) -> str:
+    first = causes[0]
+    if first.words.startswith("never "):
+        head = f"Runs that {first.words} fail more often"
+    elif first.test == "features":
+        head = f"Failing runs more often {first.words}"
+    else:
+        head = f"Failing runs depart from passing ones in their calls of {first.tool}"
+    more = [cause.tool or cause.words for cause in causes[1:]]
+    also = f". Also linked to failing: {listed(more, 3, show=short)}" if more else ""
+    return f"{head}{also}."
+
+
+def compared_words(explanation: Explanation) -> str:
+    """Which runs were compared, and which could not be."""
+    counts = explanation.counts
+    texts = []
+    if counts.mixed_tasks:
+        one = counts.mixed_tasks == 1
+        which = f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')}"
+        who = "The task" if counts.tasks == 1 else which
+        head = f"{who} both {'passes and fails: its' if one else 'pass and fail: their'}"
+        verb = "was" if counts.failing == 1 else "were"
+        texts.append(
+            f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
+            f"{plural(counts.passing, 'passing one')}{', task by task' * (not one)}."
+        )
+    if counts.never_passed_tasks:
+        verb = "passes" if counts.never_passed_tasks == 1 else "pass"
+        texts.append(
+            f"{plural(counts.never_passed_tasks, 'task')} never {verb} "
+            f"({plural(counts.never_passed_runs, 'run')}): nothing to compare with."
+        )
+    if counts.errored:
+        texts.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
+    if counts.without_transcript:
+        texts.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
+    return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
+
+
+def _cause_words(cause: Cause, explanation: Explanation) -> str:
+    said = f"{cause.sentence} p = {cause.p:.2g}. "
+    return said + (f"{cause.detail} " if cause.detail else "") + _read(cause.example, explanation)
+
+
+def _read(example: Example, explanation: Explanation) -> str:
+    where = "" if example.call is None else f", call {example.call + 1}"
+    return (
+        f"Read {place(example.failing, explanation)}{where}, beside "
+        f"{run_number(example.passing[2], explanation.first_trial)}, which passed."
+    )
+
+
+def caution(explanation: Explanation) -> str:
+    """What a named cause means, or why none is named."""
+    chance = percent(explanation.alpha)
+    if explanation.causes:
+        return (
+            "This goes together with failing; it need not be the cause. If failing were pure "
+            f"luck, anything would be named with a chance of {chance} at most."
+        )
+    return FEW_RUNS
+
+
+def _categories(categories: Sequence[Category], title: str, first_trial: int) -> Table:
+    shown = categories[:MOST_CATEGORIES]
+    tasks_named = shorten_apart([one.example[1] for one in shown], LONGEST_EXAMPLE)
+    rows: list[tuple[str | Bar, ...]] = [
+        (
+            category_words(one),
+            f"{one.count:,}",
+            points(one.share.value),
+            span(one.share.interval, digits=0),
+            f"{len(one.tasks):,}",
+            f"{task} {run_number(one.example[2], first_trial)}",
+            Bar(value=one.share.value, inner=one.share.interval),
+        )
+        for one, task in zip(shown, tasks_named, strict=True)
+    ]
+    if rest := categories[MOST_CATEGORIES:]:
+        count = sum(one.count for one in rest)
+        tasks = len({task for one in rest for task in one.tasks})
+        total = sum(one.count for one in categories)
+        rows.append(
+            (
+                f"{len(rest):,} other kinds",
+                f"{count:,}",
+                points(count / total),
+                "",
+                f"{tasks:,}",
+                "",
+                Bar(value=count / total),
+            )
+        )
+    return Table(
+        header=(title, "runs", "%", "", "tasks", "example", ""),
+        rows=tuple(rows),
+        left=(0, 3, 5),
+        spare=(3,),
+        wrapped=True,
+    )
+
+
+def next_commands(explanation: Explanation, results: str | None) -> list[NextStep]:
+    """Commands that put a failing run beside the passing one to read it with."""
+    if results is None:
+        return []
+    examples = [cause.example for cause in explanation.causes] or list(explanation.partings)
+    return [
+        advise(
+            f"See where {place(one.failing, explanation)} first differs from a run that passed",
+            _diff_command(one, results, explanation),
+        )
+        for one in examples[:MOST_EXAMPLES]
+    ]
+
+
+def _diff_command(example: Example, results: str, explanation: Explanation) -> str:
+    system, task, trial = example.failing
+    chosen = f" {only(system)}" if len(explanation.systems) > 1 else ""
+    numbers = [one - explanation.first_trial + 1 for one in (trial, example.passing[2])]
+    # What begins like an option is none after two dashes.
+    dashes = "-- " if task.startswith("-") else ""
+    words = f"{dashes}{shlex.quote(task)} {numbers[0]} {numbers[1]}"
+    return f"passhat diff {results}{chosen} {words}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The ways that runs took, and what results say of their suite, in blocks.
+# --------------------------------------------------------------------------------------------------
+
+MOST_TOOLS = 8
+"""Rows and columns of a matrix of tools; the tools that are mistaken most often."""
+
+_MOST_NAMES = 6
+_COST_WORDS = {"tokens": "tokens", "cost": "cost", "seconds": "seconds", "tool_calls": "tool calls"}
+
+_FEW_TASKS = 1 / 3
+"""Share of the tasks that both pass and fail up to which "half of the variation" is news."""
+
+# Landis and Koch (1977), table 2: the largest kappa of each word.
+_KAPPA_WORDS = (
+    (0.0, "no better than chance"),
+    (0.2, "hardly better than chance"),
+    (0.4, "fairly better than chance"),
+    (0.6, "moderately better than chance"),
+    (0.8, "substantially better than chance"),
+    (1.0, "almost perfectly"),
+)
+
+
+def way_blocks(explanation: Explanation) -> list[Block]:
+    """How alike runs are, what they repeat and mend, which tool for which, cost, and the suite."""
+    ways = explanation.trajectories
+    alike = _likeness(ways)
+    blocks: list[Block] = [alike] if alike.rows else []
+    if ways.behaviours:
+        blocks.append(_behaviours(ways))
+    if ways.matrix.tools:
+        blocks.append(_matrix(ways.matrix))
+    costs = [Paragraph("Cost", text) for text in _cost_words(ways)]
+    if blocks:
+        blocks.insert(0, Section("Which paths the runs took"))
+    elif costs:
+        blocks.append(Section("What the runs took"))
+    blocks += costs
+    review = list(_review(explanation)) if explanation.counts.tasks > 1 else []
+    if review:
+        blocks.append(Section("What to look at in the suite"))
+    return blocks + [Paragraph(label, text) for label, text in review]
+
+
+def _likeness(ways: Trajectories) -> Table:
+    numbers = {
+        "which tools they call": ways.tools,
+        "the order of their calls": ways.order,
+        "taking the very same path": ways.path,
+        **{_COST_WORDS[name]: number for name, number in ways.costs.items()},
+    }
+    return Table(
+        header=("two runs of a task are alike in", "%", "", ""),
+        rows=tuple(
+            (
+                words,
+                points(value_of(number)),
+                span(interval_of(number), digits=0),
+                Bar(value=value_of(number), inner=interval_of(number)),
+            )
+            for words, number in numbers.items()
+            if isinstance(number, Estimate)
+        ),
+        left=(0, 2),
+    )
+
+
+def _behaviours(ways: Trajectories) -> Table:
+    return Table(
+        header=("along the way", "runs", "%", "", "passed %", "", ""),
+        rows=tuple(
+            (
+                one.words,
+                f"{one.runs:,}",
+                points(one.share.value),
+                span(one.share.interval, digits=0),
+                points(one.pass_rate.value),
+                span(one.pass_rate.interval, digits=0),
+                Bar(value=one.pass_rate.value, inner=one.pass_rate.interval),
+            )
+            for one in ways.behaviours
+        ),
+        left=(0, 3, 5),
+        spare=(3,),
+    )
+
+
+def _matrix(matrix: ToolMatrix) -> Table:
+    """Expected tools down, chosen tools across by number: names would not fit beside each other."""
+    tools = (*matrix.tools[:MOST_TOOLS], NOTHING)
+    rows = [
+        (
+            f"{i} {short(expected)}" if expected else "no call",
+            *(f"{matrix.counts.get((expected, chosen), 0) or ''}" for chosen in tools),
+        )
+        for i, expected in enumerate(tools, 1)
+    ]
+    what = "expected; called" if matrix.given else "passing run called; failing run called"
+    return Table(header=(what, *map(str, range(1, len(tools))), "none"), rows=tuple(rows))
+
+
+def _cost_words(ways: Trajectories) -> Iterator[str]:
+    for split in ways.splits:
+        if split.passing is None or split.failing is None:
+            continue
+        name, spent = _COST_WORDS[split.name], f"{percent(split.failing_share)} of all"
+        failing, passing = amount(split.failing), amount(split.passing)
+        if split.name == "cost":
+            both = f"A failing run cost ${failing} on average, a passing one ${passing}"
+            yield f"{both}; {spent} the money went into runs that did not pass."
+        else:
+            both = f"A failing run took {failing} {name} on average, a passing one {passing}"
+            yield f"{both}; {spent} {name} went into runs that did not pass."
+
+
+def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """What the suite's owner should look at."""
+    review, mixed = explanation.review, explanation.counts.mixed_tasks
+    systems, first_trial = len(explanation.systems), explanation.first_trial
+    for tasks, where, alone in (
+        (review.always_pass, "every", "too easy to show where this agent fails"),
+        (review.never_pass, "no", "too hard for this agent, or wrong"),
+    ):
+        if tasks:
+            names = listed(tasks, _MOST_NAMES, show=short)
+            verb = "passes" if len(tasks) == 1 else "pass"
+            why = alone if systems == 1 else f"so no difference between these {systems} agents"
+            yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} run, {why}: {names}."
+    if review.duplicates:
+        pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
+        verb = "asks" if len(pairs) == 1 else "ask"
+        texts = f"{plural(len(pairs), 'pair')} of tasks {verb} for nearly the same"
+        yield "Suite", f"{texts}: {listed(pairs, _MOST_NAMES)}."
+    if review.lucky and len(review.lucky) <= _FEW_TASKS * mixed:
+        names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)
+        held = percent(sum(one.share for one in review.lucky))
+        come = f"comes from {plural(len(review.lucky), 'task')}"
+        yield "Suite", f"{held} of the variation between runs of one task {come}: {names}."
+    for pair in review.graders[:_MOST_NAMES]:
+        kappa = "" if pair.kappa is None else f", {_kappa_words(pair.kappa)}"
+        texts = f"{short(pair.first)} and {short(pair.second)} agree in "
+        texts += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
+        number = run_number(pair.example[2], first_trial)
+        read = f"read task {short(pair.example[1])} {number}"
+        yield "Graders", f"{texts}{kappa}; {read}."
+
+
+def _kappa_words(kappa: float) -> str:
+    """Agreement beyond chance in words."""
+    words = next(words for most, words in _KAPPA_WORDS if kappa <= most + 1e-9)
+    return f"{words} (kappa {kappa:.2f})"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from passhat.analysis.gates.gate import Word
+from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
 from passhat.messages import plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
-from passhat.reporters.answers import report
-from passhat.reporters.answers.report import report_rows
-from passhat.reporters.answers.report_blocks import report_blocks, report_figures
-from passhat.reporters.blocks import (
+from passhat.reporters.answer import (
+    AnswerKind,
     Bar,
     Block,
+    DisplayOptions,
     Headline,
     Judged,
     Line,
@@ -24,9 +24,12 @@ from passhat.reporters.blocks import (
     Table,
     paragraphs,
 )
-from passhat.reporters.headline import verdict_title
-from passhat.reporters.next_steps import advise
-from passhat.reporters.numbers import (
+from passhat.reporters.answers import report
+from passhat.reporters.answers.report import ReportObject, report_object, report_rows
+from passhat.reporters.answers.report_blocks import report_blocks, report_figures
+from passhat.reporters.answers.verdicts import VerdictObject, verdict_object
+from passhat.reporters.data import IntervalObject, plain, shaped
+from passhat.reporters.formatting import (
     amount,
     interval_of,
     percent,
@@ -35,11 +38,13 @@ from passhat.reporters.numbers import (
     span,
     value_of,
 )
+from passhat.reporters.headline import verdict_title
+from passhat.reporters.next_steps import advise
 from passhat.stats.estimate import Estimate, Number
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdict
-    from passhat.analysis.gates.run_answer import Recovery, RecoveryAt, RunAnswer
+    from passhat.analysis.gates.run_answer import RecoveryAt
     from passhat.records import Trial
     from passhat.reporters.test_cases import TestSuite
 
@@ -189,7 +194,6 @@ def _failures_title(answer: RunAnswer) -> str:
 
 
 def _data(answer: RunAnswer) -> Any:
-    from passhat.reporters.answers.run_data import run_object
 
     return run_object(answer)
 
@@ -309,3 +313,58 @@ KIND = AnswerKind(
     provenance=lambda answer: answer.report.provenance,
     title=_title,
 )
+
+
+# --------------------------------------------------------------------------------------------------
+# A run as JSON: schema "passhat.run/1".
+# --------------------------------------------------------------------------------------------------
+
+SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
+
+
+class FloorObject(TypedDict):
+    """Whether an agent's runs keep to the floor under tool selection."""
+
+    verdict: str
+    task: str
+    tool: str
+    selected: int
+    runs: int
+    rate: float
+    interval: IntervalObject | None
+    bound: float
+    max_tokens: int | None
+    line: str
+
+
+class RunObject(TypedDict):
+    """What a run says when it is over: report, verdicts, why trials did not pass."""
+
+    schema: Literal["passhat.run/1"]
+    verdict: Word | None
+    verdicts: list[VerdictObject]
+    floors: list[FloorObject]
+    failures: list[Failure]
+    recovery: list[Recovery]
+    undone: str | None
+    report: ReportObject
+
+
+def run_object(answer: RunAnswer) -> RunObject:
+    """The report and the verdicts: schema "passhat.run/1"."""
+    return {
+        "schema": SCHEMA,
+        "verdict": None if answer.verdicts is None else answer.verdicts.word,
+        "verdicts": [verdict_object(verdict) for verdict in answer.judged],
+        "floors": [_floor_object(floor) for floor in answer.floors],
+        "failures": plain(answer.failures),
+        "recovery": plain(answer.recoveries),
+        "undone": answer.undone,
+        "report": report_object(answer.report),
+    }
+
+
+def _floor_object(floor: SelectionFloor) -> FloorObject:
+    return shaped(
+        floor, FloorObject, verdict=floor.word, task=floor.label, tool=floor.demand.expected_tool
+    )

@@ -18,19 +18,21 @@ from passhat.analysis.gates.gate import (
     opening,
 )
 from passhat.messages import capitalised, plural
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, Records
-from passhat.reporters.blocks import (
+from passhat.reporters.answer import (
     WORD_TONES,
+    AnswerKind,
     Block,
     Chip,
+    DisplayOptions,
     Headline,
     Judged,
     Paragraph,
     Picture,
+    Records,
     Table,
 )
 from passhat.reporters.data import NumberObject, shaped
-from passhat.reporters.numbers import end_cells, interval_of, value_of
+from passhat.reporters.formatting import end_cells, interval_of, value_of
 
 if TYPE_CHECKING:
     from passhat.drawing import Figure

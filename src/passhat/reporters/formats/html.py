@@ -6,8 +6,9 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from html import escape
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -16,19 +17,38 @@ from urllib.parse import quote
 from passhat.analysis.reports.metrics import common_k
 from passhat.analysis.reports.report import LABELS
 from passhat.drawing.figure import DARK, LIGHT, STYLE, variables
+from passhat.reporters import answer as part
 from passhat.reporters import headline, wording
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions, reading_lines
-from passhat.reporters.answers.report_blocks import correlation
-from passhat.reporters.answers.systems_table import most_reliable_first, systems_table
-from passhat.reporters.blocks import WORD_TONES, Chip, Headline, Picture
-from passhat.reporters.glossary import GLOSSARY
+from passhat.reporters.answer import (
+    WORD_TONES,
+    AnswerKind,
+    Chip,
+    DisplayOptions,
+    Headline,
+    Picture,
+    reading_lines,
+)
+from passhat.reporters.answers.report_blocks import correlation, most_reliable_first, systems_table
+from passhat.reporters.formatting import (
+    amount,
+    percent,
+    points,
+    run_marks,
+    safe_text,
+    signed_points,
+    span,
+)
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.numbers import amount, percent, points, signed_points, span
-from passhat.reporters.page_layout import headline_parts, lay_out, whole_units
-from passhat.reporters.page_transcripts import LONG_TABLE, MOST_ROWS, page_rows
-from passhat.reporters.safe_text import safe_text
-from passhat.reporters.template_cache import page_templates
-from passhat.reporters.text_bars import run_marks
+from passhat.reporters.page_parts import (
+    LONG_TABLE,
+    MOST_ROWS,
+    headline_parts,
+    lay_out,
+    page_rows,
+    page_templates,
+    whole_units,
+)
+from passhat.reporters.wording import GLOSSARY
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,7 +64,7 @@ _OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
-def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_html(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The page of an answer; the verdict is in its title and its icon."""
     script, style = page_script(), page_style()
     frame = {
@@ -277,3 +297,90 @@ def _meaning(metric: str) -> str:
     if k == "1":
         return "one attempt at a task succeeds"
     return f"{k} attempts all succeed" if "^" in metric else f"at least one of {k} succeeds"
+
+
+# --------------------------------------------------------------------------------------------------
+# Answers as a piece of HTML for a notebook cell, or for a page of your own.
+#
+# A notebook puts this text into its page as it is, so everything from data is escaped, nothing
+# loads from elsewhere, and there is no script, no class and no style sheet that could touch the
+# rest.
+# --------------------------------------------------------------------------------------------------
+
+MOST_FRAGMENT_ROWS = 60
+"""Rows of a table that a cell shows; `to_frame()` and the page have them all."""
+
+_BOX = "max-width:72em;line-height:1.45"
+_SOFT = "opacity:.75"
+_COLOURS = {"PASS": LIGHT["a"], "FAIL": LIGHT["b"], "UNDECIDED": LIGHT["e"]}
+"""Contrast 4.5 : 1 on white; the word is printed too, so colour is never the only sign."""
+
+
+def render_fragment(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The answer, then its first figure."""
+    written = [text for block in kind.worded_blocks(answer, options) for text in _block(block)]
+    figures = {} if kind.figures is None else kind.figures(answer)
+    drawn = [f"<div>{figure.svg(standalone=True)}</div>" for figure in list(figures.values())[:1]]
+    return f'<div style="{_BOX}">' + "\n".join([*written, *drawn]) + "</div>\n"
+
+
+def _block(block: part.Block) -> Iterator[str]:
+    match block:
+        case part.Headline():
+            yield f"<p><strong>{_text(block.text)}</strong></p>"
+        case part.Section():
+            note = f' <span style="{_SOFT}">{_text(block.note)}</span>' if block.note else ""
+            yield f"<p><strong>{_text(block.title)}</strong>{note}</p>"
+        case part.Paragraph():
+            label = f"<strong>{_text(block.label)}.</strong> " if block.label else ""
+            yield f"<p>{label}{_text(block.text)}</p>"
+        case part.Line():
+            detail = f" {_text(block.detail)}" if block.detail else ""
+            yield f"<p><code>{_text(block.text)}</code>{detail}</p>"
+        case part.Judged():
+            yield _judged(block)
+        case part.Steps():
+            items = "".join(f"<li>{_step(step)}</li>" for step in block.steps)
+            yield f"<p><strong>{_text(block.title)}</strong></p><ol>{items}</ol>"
+        case part.Table():
+            yield _table(block)
+        case part.Shares() | part.Picture():
+            return  # the figure below shows it
+
+
+def _judged(block: part.Judged) -> str:
+    word = f'<strong style="color:{_COLOURS[block.word]}">{block.word}</strong>'
+    details = "".join(f'<br><span style="{_SOFT}">{_text(one)}</span>' for one in block.details)
+    return f"<p>{word} {_text(block.sentence)}{details}</p>"
+
+
+def _step(step: part.NextStep) -> str:
+    command = f": <code>{_text(step.command)}</code>" if step.command else ""
+    return _text(step.text) + command
+
+
+def _table(table: part.Table) -> str:
+    kept = table.written_columns
+    head = "".join(_cell("th", table.header[i], left=i in table.left) for i in kept)
+    rows = [_row(table, row, kept) for row in table.rows[:MOST_FRAGMENT_ROWS]]
+    more = len(table.rows) - MOST_FRAGMENT_ROWS
+    rest = f'<p style="{_SOFT}">and {more:,} more rows: to_frame()</p>' if more > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{rest}"
+
+
+def _row(
+    table: part.Table, row: tuple[part.Cell, ...] | part.HeadingRow, kept: Sequence[int]
+) -> str:
+    if isinstance(row, part.HeadingRow):
+        style = f"text-align:left;{_SOFT}"
+        return f'<tr><th colspan="{len(kept)}" style="{style}">{_text(row.text)}</th></tr>'
+    cells = (_cell("td", row[i], left=i in table.left) for i in kept)
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _cell(tag: str, cell: part.Cell, *, left: bool) -> str:
+    return f'<{tag} style="text-align:{"left" if left else "right"}">{_text(str(cell))}</{tag}>'
+
+
+def _text(text: str) -> str:
+    return escape(safe_text(text))

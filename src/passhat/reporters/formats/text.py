@@ -9,11 +9,12 @@ from os.path import commonprefix
 from typing import Any
 
 from passhat.messages import CUT
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
-from passhat.reporters.blocks import (
+from passhat.reporters.answer import (
+    AnswerKind,
     Bar,
     Block,
     Cell,
+    DisplayOptions,
     HeadingRow,
     Headline,
     Judged,
@@ -26,9 +27,19 @@ from passhat.reporters.blocks import (
     Steps,
     Table,
 )
-from passhat.reporters.safe_text import display_width, safe_text, shorten, shorten_apart, wrap
-from passhat.reporters.terminal_style import Ink
-from passhat.reporters.text_bars import UNICODE, Pen, interval_bar, run_marks, stacked_bar
+from passhat.reporters.formatting import (
+    UNICODE,
+    Ink,
+    Pen,
+    display_width,
+    interval_bar,
+    run_marks,
+    safe_text,
+    shorten,
+    shorten_apart,
+    stacked_bar,
+    wrap,
+)
 
 LABEL_WIDTH = 10
 WIDEST_BAR, NARROWEST_BAR = 60, 11

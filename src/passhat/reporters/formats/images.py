@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passhat.drawing.figure import LIGHT
-from passhat.reporters.answer_kind import AnswerKind, DisplayOptions
-from passhat.reporters.numbers import percent, span
-from passhat.reporters.safe_text import shorten
+from passhat.errors import ArgumentError, InputError
+from passhat.messages import listed
+from passhat.reporters.answer import AnswerKind, DisplayOptions
+from passhat.reporters.formatting import percent, shorten, span
 from passhat.reporters.test_cases import TestSuite
 from passhat.stats.estimate import Interval
+
+if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
 
 _GOOD, _FAIR, _POOR = LIGHT["a"], LIGHT["e"], LIGHT["b"]
 _LETTER = 6.6  # pixels of an average letter of 11 px Verdana or DejaVu Sans
 _WIDEST = 40
 
 
-def render_svg(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_badge(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The badge as a picture with plain colours."""
     label, message, colour = _parts(kind, answer)
     left, right = (round(_LETTER * len(text)) + 12 for text in (label, message))
@@ -34,7 +38,7 @@ def render_svg(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     )
 
 
-def render_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_badge_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The badge as an endpoint of shields.io."""
     label, message, colour = _parts(kind, answer)
     badge = {"schemaVersion": 1, "label": label, "message": message, "color": colour.lstrip("#")}
@@ -69,3 +73,36 @@ def _reliability(suite: TestSuite) -> tuple[str, str, str] | None:
 
 def _value(suite: TestSuite, name: str) -> float:
     return float(str(suite.values[name]))
+
+
+# --------------------------------------------------------------------------------------------------
+# The figure of an answer as a file: SVG, and PNG or PDF made from it.
+# --------------------------------------------------------------------------------------------------
+
+
+def render_svg(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The figure, complete in itself."""
+    return _figure(kind, answer, options).to_bytes("svg").decode()
+
+
+def render_png(kind: AnswerKind, answer: Any, options: DisplayOptions) -> bytes:
+    """The figure in pixels."""
+    return _figure(kind, answer, options).to_bytes("png")
+
+
+def render_pdf(kind: AnswerKind, answer: Any, options: DisplayOptions) -> bytes:
+    """The figure as a page of its own size."""
+    return _figure(kind, answer, options).to_bytes("pdf")
+
+
+def _figure(kind: AnswerKind, answer: Any, options: DisplayOptions) -> Figure:
+    """The figure that was asked for, or the first."""
+    assert kind.figures is not None, "the table of formats says so"
+    found = kind.figures(answer)
+    if not found:
+        raise InputError(f"there is nothing to draw: these results give a {kind.name} no figure")
+    if options.figure is None:
+        return next(iter(found.values()))
+    if options.figure not in found:
+        raise ArgumentError("figure", f"must be one of {listed(list(found))}", options.figure)
+    return found[options.figure]

@@ -13,8 +13,8 @@ from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
-    from passhat.reporters.answer_kind import AnswerKind
-    from passhat.reporters.terminal_style import Ink
+    from passhat.reporters.answer import AnswerKind
+    from passhat.reporters.formatting import Ink
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +28,24 @@ class Format:
 
 FORMATS: Mapping[str, Format] = {
     "text": Format("text:render", "blocks", (".txt",)),
-    "json": Format("json:render", "data", (".json",)),
-    "markdown": Format("markdown:render", "blocks", (".md", ".markdown")),
-    "html": Format("html:render", "blocks", (".html", ".htm")),
-    "fragment": Format("fragment:render", "blocks", (".fragment.html",)),
-    "csv": Format("csv:render", "rows", (".csv",)),
-    "ndjson": Format("ndjson:render", "rows", (".ndjson",)),
-    "tex": Format("tex:render", "blocks", (".tex",)),
-    "junit": Format("junit:render", "cases", (".xml",)),
-    "ctrf": Format("ctrf:render", "cases", (".ctrf.json",)),
-    "sarif": Format("sarif:render", "cases", (".sarif", ".sarif.json")),
-    "tap": Format("tap:render", "cases", (".tap",)),
-    "code-quality": Format("code_quality:render", "cases", (".codequality.json",)),
-    "openmetrics": Format("openmetrics:render", "cases", (".prom", ".om")),
-    "badge": Format("badge:render_svg", "cases", (".badge.svg",)),
-    "badge-json": Format("badge:render_json", "cases", (".badge.json",)),
-    "svg": Format("pictures:render_svg", "figures", (".svg",)),
-    "png": Format("pictures:render_png", "figures", (".png",)),
-    "pdf": Format("pictures:render_pdf", "figures", (".pdf",)),
+    "json": Format("data:render_json", "data", (".json",)),
+    "markdown": Format("markup:render_markdown", "blocks", (".md", ".markdown")),
+    "html": Format("html:render_html", "blocks", (".html", ".htm")),
+    "fragment": Format("html:render_fragment", "blocks", (".fragment.html",)),
+    "csv": Format("data:render_csv", "rows", (".csv",)),
+    "ndjson": Format("data:render_ndjson", "rows", (".ndjson",)),
+    "tex": Format("markup:render_tex", "blocks", (".tex",)),
+    "junit": Format("ci:render_junit", "cases", (".xml",)),
+    "ctrf": Format("ci:render_ctrf", "cases", (".ctrf.json",)),
+    "sarif": Format("ci:render_sarif", "cases", (".sarif", ".sarif.json")),
+    "tap": Format("ci:render_tap", "cases", (".tap",)),
+    "code-quality": Format("ci:render_code_quality", "cases", (".codequality.json",)),
+    "openmetrics": Format("ci:render_openmetrics", "cases", (".prom", ".om")),
+    "badge": Format("images:render_badge", "cases", (".badge.svg",)),
+    "badge-json": Format("images:render_badge_json", "cases", (".badge.json",)),
+    "svg": Format("images:render_svg", "figures", (".svg",)),
+    "png": Format("images:render_png", "figures", (".png",)),
+    "pdf": Format("images:render_pdf", "figures", (".pdf",)),
 }
 """A new format is one module under formats/ and one line here."""
 
@@ -77,6 +77,19 @@ A new answer is one module under answers/ and one line here. The parts are liste
 command knows its formats without loading the answer.
 """
 
+_MODULES: Mapping[str, str] = {
+    "matrix": "listings",
+    "gate plan": "plan",
+    "profile": "ranking",
+    "flaky": "trend",
+    "run plan": "listings",
+    "run list": "listings",
+    "transcript matches": "listings",
+    "trials": "listings",
+    "validation": "listings",
+}
+"""The modules of answers that stand together with others of their kind."""
+
 ENDINGS: Mapping[str, str] = {
     ending: name for name, one in FORMATS.items() for ending in one.endings
 }
@@ -104,7 +117,7 @@ def render(
     suggested commands read; `DisplayOptions` in answer_kind has them all. Answers and formats
     ignore the options that they have no use for.
     """
-    from passhat.reporters.answer_kind import DisplayOptions
+    from passhat.reporters.answer import DisplayOptions
 
     kind = kind_of(answer)
     if format not in (known := formats_for(kind)):
@@ -158,8 +171,10 @@ def kind_of(answer: Any) -> str:
 
 def answer_kind(kind: str) -> AnswerKind:
     """The parts of a kind of answer, from its module."""
-    module = importlib.import_module(f"passhat.reporters.answers.{kind.replace(' ', '_')}")
-    return cast("AnswerKind", module.KIND)
+    name = kind.replace(" ", "_")
+    module = importlib.import_module(f"passhat.reporters.answers.{_MODULES.get(kind, name)}")
+    own = f"{name.upper()}_KIND"
+    return cast("AnswerKind", getattr(module, own if hasattr(module, own) else "KIND"))
 
 
 def render_terminal(answer: Any, ink: Ink | None = None, **options: Any) -> str:

@@ -1,0 +1,476 @@
+"""Tasks against systems: which task passes with which system."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from passhat.analysis.reports.report import MatrixCell, TaskMatrix
+from passhat.drawing.figure import Figure
+from passhat.messages import listed, plural, short_commit
+from passhat.records import Tally, Trials
+from passhat.records.ledger import Row, RunList
+from passhat.records.suite import SuiteCheck
+from passhat.records.transcript import TranscriptMatch, TranscriptMatches
+from passhat.reporters.answer import (
+    SHORTEST_HEADING,
+    AnswerKind,
+    Block,
+    DisplayOptions,
+    Headline,
+    Line,
+    NextStep,
+    Paragraph,
+    Records,
+    Steps,
+    Table,
+    paragraphs,
+)
+from passhat.reporters.data import plain, shaped
+from passhat.reporters.formatting import percent, safe_text
+from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
+
+if TYPE_CHECKING:
+    from passhat.journeys.run_plan import CostRange, RunPlan
+
+MATRIX_SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
+
+
+class CellObject(TypedDict):
+    """How often one system passed one task."""
+
+    system: str
+    passed: int
+    runs: int
+
+
+class MatrixTaskObject(TypedDict):
+    """One task, and the systems that ran it."""
+
+    task: str
+    cells: list[CellObject]
+
+
+class MatrixObject(TypedDict):
+    """Tasks against systems."""
+
+    schema: Literal["passhat.matrix/1"]
+    systems: list[str]
+    tasks: list[MatrixTaskObject]
+
+
+def matrix_blocks(matrix: TaskMatrix, options: DisplayOptions) -> list[Block]:
+    """A row a task, a column a system, and in each cell how many of its runs passed."""
+    size = f"{plural(len(matrix.tasks), 'task')}, {plural(len(matrix.systems), 'system')}"
+    rows = tuple(
+        (task, *map(_cell, cells)) for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
+    )
+    return [
+        Headline(f"Passed runs of each task with each system: {size}."),
+        Table(
+            header=("task", *matrix.systems),
+            rows=rows,
+            cut=tuple((i, SHORTEST_HEADING) for i, _ in enumerate(matrix.systems, 1)),
+        ),
+    ]
+
+
+def _cell(cell: MatrixCell | None) -> str:
+    return "" if cell is None else f"{cell.passed}/{cell.runs}"
+
+
+def _matrix_data(matrix: TaskMatrix) -> MatrixObject:
+    tasks: list[MatrixTaskObject] = [
+        {"task": task, "cells": _cell_objects(matrix.systems, cells)}
+        for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
+    ]
+    return {"schema": MATRIX_SCHEMA, "systems": list(matrix.systems), "tasks": tasks}
+
+
+def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) -> list[CellObject]:
+    pairs = zip(systems, cells, strict=True)
+    return [shaped(cell, CellObject, system=system) for system, cell in pairs if cell is not None]
+
+
+def _matrix_rows(matrix: TaskMatrix) -> Records:
+    """A row a task with the pass rate of each system; a system called `task` gets another name."""
+    columns = [f"{name} (system)" if name == "task" else name for name in matrix.systems]
+    return [
+        {"task": task, **{c: x and x.rate for c, x in zip(columns, cells, strict=True)}}
+        for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
+    ]
+
+
+MATRIX_KIND = AnswerKind(
+    name="matrix",
+    blocks=matrix_blocks,
+    data=_matrix_data,
+    rows=_matrix_rows,
+    figures=lambda matrix: {"matrix": matrix.figure} if isinstance(matrix.figure, Figure) else {},
+    title=lambda matrix: "Tasks and systems",
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# The runs of the history store as a list, the newest first.
+# --------------------------------------------------------------------------------------------------
+
+HEADER = ("run", "started", "suite", "commit", "branch", "trials", "pass^1", "status")
+LEFT = ("run", "started", "suite", "commit", "branch", "status")
+SUITE, BRANCH, STATUS = map(HEADER.index, ("suite", "branch", "status"))
+
+WIDE = 100
+"""Columns of a terminal from which on dates have their year."""
+
+MOST_SYSTEMS = 5
+"""Systems that are listed below a run."""
+
+RUN_LIST_SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
+
+
+class RunsObject(TypedDict):
+    """The runs of a history store, the newest first."""
+
+    schema: Literal["passhat.runs/1"]
+    runs: list[Row]
+
+
+def run_list_blocks(found: RunList, options: DisplayOptions) -> list[Block]:
+    """One row a run, the newest first."""
+    if not found.runs:
+        return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
+    start = 0 if options.ink is None or options.ink.width >= WIDE else len("2026-")
+    rows = [cells for row in found.runs for cells in (_cells(row, start), *_system_cells(row))]
+    blocks: list[Block] = [
+        Table(
+            header=HEADER,
+            rows=tuple(rows),
+            left=tuple(map(HEADER.index, LEFT)),
+            spare=(BRANCH,),
+            cut=((SUITE, 8), (STATUS, len("finished, baseline"))),
+        )
+    ]
+    if found.resume is not None:
+        step = NextStep("Resume the newest unfinished run", found.resume)
+        blocks.append(Steps("Next", (step,)))
+    return blocks
+
+
+def _cells(row: Row, start: int) -> tuple[str, ...]:
+    """The cells of a run; its date begins at `start`: the year is what readers need least."""
+    several = len(row["pass_rates"]) > 1  # their rows follow
+    rate = "" if several else percent(row["pass_rate"], digits=1)
+    commit = (short_commit(row["commit"]) or "-") + ("*" if row["dirty"] else "")
+    status = ", ".join([_status(row), *row["tags"]])
+    started, trials = row["started"][start:16].replace("T", " "), f"{row['trials']:,}"
+    found = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)
+    return tuple(safe_text(cell) for cell in found)
+
+
+def _system_cells(row: Row) -> list[tuple[str, ...]]:
+    """A row for each of several systems below that of their run, the least reliable first."""
+    rates = sorted(row["pass_rates"].items(), key=lambda one: one[1])
+    if len(rates) < 2:
+        return []
+    shown = [
+        ("", "", f"  {safe_text(name)}", "", "", "", percent(rate, digits=1), "")
+        for name, rate in rates[:MOST_SYSTEMS]
+    ]
+    more = len(rates) - len(shown)
+    return [*shown, *([("", "", f"  {more:,} more", *[""] * 5)] if more else [])]
+
+
+def _status(row: Row) -> str:
+    if row["status"] == "stopped":
+        return "stopped, can be resumed"
+    return f"{row['status']} ({row['owner']})" if row["owner"] else row["status"]
+
+
+def _run_list_rows(found: RunList) -> Records:
+    return [
+        {**row, "tags": " ".join(row["tags"]), "pass_rates": json.dumps(row["pass_rates"])}
+        for row in found.runs
+    ]
+
+
+RUN_LIST_KIND = AnswerKind(
+    name="run list",
+    blocks=run_list_blocks,
+    data=lambda found: RunsObject(schema=RUN_LIST_SCHEMA, runs=list(found.runs)),
+    rows=_run_list_rows,
+    title=lambda found: plural(len(found.runs), "run"),
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# What a run would do and what it may cost, before anything is started.
+# --------------------------------------------------------------------------------------------------
+
+
+def run_plan_blocks(plan: RunPlan, options: DisplayOptions) -> list[Block]:
+    """The size of the run, then a paragraph for each thing that it needs."""
+    return [
+        Headline(f"{safe_text(plan.suite)}: {plan.size}."),
+        *(
+            Paragraph(label, safe_text(options.wording("; ".join(texts))))
+            for label, texts in _parts(plan)
+            if texts
+        ),
+    ]
+
+
+def _parts(plan: RunPlan) -> Iterator[tuple[str, Sequence[str]]]:
+    yield "Mode", [plan.mode]
+    yield "Systems", plan.systems
+    yield "Models", plan.models or ["none"]
+    yield "Servers", [f"{name}: {text}" for name, text in plan.servers.items()] or ["none"]
+    yield "Gates", plan.gates or ["none: every failed expectation fails the run"]
+    yield "Budget", [f"{name} {value:g}" for name, value in plan.budget.items()] or ["none"]
+    yield "Cost", [_price(plan.cost)]
+    yield "Note", plan.notes
+
+
+def _price(cost: CostRange) -> str:
+    if cost.high is None:
+        return f"unknown: {cost.how}"
+    if not cost.high:
+        return f"nothing ({cost.how})"
+    return f"${cost.low:,.2f} to ${cost.high:,.2f} ({cost.how})"
+
+
+def _run_plan_rows(plan: RunPlan) -> Records:
+    """One row: lists of names in one cell each, the range of the cost in two."""
+    found = plain(plan)
+    cost = found.pop("cost")
+    cells = {name: listed(value, len(value)) if isinstance(value, list) else value
+             for name, value in found.items() if name not in ("servers", "budget")}  # fmt: skip
+    return [{**cells, "cost_low": cost["low"], "cost_high": cost["high"], "cost_from": cost["how"]}]
+
+
+RUN_PLAN_KIND = AnswerKind(
+    name="run plan",
+    blocks=run_plan_blocks,
+    data=plain,
+    rows=_run_plan_rows,
+    title=lambda plan: f"plan of {plan.suite}",
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# Trials in which a text was said, each with the words around it.
+# --------------------------------------------------------------------------------------------------
+
+TRANSCRIPT_MATCHES_SCHEMA: Literal["passhat.search/1"] = "passhat.search/1"
+
+
+class MatchRow(TypedDict):
+    """One trial in which the text was said; `where` is whose words they are."""
+
+    run: str
+    system: str
+    task: str
+    trial: int
+    outcome: str | None
+    where: str
+    text: str
+
+
+class SearchObject(TypedDict):
+    """Where a text was said; `transcripts_read` counts those that were looked at.
+
+    `more` is true where the search ended at its limit.
+    """
+
+    schema: Literal["passhat.search/1"]
+    text: str
+    transcripts_read: int
+    more: bool
+    matches: list[MatchRow]
+
+
+def _blocks(found: TranscriptMatches, options: DisplayOptions) -> list[Block]:
+    lines = [
+        Line(_trial(match), detail=safe_text(f"{match.excerpt.where}: {match.excerpt.text}"))
+        for match in found.matches
+    ]
+    return [Headline(_headline(found)), *lines]
+
+
+def _headline(found: TranscriptMatches) -> str:
+    read = plural(found.read, "transcript")
+    if not found.matches:
+        return f"{safe_text(found.wanted)!r} does not occur in {read}."
+    trials = plural(len(found.matches), "trial")
+    if found.more:
+        return f"The first {trials} with {safe_text(found.wanted)!r}; `limit` shows more."
+    return f"{trials} with {safe_text(found.wanted)!r}, of {read}."
+
+
+def _trial(match: TranscriptMatch) -> str:
+    ended = f" {_outcome(match)}" if match.outcome is not None else ""
+    which = f" / trial {match.trial}" if match.number is None else f" #{match.number}"
+    return safe_text(f"{match.run} / {match.system} / {match.task}{which}{ended}")
+
+
+def _transcript_matches_rows(found: TranscriptMatches) -> Records:
+    return [dict(row) for row in _transcript_matches_data(found)["matches"]]
+
+
+def _transcript_matches_data(found: TranscriptMatches) -> SearchObject:
+    rows = [
+        shaped(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
+        for match in found.matches
+    ]
+    return shaped(
+        found,
+        SearchObject,
+        schema=TRANSCRIPT_MATCHES_SCHEMA,
+        text=found.wanted,
+        transcripts_read=found.read,
+        matches=rows,
+    )
+
+
+def _outcome(match: TranscriptMatch) -> str | None:
+    return None if match.outcome is None else match.outcome.name.lower()
+
+
+TRANSCRIPT_MATCHES_KIND = AnswerKind(
+    name="transcript matches",
+    blocks=_blocks,
+    data=_transcript_matches_data,
+    rows=_transcript_matches_rows,
+    title=lambda found: plural(len(found.matches), "trial"),
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# What a table of trials holds, in a few lines: who tried how much, and how it ended.
+# --------------------------------------------------------------------------------------------------
+
+
+def trials_blocks(trials: Trials, options: DisplayOptions) -> list[Block]:
+    """Counts of every system, and what the reader of the file had to say."""
+    size = ", ".join(
+        (
+            plural(len(trials), "trial"),
+            plural(len(trials.systems), "system"),
+            plural(len(trials.tasks), "task"),
+        )
+    )
+    table = Table(
+        header=("system", "tasks", "runs of each", "trials", "passed", "failed", "errored"),
+        rows=tuple(_row(trials.tally(name)) for name in trials.systems),
+    )
+    notes = dict.fromkeys(note for source in trials.sources for note in source.notes)
+    return [Headline(f"{size}."), table, *paragraphs("Note", *notes)]
+
+
+def _row(tally: Tally) -> tuple[str, ...]:
+    runs = tally.runs()
+    fewest, most = int(runs.min()), int(runs.max())
+    ends = (tally.passed, tally.failed, tally.errored)
+    return (
+        tally.system,
+        f"{len(tally.tasks):,}",
+        f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}",
+        f"{tally.trials:,}",
+        *(f"{int(count.sum()):,}" for count in ends),
+    )
+
+
+def _trials_rows(trials: Trials) -> Records:
+    tallies = [trials.tally(name) for name in trials.systems]
+    return [
+        {
+            "system": tally.system,
+            "task": task,
+            "passed": int(tally.passed[i]),
+            "failed": int(tally.failed[i]),
+            "errored": int(tally.errored[i]),
+        }
+        for tally in tallies
+        for i, task in enumerate(tally.tasks)
+    ]
+
+
+TRIALS_KIND = AnswerKind(
+    name="trials",
+    blocks=trials_blocks,
+    rows=_trials_rows,
+    title=lambda trials: plural(len(trials), "trial"),
+)
+
+
+# --------------------------------------------------------------------------------------------------
+# What is wrong with suite files: a line each, and a test case each.
+# --------------------------------------------------------------------------------------------------
+
+
+class FaultObject(TypedDict):
+    """What is wrong, and where."""
+
+    line: int | None
+    column: int | None
+    path: str
+    message: str
+
+
+class Validated(TypedDict):
+    """One suite file, and everything that is wrong with it."""
+
+    suite: str
+    valid: bool
+    problems: list[FaultObject]
+
+
+def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> list[Block]:
+    """How many suites are valid, then a line a fault that editors can jump to."""
+    valid = sum(one.valid for one in checks)
+    lines = [Line(one.line(fault)) for one in checks for fault in one.faults]
+    return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
+
+
+def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
+    """A case a fault; a valid suite is one that passed."""
+    if check.valid:
+        return [
+            ReportedCase(
+                name="valid", classname="passhat.validate", said=check.size or "", file=check.file
+            )
+        ]
+    return [
+        ReportedCase(
+            name=f"{fault.path} (line {fault.line})" if fault.path else f"line {fault.line}",
+            classname="passhat.validate",
+            mark=Mark(kind="failure", message=fault.message),
+            file=check.file,
+            line=fault.line,
+        )
+        for fault in check.faults
+    ]
+
+
+def _object(check: SuiteCheck) -> Validated:
+    return {
+        "suite": check.file,
+        "valid": check.valid,
+        "problems": [
+            {"line": one.line, "column": one.column, "path": one.path, "message": one.message}
+            for one in check.faults
+        ],
+    }
+
+
+VALIDATION_KIND = AnswerKind(
+    name="validation",
+    blocks=validation_blocks,
+    data=lambda checks: [_object(check) for check in checks],
+    rows=lambda checks: [
+        {"file": one.file, **plain(fault)} for one in checks for fault in one.faults
+    ],
+    cases=lambda checks: [TestSuite(name=one.file, cases=_suite_cases(one)) for one in checks],
+    several=True,
+    title=lambda checks: f"{plural(len(checks), 'suite')} checked",
+)

@@ -1,0 +1,65 @@
+"""Answers as CSV (RFC 4180): a header, then a row a number, unrounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from passhat.reporters.answer import AnswerKind, DisplayOptions
+
+# A cell that begins like this is a formula to a spreadsheet (OWASP, CSV injection).
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def render_csv(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The rows of an answer."""
+    assert kind.rows is not None, "the table of formats says so"
+    rows = kind.rows(answer)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    if rows:
+        writer.writerow([_cell(name) for name in rows[0]])
+        writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    """A value as a spreadsheet should read it: text from data is never a formula.
+
+    >>> _cell("=HYPERLINK(1)"), _cell(-0.5), _cell(None)
+    ("'=HYPERLINK(1)", -0.5, '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return value
+
+
+# --------------------------------------------------------------------------------------------------
+# Answers as JSON, numbers unrounded: the same bytes for the same input and seed.
+# --------------------------------------------------------------------------------------------------
+
+
+def render_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The data of an answer; its first key names the schema."""
+    assert kind.data is not None, "the table of formats says so"
+    return to_json(kind.data(answer))
+
+
+def to_json(value: Any) -> str:
+    """Stable text: key order as built, ASCII only, so that it is also safe to print."""
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+# --------------------------------------------------------------------------------------------------
+# The rows of an answer as NDJSON: one JSON object a line, numbers unrounded.
+# --------------------------------------------------------------------------------------------------
+
+
+def render_ndjson(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """A line a row. A run writes its events instead, while they happen."""
+    assert kind.rows is not None, "the table of formats says so"
+    return "".join(json.dumps(dict(row), allow_nan=False) + "\n" for row in kind.rows(answer))

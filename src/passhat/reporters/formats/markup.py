@@ -1,0 +1,215 @@
+"""Blocks as Markdown, for pull requests and notes; everything from data is escaped."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from passhat.messages import capitalised
+from passhat.reporters import answer as part
+from passhat.reporters.answer import (
+    AnswerKind,
+    Block,
+    DisplayOptions,
+    HeadingRow,
+    Headline,
+    Judged,
+    Marks,
+    Table,
+)
+from passhat.reporters.formatting import safe_text
+
+# GitHub and GitLab look for references in the rendered text, so a backslash does not prevent them:
+# people (who would be notified), issues, merge requests, epics (which would link back), addresses.
+# A space without width does. A line that begins with / is a command to GitLab.
+_REFERENCE = re.compile(
+    r"(?<![A-Za-z0-9])@(?=[\w\\])|[#!](?=\d)|&amp;(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE
+)
+_NO_SPACE = "&#8203;"
+
+
+def render_markdown(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The answer as Markdown."""
+    return blocks_markdown(kind.all_blocks(answer, options))
+
+
+def blocks_markdown(blocks: Sequence[part.Block]) -> str:
+    """Blocks as one text; what is drawn, a page or a picture shows."""
+    texts = [text for block in blocks if (text := _block(block))]
+    return "\n\n".join(texts) + "\n"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Safe text in which Markdown, HTML and the references of forges mean nothing.
+
+    >>> escape_markdown("a|b <b>*x*</b>")
+    'a\\|b &lt;b&gt;\\*x\\*&lt;/b&gt;'
+    >>> escape_markdown("refund #3 for @ann, pass@5")
+    'refund \\#&#8203;3 for @&#8203;ann, pass@5'
+    """
+    shown = safe_text(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for mark in "\\`*_[]|~#!":
+        shown = shown.replace(mark, "\\" + mark)
+    shown = _REFERENCE.sub(rf"\g<0>{_NO_SPACE}", shown)
+    return f"&#47;{shown[1:]}" if shown.startswith("/") else shown
+
+
+def code_span(text: str) -> str:
+    """Safe text as code, in which nothing needs escaping: the fence is longer than what it holds.
+
+    >>> code_span("passhat gate 'my`log.csv'")
+    "`` passhat gate 'my`log.csv' ``"
+    """
+    shown = safe_text(text)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence, room = "`" * (longest + 1), " " * bool(longest)
+    return f"{fence}{room}{shown}{room}{fence}"
+
+
+def _block(block: part.Block) -> str:
+    match block:
+        case part.Headline():
+            return f"**{escape_markdown(block.text)}**"
+        case part.Section():
+            note = f"\n\n{escape_markdown(block.note)}" if block.note else ""
+            return f"## {escape_markdown(block.title)}{note}"
+        case part.Paragraph():
+            label = f"**{block.label}.** " if block.label else ""
+            return label + escape_markdown(block.text)
+        case part.Line():
+            detail = f": {escape_markdown(block.detail)}" if block.detail else ""
+            return f"- {code_span(block.text)}{detail}"
+        case part.Judged():
+            said = f"- **{block.word}** {escape_markdown(block.sentence)}"
+            return "\n".join([said, *(f"  {escape_markdown(text)}" for text in block.details)])
+        case part.Steps():
+            items = (f"{i}. {_step(step)}" for i, step in enumerate(block.steps, 1))
+            return "\n".join([f"**{block.title}**", "", *items])
+        case part.Table():
+            return _table(block)
+        case part.Shares() | part.Picture():
+            return ""
+
+
+def _step(step: part.NextStep) -> str:
+    text = escape_markdown(step.text)
+    return f"{text}: {code_span(step.command)}" if step.command else text
+
+
+def _table(table: part.Table) -> str:
+    kept = table.written_columns
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    rows = []
+    for row in table.rows:
+        cells = [row.text] if isinstance(row, part.HeadingRow) else [str(row[i]) for i in kept]
+        cells += [""] * (len(kept) - len(cells))
+        rows.append(line([escape_markdown(cell) for cell in cells]))
+    rule = line([":--" if i in table.left else "--:" for i in kept])
+    return "\n".join([line([escape_markdown(table.header[i]) for i in kept]), rule, *rows])
+
+
+# --------------------------------------------------------------------------------------------------
+# Answers as LaTeX: a booktabs table with a caption, and a paragraph on methods.
+# --------------------------------------------------------------------------------------------------
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}",
+    "“": "``", "”": "''", "×": r"\(\times\)", "±": r"\(\pm\)", "…": r"\dots{}",
+}  # fmt: skip
+
+_KNOWN = frozenset("ßæøåœÆØÅŒłŁ\u2013\u2014\u2018\u2019")
+"""Characters that every LaTeX sets as they are, beside ASCII and accented Latin letters."""
+
+_OGONEK = "0328"
+"""An accent that LaTeX's default font encoding lacks."""
+
+_OTHER_SCRIPTS = r"""\providecommand{\passhatchar}[2]{\ifdefined\Umathchar#1\else U+#2\fi}"""
+"""XeLaTeX and LuaLaTeX set other characters; pdfLaTeX, which would stop, gets their codes."""
+
+_OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space or a bracket
+
+
+def render_tex(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+    """The main table of an answer, and how its numbers were made."""
+    blocks = kind.worded_blocks(answer, options)
+    headlines = [block.text for block in blocks if isinstance(block, Headline)]
+    caption = headlines[0] if headlines else capitalised(kind.name)
+    methods = kind.methods(answer) if kind.methods is not None else None
+    parts = [
+        f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
+        *(_float(table, caption) for table in _tables(blocks)),
+        *([rf"\paragraph{{Methods.}} {escape_tex(methods)}"] if methods else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape_tex(text: str) -> str:
+    r"""Safe text in which LaTeX means nothing.
+
+    >>> escape_tex("50 % of pass^2 \\input{x}")
+    '50 \\% of pass\\textasciicircum{}2 \\textbackslash{}input\\{x\\}'
+    >>> print(escape_tex('two scopes: "this suite" and ("others")'))
+    two scopes: ``this suite'' and (``others'')
+    """
+    plain = _OPENING_QUOTE.sub("“", safe_text(text)).replace('"', "”")
+    return "".join(_ESCAPES.get(c) or (c if _is_set(c) else _by_code(c)) for c in plain)
+
+
+def _is_set(character: str) -> bool:
+    """Whether every LaTeX has this character."""
+    if character.isascii() or character in _KNOWN:
+        return True
+    letter, _, accent = unicodedata.decomposition(character).partition(" ")
+    return "À" <= character <= "ž" and accent not in ("", _OGONEK) and "<" not in letter
+
+
+def _by_code(character: str) -> str:
+    return rf"\passhatchar{{{character}}}{{{ord(character):04X}}}"
+
+
+def _tables(blocks: Sequence[Block]) -> list[Table]:
+    """The first table; of verdicts, which have none, one of their words and sentences."""
+    if found := [block for block in blocks if isinstance(block, Table)]:
+        return found[:1]
+    verdicts = [(one.word, one.sentence) for one in blocks if isinstance(one, Judged)]
+    return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
+
+
+def _float(table: Table, caption: str) -> str:
+    kept = table.written_columns
+    columns = "".join("l" if i in table.left else "r" for i in kept)
+    lines = [
+        r"\begin{table}",
+        # Classes made for captions below a figure leave no room between a caption and the rule.
+        r"\ifdim\belowcaptionskip=0pt \setlength{\belowcaptionskip}{\medskipamount}\fi",
+        rf"\caption{{{escape_tex(caption)}}}",
+        r"\centering",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _row([table.header[i] for i in kept]),
+        r"\midrule",
+        *(_table_row(row, kept) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _table_row(row: Any, kept: Sequence[int]) -> str:
+    if isinstance(row, HeadingRow):
+        return rf"\multicolumn{{{len(kept)}}}{{l}}{{\emph{{{escape_tex(row.text)}}}}} \\"
+    cells = [row[i] for i in kept]
+    return _row([cell.sequence if isinstance(cell, Marks) else str(cell) for cell in cells])
+
+
+def _row(cells: Sequence[str]) -> str:
+    # In braces: an interval that opens a row would be read as an option of the break before it.
+    return " & ".join(f"{{{escape_tex(cell)}}}" for cell in cells) + r" \\"

@@ -1,0 +1,783 @@
+"""Which transcripts a page shows: as many as fit, the most interesting first."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field, fields
+from functools import cache
+from importlib.util import cache_from_source
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any, Literal
+
+from passhat.analysis.reports.report import Report, TaskRow
+from passhat.arguments import whole_number
+from passhat.dataclass import dataclass
+from passhat.messages import plural, safe_text
+from passhat.records import Outcome
+from passhat.records.transcript import (
+    CUT,
+    TOOL_ROLES,
+    Call,
+    Check,
+    CleanTexts,
+    Transcript,
+    TranscriptKey,
+    Transcripts,
+    Turn,
+    answered_calls,
+    cut_text,
+)
+from passhat.records.trial import natural_key
+from passhat.reporters.answer import Block, Judged, Picture, Section, Shares, Steps, Table
+from passhat.reporters.formatting import amount
+
+if TYPE_CHECKING:
+    from jinja2 import BytecodeCache, Environment, Template
+    from jinja2.bccache import Bucket
+
+    from passhat.drawing.figure import Figure
+    from passhat.records import Trials
+
+MOST_ROWS = 5_000
+"""Tasks in the table of a page; the lowest ones, if there are more."""
+
+LONG_TABLE = 300
+"""Tasks from which a browser lays out only the rows that are in sight."""
+
+SHORTEST = 2_000
+"""Characters to which transcripts are cut, at the shortest, so that more of them fit."""
+
+WRITTEN_SHARE = 4
+"""One part in so many of the room is for transcripts that are written out.
+
+They can be read without JavaScript. The others are packed, which takes a fifth of the room.
+"""
+
+MOST_WRITTEN = 1_000_000
+"""Bytes of transcripts that are written out, at most: more would delay the first paint."""
+
+_BLOCK = 200_000  # bytes that are packed together: opened in a moment, and packed well
+_MARKUP = 160  # bytes that the page takes for each, beside its words
+_LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
+
+# Readers open transcripts of flaky tasks first; those of tasks that always pass last.
+_INTEREST = {"flaky": 0, "undecided": 1, "broken": 2, "solid": 3}
+
+LETTERS: Mapping[Outcome | None, str] = {outcome: letter for letter, outcome in _LETTERS.items()}
+"""The letter of each outcome in the sequence of a task's runs."""
+
+Outcomes = Mapping[TranscriptKey, Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLimits:
+    """How much of a page may be transcripts: its bytes, the text they unpack to, and each one.
+
+    `max_transcript` is in characters; longer ones are cut.
+
+    >>> PageLimits(max_bytes=50_000_000).max_transcript
+    100000
+    """
+
+    max_bytes: int = 7_500_000  # a page of 8 MB opens at once, and can be sent as an attachment
+    max_text: int = 24_000_000  # what a browser holds beside the page without being noticed
+    max_transcript: int = 100_000
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            whole_number(limit.name, getattr(self, limit.name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTranscripts:
+    """The transcripts of a page as HTML, cut after `cut_at` characters; `left_out` did not fit.
+
+    `written` are in the page as they are. The others are in `blocks`, packed (deflate, base64);
+    `places` says in which block, and where in it.
+    """
+
+    texts: Mapping[TranscriptKey, str]
+    cut_at: int
+    left_out: int
+    written: frozenset[TranscriptKey] = frozenset()
+    blocks: tuple[str, ...] = ()
+    places: Mapping[TranscriptKey, tuple[int, int]] = field(default_factory=dict)
+    limits: PageLimits = field(default_factory=PageLimits)
+
+    @property
+    def cut_note(self) -> str | None:
+        """A note on the transcripts that were cut, if any."""
+        if not any(CUT in text for text in self.texts.values()):
+            return None
+        return (
+            f"Long transcripts are cut after {self.cut_at:,} characters; `passhat view` shows more "
+            "of them."
+        )
+
+    @property
+    def left_out_note(self) -> str | None:
+        """A note on the transcripts that did not fit, if any."""
+        if not self.left_out:
+            return None
+        every = self.left_out + len(self.texts)
+        return (
+            f"Of {plural(every, 'transcript')} this page leaves out {self.left_out:,}, so that it "
+            f"can be opened: it has {self.limits.max_bytes:,} bytes for them. Failures of flaky "
+            "tasks are kept first. `passhat view` shows them all; from Python, fit_transcripts "
+            "takes other limits."
+        )
+
+
+def fit_transcripts(
+    report: Report,
+    transcripts: Transcripts,
+    *,
+    trials: Trials | None = None,
+    limits: PageLimits | None = None,
+) -> PageTranscripts:
+    """The transcripts that fit on the page of this report; `trials` say which of them failed.
+
+    One of each outcome of each task comes before a second one, flaky tasks before others, and what
+    did not pass before what did. None is left out while a less interesting one is kept.
+    """
+    limits = limits or PageLimits()
+    systems = {system.name for system in report.systems}
+    asked = [key for key in transcripts if key[0] in systems]
+    wanted = _most_wanted_first(report, asked, trials) if asked else []
+    longest = min(limits.max_transcript, max(SHORTEST, limits.max_text // max(1, len(wanted))))
+    pages = ((key, _page_of(transcripts, key, longest)) for key in wanted)
+    room = min(limits.max_bytes // WRITTEN_SHARE, MOST_WRITTEN)
+    written, first = _written_out(pages, room)
+    rest = _Packer(room=limits.max_bytes - room, text=limits.max_text)
+    rest.fill(chain(first, pages))
+    kept = written | rest.kept
+    return PageTranscripts(
+        texts={key: kept[key] for key in asked if key in kept},
+        cut_at=longest,
+        left_out=len(asked) - len(kept),
+        written=frozenset(written),
+        blocks=tuple(rest.blocks),
+        places=rest.places,
+        limits=limits,
+    )
+
+
+def _page_of(transcripts: Transcripts, key: TranscriptKey, longest: int) -> str:
+    """One transcript as HTML.
+
+    Of another tool's log only what is shown is searched for keys: that takes a while.
+    """
+    if not isinstance(transcripts, CleanTexts):
+        return transcript_page(transcripts[key], longest)
+    kept = transcripts.kept(key)
+    if len(kept) <= 2 * longest or not is_in_turns(kept):
+        return transcript_page(transcripts[key], longest)
+    cut = Transcript.from_json(kept).cut(longest).to_json()
+    # It is cut already: what its marks add must not have it cut again.
+    return transcript_page(CleanTexts({key: cut})[key], 2 * longest)
+
+
+_Pages = Iterator[tuple[TranscriptKey, str]]
+
+
+def _written_out(pages: _Pages, room: int) -> tuple[dict[TranscriptKey, str], _Pages]:
+    """The first pages, as long as there is room; and the one that had none any more."""
+    written: dict[TranscriptKey, str] = {}
+    for key, text in pages:
+        room -= _MARKUP + len(text.encode())
+        if room < 0:
+            return written, iter([(key, text)])
+        written[key] = text
+    return written, iter(())
+
+
+@dataclass(slots=True)
+class _Packer:
+    """Pages in packed blocks, as many as there is room for."""
+
+    room: int
+    text: int
+    kept: dict[TranscriptKey, str] = field(default_factory=dict)
+    blocks: list[str] = field(default_factory=list)
+    places: dict[TranscriptKey, tuple[int, int]] = field(default_factory=dict)
+
+    def fill(self, pages: _Pages) -> None:
+        """Take pages until the next one finds no room."""
+        block: list[tuple[TranscriptKey, str]] = []
+        size = 0
+        for key, page in pages:
+            length = len(page.encode())
+            if length > self.text:
+                break
+            self.text -= length
+            block.append((key, page))
+            size += length
+            if size >= _BLOCK:
+                if not self._add(block):
+                    return
+                block, size = [], 0
+        self._add(block)
+
+    def _add(self, block: Sequence[tuple[TranscriptKey, str]]) -> bool:
+        """Whether all of a block had room; else as much of its beginning as has."""
+        fits, (packed, size) = len(block), _packed(block)
+        if size > self.room:
+            sizes = range(1, len(block))
+            fits = bisect_right(sizes, self.room, key=lambda n: _packed(block[:n])[1])
+            packed, size = _packed(block[:fits])
+        if fits:
+            self.room -= size
+            for place, (key, page) in enumerate(block[:fits]):
+                self.places[key] = (len(self.blocks), place)
+                self.kept[key] = page
+            self.blocks.append(packed)
+        return fits == len(block)
+
+
+def _packed(block: Sequence[tuple[TranscriptKey, str]]) -> tuple[str, int]:
+    """A block as text, and the bytes that it takes with the markup of its pages."""
+    if not block:
+        return "", 0
+    words = json.dumps([page for _, page in block], ensure_ascii=False)
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # raw, as browsers unpack it
+    packed = base64.b64encode(deflate.compress(words.encode()) + deflate.flush()).decode()
+    return packed, len(packed) + 4 + _MARKUP * len(block)
+
+
+def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | None) -> Outcomes:
+    """How the runs of these transcripts ended, as far as the trials or the report show it."""
+    if trials is not None:
+        return _outcomes(trials)
+    rows = {(s.name, row.name): (0, row) for s in report.systems for row in s.tasks}
+    return _from_rows(rows, [key for key in keys if key[:2] in rows])
+
+
+def page_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:
+    """The lowest rates first, and of one rate by name as people sort names."""
+    return sorted(tasks, key=lambda row: (row.rate.value, natural_key(row.name)))[:MOST_ROWS]
+
+
+def _most_wanted_first(
+    report: Report, asked: Iterable[TranscriptKey], trials: Trials | None
+) -> list[TranscriptKey]:
+    rows = {
+        (system.name, row.name): (place, row)
+        for system in report.systems
+        for place, row in enumerate(page_rows(system.tasks))
+    }
+    listed = [key for key in asked if key[:2] in rows]
+    outcomes = _outcomes(trials) if trials is not None else _from_rows(rows, listed)
+    seen: set[tuple[str, str, Outcome | None]] = set()
+    ranks: dict[TranscriptKey, tuple[bool, int, bool, int]] = {}
+    for key in listed:
+        place, row = rows[key[:2]]
+        outcome = outcomes.get(key)
+        kind = (*key[:2], outcome)
+        passed = outcome is Outcome.PASSED
+        ranks[key] = (kind in seen, _INTEREST[row.label], passed, place)
+        seen.add(kind)
+    return sorted(listed, key=ranks.__getitem__)
+
+
+def _outcomes(trials: Trials) -> Outcomes:
+    by_code = tuple(Outcome)
+    columns = (trials.system.texts(), trials.task.texts(), trials.trial.tolist())
+    keys = zip(*columns, trials.outcome.tolist(), strict=True)
+    return {(s or "", task or "", trial): by_code[code] for s, task, trial, code in keys}
+
+
+def _from_rows(
+    rows: Mapping[tuple[str, str], tuple[int, TaskRow]], keys: Iterable[TranscriptKey]
+) -> Outcomes:
+    """By the sequences of the report, where every run of a task has a transcript."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for system, task, trial in keys:
+        numbers.setdefault((system, task), []).append(trial)
+    found: dict[TranscriptKey, Outcome] = {}
+    for task_key, trials in numbers.items():
+        sequence = rows[task_key][1].sequence or ""
+        if len(sequence) == len(trials):
+            for trial, letter in zip(sorted(trials), sequence, strict=True):
+                found[*task_key, trial] = _LETTERS[letter]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# A transcript as cards: who said what, which tool was called with what, and what came back.
+# --------------------------------------------------------------------------------------------------
+
+Kind = Literal["user", "agent", "call", "result", "system", "other"]
+
+LONGEST_OPEN = 400
+"""Characters up to which a result, or the words of a system, are shown without being asked for."""
+
+MOST_GLANCED = 4
+"""Fields of a folded JSON object that are seen without opening it."""
+
+_LONGEST_GLANCE = 40
+_MOST_FIELDS = 200
+_ROLES: Mapping[str, tuple[Kind, str]] = {
+    "user": ("user", "User"),
+    "assistant": ("agent", "Agent"),
+    "system": ("system", "System"),
+    "developer": ("system", "System"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One card; every text in it is safe to show, and still to be escaped.
+
+    `number` is the message's, from 1; `place` is the call's among the calls of the run, from 0, on
+    the card of a call and of its result. `fields` are the arguments of a call, or a glance at a
+    result; `body` is what a fold holds, and `size` says how much that is. `differs` says how a call
+    differs from that of the run beside it. `images` are data URIs of plain formats.
+    """
+
+    kind: Kind
+    title: str
+    number: int
+    tool: str = ""
+    text: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    size: str = ""
+    is_error: bool = False
+    place: int | None = None
+    differs: str = ""
+    images: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCard:
+    """What one grader said, failed ones first."""
+
+    name: str
+    failed: bool
+    text: str
+
+
+def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
+    """The messages of a transcript, each call and each result on a card of its own."""
+    calls = answered_calls(transcript)
+    answered = {call.answered_in: i for i, call in enumerate(calls) if call.answered_in is not None}
+    found: list[Card] = []
+    made = 0
+    for number, turn in enumerate(transcript.messages, 1):
+        if turn.role in TOOL_ROLES and not turn.calls:
+            place = answered.get(number - 1)
+            name = turn.name or (calls[place].name if place is not None else "")
+            found.append(_result(turn, number, name, place))
+            continue
+        if turn.text or turn.images or not turn.calls:
+            found.append(_said(turn, number))
+        for call in turn.calls:
+            found.append(_called(call, number, made))
+            made += 1
+    return (*found, *_ends(transcript, len(transcript.messages)))
+
+
+def transcript_page(kept: str, longest: int) -> str:
+    """A kept text as HTML: cards where it came as turns, else its words as they are.
+
+    At most `longest` characters of it are shown, with a mark if it was cut.
+    """
+    shown = _cards_template().module.transcript  # type: ignore[attr-defined]
+    if not is_in_turns(kept):
+        return str(shown((), "", (), cut_text(safe_passage(kept), longest))).strip()
+    said = Transcript.from_json(kept).cut(longest)
+    parts = check_cards(said.checks), ending_words(said), transcript_cards(said)
+    return str(shown(*parts, None)).strip()
+
+
+def ending_words(transcript: Transcript) -> str:
+    """How it ended: the reason to stop, the exit code, the faults that were injected."""
+    parts = []
+    if transcript.stop_reason:
+        parts.append(f"stopped with {safe_passage(transcript.stop_reason)}")
+    if transcript.exit_code is not None:
+        parts.append(f"exit code {transcript.exit_code}")
+    if transcript.faults:
+        parts.append(f"faults: {safe_passage(', '.join(transcript.faults))}")
+    return ", ".join(parts)
+
+
+def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
+    """The checks, those that failed first."""
+    cards = [
+        CheckCard(
+            name=safe_passage(" ".join(part for part in (one.target, one.matcher) if part)),
+            failed=one.score is not None and one.score < 1,
+            text=safe_passage(one.message),
+        )
+        for one in checks
+    ]
+    return tuple(sorted(cards, key=lambda card: not card.failed))
+
+
+@cache
+def _cards_template() -> Template:
+    return page_templates().get_template("cards.html")
+
+
+def _said(turn: Turn, number: int) -> Card:
+    kind, title = _ROLES.get(turn.role, ("other", turn.role))
+    text = safe_passage(turn.text)
+    # What a system says is long, and the same in every run.
+    fold = kind == "system" and len(text) > LONGEST_OPEN
+    return Card(
+        kind=kind,
+        title=safe_passage(title),
+        number=number,
+        text="" if fold else text,
+        body=text if fold else "",
+        size=_size(text) if fold else "",
+        is_error=turn.is_error,
+        images=turn.images,
+    )
+
+
+def _called(call: Call, number: int, place: int) -> Card:
+    arguments = _parsed(call.arguments)
+    named = isinstance(arguments, dict)
+    return Card(
+        kind="call",
+        title="Agent calls",
+        number=number,
+        tool=safe_passage(call.name),
+        text="" if named else safe_passage(call.arguments),
+        fields=tuple(
+            (safe_passage(str(name)), safe_passage(_pretty(value)))
+            for name, value in islice(arguments.items() if named else (), _MOST_FIELDS)
+        ),
+        place=place,
+    )
+
+
+def _result(turn: Turn, number: int, name: str, place: int | None) -> Card:
+    parsed = _parsed(turn.text)
+    structured = isinstance(parsed, dict | list)
+    text = safe_passage(_pretty(parsed) if structured else turn.text)
+    fold = structured or len(text) > LONGEST_OPEN
+    return Card(
+        kind="result",
+        title="Result of" if name else "Result",
+        number=number,
+        tool=safe_passage(name),
+        text="" if fold else text or "(empty)",
+        fields=tuple(_glance(parsed)) if fold else (),
+        body=text if fold else "",
+        size=_size(turn.text, parsed) if fold else "",
+        is_error=turn.is_error,
+        place=place,
+        images=turn.images,
+    )
+
+
+def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
+    """The answer and the errors that no message holds."""
+    number, error = messages + 1, safe_passage(transcript.error)
+    if transcript.answer:
+        text = safe_passage(transcript.answer)
+        yield Card(kind="agent", title="Answer", number=number, text=text)
+    if transcript.stderr:
+        text = safe_passage(transcript.stderr)
+        yield Card(kind="other", title="Standard error", number=number, text=text)
+    if error:
+        yield Card(kind="other", title="Error", number=number, text=error, is_error=True)
+
+
+def _parsed(text: str) -> Any:
+    """What JSON says, if it is an object or a list; else the text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _pretty(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except RecursionError:
+        return str(value)
+
+
+def _glance(parsed: Any) -> Iterator[tuple[str, str]]:
+    """The first plain fields of an object, short enough to be read in passing."""
+    if not isinstance(parsed, dict):
+        return
+    plain = [
+        (name, value)
+        for name, value in parsed.items()
+        if not isinstance(value, dict | list) and len(str(value)) <= _LONGEST_GLANCE
+    ]
+    for name, value in plain[:MOST_GLANCED]:
+        yield safe_passage(str(name)[:_LONGEST_GLANCE]), safe_passage(_pretty(value))
+
+
+def _size(text: str, parsed: Any = None) -> str:
+    weight = f"{amount(len(text.encode('utf-8', 'replace')) / 1000)} kB"
+    if isinstance(parsed, dict):
+        return f"JSON, {plural(len(parsed), 'field')}, {weight}"
+    if isinstance(parsed, list):
+        return f"JSON, {plural(len(parsed), 'entry', 'entries')}, {weight}"
+    return f"{plural(text.count(chr(10)) + 1, 'line')}, {weight}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Compiled templates, kept beside the compiled modules of Python: a page takes half the time.
+#
+# Compiling the templates of a report takes a hundred milliseconds. What they compile to is kept
+# where Python keeps its own bytecode (`__pycache__`, or PYTHONPYCACHEPREFIX), under the same
+# rules: nothing is written with PYTHONDONTWRITEBYTECODE, and a folder that cannot be written to
+# is left alone.
+# --------------------------------------------------------------------------------------------------
+
+
+def page_templates() -> Environment:
+    """The templates of pages, without any filter."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("passhat.reporters.formats", "pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        bytecode_cache=template_cache(),
+    )
+
+
+@cache
+def template_cache() -> BytecodeCache:
+    """The cache that environments of templates are given."""
+    from jinja2 import BytecodeCache
+
+    class TemplateCache(BytecodeCache):
+        def load_bytecode(self, bucket: Bucket) -> None:
+            # jinja2 checks that the template and the versions of jinja2 and Python are the same.
+            with suppress(OSError), _cache_file(bucket).open("rb") as file:
+                bucket.load_bytecode(file)
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            if not sys.dont_write_bytecode:
+                with suppress(OSError):
+                    _write(_cache_file(bucket), bucket)
+
+    return TemplateCache()
+
+
+def _write(place: Path, bucket: Bucket) -> None:
+    """All of it or nothing: another process may be reading."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=place.parent, delete=False) as file:
+        bucket.write_bytecode(file)
+    Path(file.name).replace(place)
+
+
+def _cache_file(bucket: Bucket) -> Path:
+    """One file for each template and everything else that it is compiled with."""
+    given = bucket.environment
+    settings = given.trim_blocks, given.lstrip_blocks, given.autoescape, sorted(given.filters)
+    key = hashlib.blake2b(repr((bucket.key, settings, _newest_change())).encode(), digest_size=12)
+    return Path(cache_from_source(__file__)).with_name(f"template-{key.hexdigest()}.bin")
+
+
+@cache
+def _newest_change() -> int:
+    """When a reporter was last changed: filters of constants are worked out while compiling."""
+    top = Path(__file__).parent
+    return max(file.stat().st_mtime_ns for file in top.rglob("*.py"))
+
+
+# --------------------------------------------------------------------------------------------------
+# What was said in a trial, as a person reads it.
+# --------------------------------------------------------------------------------------------------
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+_PARTS = frozenset(part.name for part in fields(Transcript))
+"""What is kept of a trial; a text with other parts is shown as it is."""
+
+
+def readable(kept: str) -> str:
+    """A transcript turn by turn, then why it was graded as it was, safe to show.
+
+    Of turns, only lines of ours begin at the margin: what others wrote is indented.
+
+    >>> print(readable('{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'))
+    user
+      Hi
+    stopped: done
+    """
+    if not is_in_turns(kept):
+        return safe_passage(kept)
+    return safe_passage("\n".join(_lines(Transcript.from_json(kept))))
+
+
+def is_in_turns(kept: str) -> bool:
+    """Whether the parts of a transcript are known, so that it can be shown as cards."""
+    try:
+        parts = json.loads(kept)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parts, dict) and bool(parts) and set(parts) <= _PARTS
+
+
+def safe_passage(text: str) -> str:
+    r"""Words of several lines, safe to show; tabs stay.
+
+    >>> safe_passage("two\n\x1b[31mlines\u202e")
+    'two\nlines\\u202e'
+    """
+    return "\n".join(map(_safe_line, text.split("\n")))
+
+
+def _safe_line(line: str) -> str:
+    """A line without colours of a terminal; characters that steer or reorder are written out."""
+    if line.isprintable():
+        return line
+    return "\t".join(safe_text(part) for part in _COLOURS.sub("", line).rstrip("\r").split("\t"))
+
+
+def _lines(said: Transcript) -> Iterator[str]:
+    for turn in said.messages:
+        yield from _turn_lines(turn)
+    for name in ("answer", "stderr", "error"):
+        if text := getattr(said, name):
+            yield from (name, _indented(text))
+    if said.stop_reason:
+        yield f"stopped: {_beside(said.stop_reason)}"
+    if said.exit_code is not None:
+        yield f"exit code: {said.exit_code}"
+    if said.faults:
+        yield f"faults: {_beside(', '.join(said.faults))}"
+    if said.checks:
+        yield from ("checks", *map(_check_line, said.checks))
+
+
+def _turn_lines(turn: Turn) -> Iterator[str]:
+    role, name = _beside(turn.role), f" {_beside(turn.name)}" if turn.name else ""
+    if turn.text or not turn.calls:
+        yield f"{role}{name}{' (error)' if turn.is_error else ''}"
+    if turn.text:
+        yield _indented(turn.text)
+    for call in turn.calls:
+        yield f"{role} calls {_beside(call.name)} {_beside(call.arguments)}"
+
+
+def _check_line(check: Check) -> str:
+    words = {None: "said", 1.0: "held", 0.0: "broke"}
+    what = " ".join(_beside(part) for part in (check.target, check.matcher) if part)
+    message = check.message and f": {_beside(check.message)}"
+    return f"  {words.get(check.score, f'scored {check.score}')}: {what}{message}"
+
+
+def _indented(text: str) -> str:
+    return "  " + text.replace("\n", "\n  ")
+
+
+def _beside(text: str) -> str:
+    """A value after a word of ours; its further lines are indented, not to look like ours."""
+    return text.replace("\n", "\n    ")
+
+
+# --------------------------------------------------------------------------------------------------
+# How the blocks of an answer lie on its page: pictures and tables to the left, words beside.
+# --------------------------------------------------------------------------------------------------
+
+_FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
+
+_HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
+
+WIDEST = 76
+"""Characters of a table up to which it fits into seven of the page's twelve columns."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PagePart:
+    """A stretch of a page under one heading: two columns, and what is too wide for either."""
+
+    title: str = ""
+    note: str = ""
+    figures: list[tuple[str, Figure]] = field(default_factory=list)
+    left: list[Block] = field(default_factory=list)
+    right: list[Block] = field(default_factory=list)
+    below: list[Table] = field(default_factory=list)
+
+    @property
+    def words(self) -> list[Block]:
+        """The sentences of the right column, which share a pane."""
+        return [block for block in self.right if not isinstance(block, Steps)]
+
+    @property
+    def steps(self) -> list[Steps]:
+        """Lists of things to do, a pane each."""
+        return [block for block in self.right if isinstance(block, Steps)]
+
+
+def lay_out(blocks: Sequence[Block], figures: Mapping[str, Figure] | None = None) -> list[PagePart]:
+    """The parts of a page in order; `figures` are in the first, and pictures stay where they are.
+
+    >>> from passhat.reporters.answer import Paragraph
+    >>> [part.title for part in lay_out([Paragraph("a", "b"), Section("Next"), Paragraph("", "c")])]
+    ['', 'Next']
+    """
+    parts = [PagePart(figures=list((figures or {}).items()))]
+    for block in blocks:
+        if isinstance(block, Section):
+            parts.append(PagePart(title=block.title, note=block.note))
+        else:
+            _place_block(block, parts[-1])
+    return [part for part in parts if part.figures or part.left or part.right or part.below]
+
+
+def _place_block(block: Block, part: PagePart) -> None:
+    if isinstance(block, Picture):
+        part.figures.append(("", block.figure))
+    elif isinstance(block, Table):
+        part.below.append(block) if _width(block) > WIDEST else part.left.append(block)
+    elif isinstance(block, Judged):
+        part.left.append(block)
+    elif not isinstance(block, Shares):
+        part.right.append(block)
+
+
+def _width(table: Table) -> int:
+    """How many characters a line of a table takes; bars are left to the pictures."""
+    rows = [table.header, *table.cells]
+    return sum(2 + max(len(str(row[i])) for row in rows) for i in table.written_columns)
+
+
+def headline_parts(sentence: str) -> list[tuple[str, str]]:
+    """A headline in pieces, each with its class: its first clause, and what that rests on.
+
+    >>> headline_parts("You can depend on o3: it succeeds.")
+    [('', 'You can depend on o3'), ('colon', ': '), ('lead', 'it succeeds.')]
+    """
+    shown = whole_units(safe_text(sentence))
+    end = _FIRST_CLAUSE.search(shown)
+    first, rest = (shown, "") if end is None else (shown[: end.start()], shown[end.end() :])
+    # A short name with hyphens is kept on one line: a heading has few words in each.
+    pieces = enumerate(_HYPHENED.split(first))
+    parts = [("whole-name" if i % 2 else "", piece) for i, piece in pieces if piece]
+    return [*parts, ("colon", end[0]), ("lead", rest)] if end and rest else [*parts]
+
+
+def whole_units(text: str) -> str:
+    """Text in which no line ends between a number and its per cent sign."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
