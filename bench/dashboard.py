@@ -20,7 +20,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.dashboard import serving
 from passhat.dashboard.guard import Access
 from passhat.history import Checkout, History
-from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.overview import ReportCache
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"

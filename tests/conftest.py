@@ -68,7 +68,7 @@ def serve_site():
     """Serves the dashboard of a store on a free loopback port, with the real server."""
     from passhat.dashboard import serving
     from passhat.dashboard.guard import Access
-    from passhat.journeys.report_cache import ReportCache
+    from passhat.journeys.overview import ReportCache
 
     running = []
 

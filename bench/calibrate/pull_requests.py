@@ -7,7 +7,7 @@ import numpy as np
 from bench.calibrate.table import Table
 from passhat.analysis.gates.gate import Verdicts
 from passhat.analysis.gates.judge import judge
-from passhat.journeys.reviewing import FALSE_ALARMS, review_demands
+from passhat.journeys.gating import FALSE_ALARMS, review_demands
 from passhat.records import Trials
 from passhat.stats.arguments import Floats
 

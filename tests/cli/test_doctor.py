@@ -5,7 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from passhat.journeys.diagnosis import EXTRAS
+from passhat.journeys.checks import EXTRAS
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 FOR_DEVELOPERS = {"all", "bench", "dev", "docs"}

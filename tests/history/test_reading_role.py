@@ -8,7 +8,7 @@ from passhat.errors import StoreError
 from passhat.history import History
 from passhat.history.database import StaleStore, shown_address
 from passhat.history.queries import change_mark, read_progress
-from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.overview import ReportCache
 from passhat.records import Outcome, Trial
 
 psycopg = pytest.importorskip("psycopg", reason="the extra postgres is not installed")

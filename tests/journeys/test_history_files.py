@@ -12,7 +12,7 @@ from bench.ray_cluster import python_with_ray
 
 from passhat.history import History
 from passhat.ingest import read_tallies, read_trials, tallies
-from passhat.journeys.exporting import export_dataset
+from passhat.journeys.history import export_dataset
 from passhat.records import Outcome, Trial
 
 
@@ -75,8 +75,8 @@ from pathlib import Path
 import fsspec
 from passhat.history import History
 from passhat.ingest import read_tallies, read_trials, read_with_transcripts, tallies
-from passhat.journeys.exporting import export_dataset
-from passhat.journeys.searching import search_transcripts
+from passhat.journeys.history import export_dataset
+from passhat.journeys.history import search_transcripts
 
 store, url = sys.argv[1:]
 files, base = fsspec.core.url_to_fs(url)

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import passhat
 from passhat.cli import main
 from passhat.errors import ArgumentError, HistoryError
-from passhat.journeys.run_job import JUDGED_BEFORE
+from passhat.journeys.running import JUDGED_BEFORE
 
 SUITE = """
 name: smoke

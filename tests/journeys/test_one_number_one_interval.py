@@ -6,11 +6,10 @@ import pytest
 from passhat.dashboard.comparing import judge_sides, sides_of
 from passhat.history import History
 from passhat.journeys import compare_results, report_results
-from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.analyses import trend_of_runs
+from passhat.journeys.overview import ReportCache, look_at_suite, suites_on_page
 from passhat.journeys.results import Results
 from passhat.journeys.stored_runs import change_of_results
-from passhat.journeys.suite_overview import look_at_suite, suites_on_page
-from passhat.journeys.trend_runs import trend_of_runs
 from passhat.records import Outcome, Trial
 
 TASKS, RUNS = 20, 6

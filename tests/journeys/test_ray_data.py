@@ -20,7 +20,7 @@ from passhat.bridges.ray_data import tally_dataset
 from passhat.errors import ReadError
 from passhat.history import History
 from passhat.ingest import read_tallies, tallies
-from passhat.journeys.exporting import export_dataset
+from passhat.journeys.history import export_dataset
 from passhat.records import Outcome, Trial
 
 home = Path(sys.argv[1])

@@ -10,7 +10,7 @@ from passhat.errors import ArgumentError, ReadError
 from passhat.history import History
 from passhat.ingest import read_with_transcripts, tallies
 from passhat.journeys import results, search_transcripts
-from passhat.journeys.exporting import export_dataset
+from passhat.journeys.history import export_dataset
 from passhat.records import Outcome, Trial
 
 SIZE = 60

@@ -5,7 +5,7 @@ import pytest
 from passhat.errors import ArgumentError, HistoryError
 from passhat.history import History
 from passhat.journeys import run_suite
-from passhat.journeys.shards import merge_shards
+from passhat.journeys.run_store import merge_shards
 
 COIN = """
 name: coin

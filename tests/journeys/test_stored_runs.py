@@ -7,8 +7,8 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys import Results
-from passhat.journeys.report_cache import judge_run
-from passhat.journeys.reviewing import FALSE_ALARMS, review_change
+from passhat.journeys.gating import FALSE_ALARMS, review_change
+from passhat.journeys.overview import judge_run
 from passhat.journeys.stored_runs import change_of_results, stored_gates
 
 

@@ -1,8 +1,7 @@
 import pytest
 
 from passhat.history import History
-from passhat.journeys.report_cache import ReportCache
-from passhat.journeys.suite_overview import look_at_suite, suites_on_page
+from passhat.journeys.overview import ReportCache, look_at_suite, suites_on_page
 from passhat.records import Outcome, Trial
 
 

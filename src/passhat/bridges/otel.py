@@ -23,7 +23,7 @@ from passhat.records import Outcome, Trial, Trials
 from passhat.runner.schedule import TrialFinished
 
 if TYPE_CHECKING:
-    from passhat.journeys.run_events import RunEvent
+    from passhat.journeys.run_request import RunEvent
 
 EVENT = "gen_ai.evaluation.result"
 TASK, TRIAL, NAME = "passhat.task", "passhat.trial", "passhat.pass"

@@ -11,7 +11,7 @@ from passhat.cli.exit_codes import ExitCode
 from passhat.messages import plural
 
 if TYPE_CHECKING:
-    from passhat.journeys.diagnosis import Finding
+    from passhat.journeys.checks import Finding
 
 
 @click.command()

@@ -19,7 +19,7 @@ import click
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
-    from passhat.journeys.run_events import RunEvent
+    from passhat.journeys.run_request import RunEvent
 
 SCHEMA: Literal["passhat.events/1"] = "passhat.events/1"
 ENDING = ".ndjson"
@@ -134,7 +134,7 @@ class EventStream:
 
 def event_types() -> Iterator[type]:
     """The type of each line, for the schema."""
-    from passhat.journeys.run_events import RunEvent
+    from passhat.journeys.run_request import RunEvent
     from passhat.records import Ticket, Trial
 
     inside = {"trial_started": Ticket, "trial_finished": Trial}

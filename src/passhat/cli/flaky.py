@@ -13,7 +13,7 @@ from passhat.cli.options import (
     stored_runs_options,
 )
 from passhat.cli.output import Output
-from passhat.journeys.trend_runs import FLAKY_LAST
+from passhat.journeys.analyses import FLAKY_LAST
 
 
 @click.command(cls=SectionedCommand)

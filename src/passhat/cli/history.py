@@ -27,7 +27,7 @@ from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.journeys.searching import SearchTerms
+    from passhat.journeys.history import SearchTerms
 
 
 _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
@@ -243,7 +243,7 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.journeys.history_files import keep_results
+    from passhat.journeys.history import keep_results
     from passhat.reporters.formatting import safe_lines
 
     kept = keep_results(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
-    from passhat.journeys.run_events import RunEvent
+    from passhat.journeys.run_request import RunEvent
 
 REDRAWS_PER_SECOND = 5
 SHORTEST_PAUSE_SHOWN = 1.0
@@ -53,7 +53,7 @@ class RunProgress:
 
     def take(self, event: RunEvent) -> None:
         """Count one event."""
-        from passhat.journeys.run_events import RunOpened
+        from passhat.journeys.run_request import RunOpened
         from passhat.records import Outcome
         from passhat.runner import schedule
 
@@ -144,7 +144,7 @@ class Progress:
             self._display.stop()
 
     def __call__(self, event: RunEvent) -> None:
-        from passhat.journeys.run_events import RunOpened
+        from passhat.journeys.run_request import RunOpened
         from passhat.runner.schedule import RunFinished
 
         self.run.take(event)
@@ -318,7 +318,7 @@ def _fitting_display() -> type[_Plain | _Moving | _Notebook]:
 
 def _announcements(event: RunEvent) -> Iterator[str]:
     """The events that get a line."""
-    from passhat.journeys.run_events import RunOpened
+    from passhat.journeys.run_request import RunOpened
     from passhat.runner import schedule
 
     match event:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
-    from passhat.journeys.run_events import OnRunEvent, RunEvent
+    from passhat.journeys.run_request import OnRunEvent, RunEvent
     from passhat.reporters.answers.comparison import ChangeTile
 
 MOST_REASONS = 3
@@ -104,7 +104,7 @@ def _show(
 
 def _in_shell(event: RunEvent) -> RunEvent:
     """The event with its words for a shell, if it has any."""
-    from passhat.journeys.run_events import RunOpened
+    from passhat.journeys.run_request import RunOpened
 
     return replace(event, source=in_shell(event.source)) if isinstance(event, RunOpened) else event
 

@@ -14,7 +14,7 @@ from passhat.cli.options import (
     stored_runs_options,
 )
 from passhat.cli.output import Output
-from passhat.journeys.trend_runs import LAST
+from passhat.journeys.analyses import LAST
 
 
 @click.command(cls=SectionedCommand)

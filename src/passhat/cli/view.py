@@ -105,7 +105,7 @@ def _serve(
 ) -> None:
     try:
         from passhat.dashboard.serving import serve
-        from passhat.journeys.report_cache import ReportCache
+        from passhat.journeys.overview import ReportCache
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):
             raise MissingExtra("passhat view", "web") from error

@@ -28,7 +28,7 @@ def worker(
       passhat worker --store postgresql://passhat@db.example/evals --concurrency 50
     """
     from passhat.history.database import is_postgres
-    from passhat.journeys.working import work
+    from passhat.journeys.workers import work
     from passhat.reporters.formatting import safe_text
 
     if not is_postgres(store):

@@ -11,7 +11,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History, Run
 from passhat.journeys.analyses import rank_results
-from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.overview import ReportCache
 from passhat.journeys.stored_runs import StoredSide, compare_stored
 from passhat.messages import short_commit
 from passhat.records import Tally

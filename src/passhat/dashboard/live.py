@@ -30,7 +30,7 @@ from passhat.history.queries import (
     tags_of_tasks,
 )
 from passhat.history.runs import look_up_baseline
-from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.overview import ReportCache
 from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
 from passhat.records import Outcome
 from passhat.reporters.formatting import percent, span

@@ -18,14 +18,14 @@ from passhat.dashboard.rendering import page, render, streamed, url
 from passhat.dashboard.task_window import SORTS, Choice, look, page_number
 from passhat.errors import HistoryError, InputError
 from passhat.history import History, Run, queries
-from passhat.journeys.report_cache import ReportCache
-from passhat.journeys.stored_runs import beside_passing, stored_gates, task_history
-from passhat.journeys.suite_overview import (
+from passhat.journeys.overview import (
     SPENDING_DAYS,
     SUITES_A_PAGE,
+    ReportCache,
     look_at_suite,
     suites_on_page,
 )
+from passhat.journeys.stored_runs import beside_passing, stored_gates, task_history
 from passhat.messages import plural
 from passhat.records.transcript import Transcript
 from passhat.reporters.answer import DisplayOptions

@@ -26,7 +26,7 @@ from passhat.dashboard.guard import (
 from passhat.dashboard.pages import Pages
 from passhat.dashboard.rendering import door, page
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
-from passhat.journeys.report_cache import ReportCache
+from passhat.journeys.overview import ReportCache
 
 if TYPE_CHECKING:
     import uvicorn

@@ -10,36 +10,36 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
     from passhat.analysis.planning.simulate import demonstrate as demonstrate
     from passhat.journeys.analyses import compare_results as compare_results
+    from passhat.journeys.analyses import diff_trials as diff_trials
+    from passhat.journeys.analyses import explain_results as explain_results
+    from passhat.journeys.analyses import flaky_tasks as flaky_tasks
     from passhat.journeys.analyses import plan_gates as plan_gates
     from passhat.journeys.analyses import plan_results as plan_results
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report_results as report_results
-    from passhat.journeys.diagnosis import Finding as Finding
-    from passhat.journeys.diagnosis import diagnose as diagnose
-    from passhat.journeys.explaining import diff_trials as diff_trials
-    from passhat.journeys.explaining import explain_results as explain_results
-    from passhat.journeys.exporting import export_run as export_run
+    from passhat.journeys.analyses import trend_of_runs as trend_of_runs
+    from passhat.journeys.checks import Finding as Finding
+    from passhat.journeys.checks import SecretScan as SecretScan
+    from passhat.journeys.checks import check_suites as check_suites
+    from passhat.journeys.checks import diagnose as diagnose
+    from passhat.journeys.checks import find_secrets as find_secrets
     from passhat.journeys.gating import gate_results as gate_results
-    from passhat.journeys.history_files import KeptResults as KeptResults
-    from passhat.journeys.history_files import keep_results as keep_results
+    from passhat.journeys.gating import review_change as review_change
+    from passhat.journeys.history import KeptResults as KeptResults
+    from passhat.journeys.history import export_run as export_run
+    from passhat.journeys.history import keep_results as keep_results
+    from passhat.journeys.history import list_runs as list_runs
+    from passhat.journeys.history import search_transcripts as search_transcripts
     from passhat.journeys.reliability_check import assert_reliable as assert_reliable
     from passhat.journeys.results import Results as Results
-    from passhat.journeys.reviewing import review_change as review_change
-    from passhat.journeys.run_events import RunEvent as RunEvent
-    from passhat.journeys.run_events import RunOpened as RunOpened
-    from passhat.journeys.run_lists import list_runs as list_runs
     from passhat.journeys.run_plan import RunPlan as RunPlan
     from passhat.journeys.run_plan import plan_run as plan_run
+    from passhat.journeys.run_request import RunEvent as RunEvent
+    from passhat.journeys.run_request import RunOpened as RunOpened
+    from passhat.journeys.run_store import merge_shards as merge_shards
     from passhat.journeys.running import repeat_command as repeat_command
     from passhat.journeys.running import resume_run as resume_run
     from passhat.journeys.running import run_suite as run_suite
-    from passhat.journeys.scanning import SecretScan as SecretScan
-    from passhat.journeys.scanning import find_secrets as find_secrets
-    from passhat.journeys.searching import search_transcripts as search_transcripts
-    from passhat.journeys.shards import merge_shards as merge_shards
-    from passhat.journeys.suite_checks import check_suites as check_suites
-    from passhat.journeys.trend_runs import flaky_tasks as flaky_tasks
-    from passhat.journeys.trend_runs import trend_of_runs as trend_of_runs
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -1,16 +1,18 @@
-"""Do results meet a demand? Gates on files, on stored runs, and against baselines."""
+"""Review a change: gates, the comparison with a baseline, and why runs fail, in one answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat import arguments
-from passhat.arguments import SEED
-from passhat.errors import ArgumentError, InputError
+from passhat.arguments import CONFIDENCE, SEED
+from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.results import (
     Names,
     Results,
@@ -22,18 +24,150 @@ from passhat.journeys.results import (
     open_store,
     store_is_there,
 )
-from passhat.journeys.run_gates import quarantined
-from passhat.journeys.stored_runs import stored_days
+from passhat.journeys.stored_runs import days_around, stored_days
+from passhat.messages import plural
+from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.comparison import Days
+    from passhat.analysis.comparing.comparison import Comparison, Days
+    from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.gate import Gate, Verdicts
     from passhat.analysis.gates.judge import GateLike
-    from passhat.history import Run
-    from passhat.records import ErrorPolicy, Suite, Transcripts, Trials
+    from passhat.analysis.gates.run_answer import ChangeReview
+    from passhat.analysis.gates.stopping import StoppingRule
+    from passhat.history import History, Run
+    from passhat.journeys.run_store import RunStore
+    from passhat.records import ErrorPolicy, Pairing, Suite, Transcripts, Trials
+
+FALSE_ALARMS = 0.001
+"""How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
+
+
+class _Options(TypedDict):
+    """What a report and its comparisons have in common."""
+
+    confidence: float
+    errors: ErrorPolicy
+    seed: int
+
 
 MARGIN = 0.05
 """How much worse than a baseline the mean score may be, by default."""
+
+
+def review_change(
+    results: ResultsLike,
+    require: GateLike | Sequence[GateLike] = (),
+    *,
+    against: str | Path | None = None,
+    margin: float = MARGIN,
+    suite: Suite | str | Path | None = None,
+    only: Names = (),
+    bars: Mapping[str, float] | float | None = None,
+    ks: Sequence[int] | None = None,
+    confidence: float = CONFIDENCE,
+    gate_confidence: float | None = None,
+    errors: ErrorPolicy = "fail",
+    seed: int = SEED,
+    informational: bool = False,
+    **terms: Any,
+) -> ChangeReview:
+    r"""What to tell the people who review a change.
+
+    `against` is a baseline: results, or a run, tag or branch of the history. If no demand speaks
+    of a baseline, the change passes when it is shown to be at most `margin` worse than this one,
+    and fails when it is shown to be worse at all, as a suite or in one task. An unchanged agent
+    fails one review in a thousand at most. `confidence` is that of the report and its comparisons,
+    `gate_confidence` how sure the verdict on a demand in `require` must be; `terms` are the other
+    terms of `gate_results`.
+
+    >>> from passhat.ingest import read_trials
+    >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\nb,1,0\nb,2,1\n")
+    >>> review_change(trials, "pass@1 >= 0.1").word
+    'PASS'
+    """
+    from passhat.analysis.gates.run_answer import ChangeReview
+    from passhat.analysis.reports.measure import measure
+
+    judged = JudgedResults(results, against, transcripts=True)
+    everybody, said = judged.read
+    trials = choose_systems(everybody, only)
+    verdicts = None
+    if require or against is not None or suite is not None:
+        verdicts = judged.verdicts(
+            _demands(require, against, margin, systems=len(trials.systems)),
+            margin=margin, suite=suite, only=only, bars=bars, errors=errors, seed=seed,
+            confidence=gate_confidence, **terms,
+        )  # fmt: skip
+    options: _Options = {"confidence": confidence, "errors": errors, "seed": seed}
+    return ChangeReview(
+        report=measure(trials, ks=ks, **options),
+        verdicts=verdicts,
+        comparisons={} if against is None else _comparisons(trials, judged, against, options),
+        baseline=None if against is None else str(against),
+        explanation=_explanation(trials, said, confidence, seed),
+        informational=informational,
+    )
+
+
+def review_demands(baseline: str, margin: float = MARGIN, *, systems: int = 1) -> list[GateLike]:
+    """What a change must meet: no drop of the suite or of a task that is shown beyond luck.
+
+    The two demands on each system share the chance of a false alarm. Between no drop and a drop by
+    `margin` the first may come out either way, or stay open.
+    """
+    error = FALSE_ALARMS / (2 * systems)
+    return [
+        {"require": f"no_worse_than {baseline} by {margin:g}", "indifference": margin,
+         "beta": error},
+        {"require": f"no task worse than {baseline}", "beta": error},
+    ]  # fmt: skip
+
+
+def _demands(
+    require: GateLike | Sequence[GateLike],
+    against: str | Path | None,
+    margin: float,
+    *,
+    systems: int,
+) -> list[Any]:
+    """The demands, and where none speaks of the baseline those of `review_demands`."""
+    several = isinstance(require, Sequence) and not isinstance(require, str)
+    demands: list[Any] = list(require) if several else [require]  # type: ignore[arg-type]
+    if against is None or any(map(names_baseline, demands)):
+        return demands
+    return [*demands, *review_demands(baseline_name(against), margin, systems=systems)]
+
+
+def _comparisons(
+    trials: Trials, judged: JudgedResults, against: str | Path, options: _Options
+) -> dict[str, Comparison]:
+    """Each system against the one of its name; a single one against a single one of any name."""
+    from passhat.analysis.comparing.comparison import compare
+
+    old, days = judged.baseline(against, "against"), judged.days(against, options["errors"])
+    single = len(trials.systems) == len(old.systems) == 1
+    found = {}
+    for name in trials.systems:
+        before = old.systems[0] if single else name
+        if before in old.systems:
+            sides = trials.where(system=name), old.where(system=before)
+            with suppress(InputError):  # no task in common: the gate says so
+                found[name] = compare(*sides, days=days, **options)
+    return found
+
+
+def _explanation(
+    trials: Trials, said: Transcripts, confidence: float, seed: int
+) -> Explanation | None:
+    from passhat.analysis.explaining.explain import explain
+
+    return explain(trials, said, confidence=confidence, seed=seed) if said else None
+
+
+# --------------------------------------------------------------------------------------------------
+# Do results meet a demand? Gates on files, on stored runs, and against baselines.
+# --------------------------------------------------------------------------------------------------
 
 
 def gate_results(
@@ -307,3 +441,181 @@ def _left_out(gates: Sequence[Gate], everybody: Trials, trials: Trials) -> dict[
 
 def _same_file(one: str, other: str) -> bool:
     return is_there(one) and is_there(other) and Path(one).samefile(other)
+
+
+# --------------------------------------------------------------------------------------------------
+# The gates of a run: those of the suite and of the request, and their baselines.
+# --------------------------------------------------------------------------------------------------
+
+
+def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:
+    """Every gate that is about something in the suite, those of the suite first."""
+    return tuple(gate for gate in _parsed(suite, require) if _subjects(gate, suite))
+
+
+def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
+    """Refuse gates that could never be judged, before anything is paid for."""
+    if not (gates := _parsed(suite, require)):
+        return
+    from passhat.analysis.gates.gate import BestOfDemand, EveryTaskDemand
+
+    for gate in gates:
+        about = f"gate {gate.label!r}"
+        if gate.system is not None and gate.system not in suite.systems:
+            rule = f"must name a system of the suite ({', '.join(suite.systems)})"
+            raise ArgumentError(about, rule, gate.system)
+        subjects = _subjects(gate, suite)
+        if not subjects:
+            raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
+        demand = gate.demand
+        if isinstance(demand, BestOfDemand) and len(suite.systems) < 2:
+            rule = "needs two systems or more to find the best of"
+            raise ArgumentError(about, rule, len(suite.systems))
+        bars = [pairing for pairing in subjects if pairing.task.bar is not None]
+        if isinstance(demand, EveryTaskDemand) and demand.bar is None and not bars:
+            raise ArgumentError(about, "needs a `bar:` on a task, or in `defaults:`", "none")
+
+
+def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
+    if not suite.gates and not require:
+        return []
+    from passhat.analysis.gates.gate import parse_gate
+
+    return [parse_gate(gate) for gate in (*suite.gates, *require)]
+
+
+def _subjects(gate: Gate, suite: Suite) -> list[Pairing]:
+    """The pairings that a gate is about."""
+    return [
+        pairing
+        for pairing in suite.pairings
+        if gate.system in (None, pairing.system.name)
+        and (not gate.tags or set(gate.tags) & set(pairing.task.tags))
+    ]
+
+
+def stopping_rule(
+    suite: Suite,
+    gates: Sequence[Gate],
+    *,
+    until_settled: bool,
+    baselines: Mapping[str, Trials] | None = None,
+) -> StoppingRule | None:
+    """The rule that ends the run when every gate is settled; None for a fixed number of runs."""
+    if not is_sequential(gates, until_settled=until_settled) or variants(suite):
+        return None  # a suite that is run both ways is compared: it needs all its runs
+    from passhat.analysis.gates.stopping import StoppingRule
+
+    return StoppingRule(
+        suite.pairings,
+        [_capped(gate, suite) for gate in gates] if until_settled else gates,
+        until_settled=until_settled,
+        quarantined=sorted(quarantined(suite)),
+        baselines=baselines,
+        seed=suite.seed,
+    )
+
+
+def at_most(suite: Suite, rule: StoppingRule) -> str:
+    """The size of a run that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
+    return f"{suite.size.rpartition(', ')[0]}, at most {plural(rule.planned, 'trial')}"
+
+
+def is_sequential(gates: Sequence[Gate], *, until_settled: bool) -> bool:
+    """Whether evidence decides how many trials are run."""
+    return bool(gates) and (until_settled or any(g.evidence == "sequential" for g in gates))
+
+
+def _capped(gate: Gate, suite: Suite) -> Gate:
+    """A gate that only the request makes sequential runs no more trials than the suite."""
+    if gate.evidence is not None or gate.max_runs is not None:
+        return gate
+    from passhat.analysis.gates.gate import BestOfDemand, NoWorseDemand
+
+    contest = isinstance(gate.demand, BestOfDemand)
+    systems = [gate.system] if gate.system is not None and not contest else suite.systems
+    trials = [sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems]
+    if contest:  # every draw costs a run of each
+        return replace(gate, max_runs=sum(trials))
+    pair = 2 if isinstance(gate.demand, NoWorseDemand) else 1
+    return replace(gate, max_runs=pair * max(trials))
+
+
+def verdicts_on(
+    trials: Trials,
+    gates: Sequence[Gate],
+    suite: Suite,
+    *,
+    baselines: Mapping[str, Trials],
+    days: Mapping[str, Days] | None = None,
+) -> Verdicts | None:
+    """The verdicts on the trials of a finished run; None if there is no gate."""
+    if not gates:
+        return None
+    import numpy as np
+
+    from passhat.analysis.gates.judge import judge
+
+    plain = {pairing.system.name for pairing in plain_pairings(suite)}
+    gated = [trials.system.code(name) for name in trials.systems if name in plain]
+    return judge(
+        trials.take(np.isin(trials.system.codes, gated)),
+        gates,
+        bars=suite.bars or None,
+        baseline=baselines or None,
+        planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
+        quarantined=sorted(quarantined(suite)),
+        seed=suite.seed,
+        days=days,
+    )
+
+
+def quarantined(suite: Suite) -> dict[str, str]:
+    """The tasks whose quarantine is in force, each with the words for it."""
+    today = datetime.now(tz=UTC).date()
+    return {
+        entry.task: f"in quarantine until {entry.until}"
+        + (f": {entry.reason}" * bool(entry.reason))
+        for entry in suite.quarantine
+        if entry.in_force(today)
+    }
+
+
+def floored(suite: Suite) -> frozenset[str]:
+    """The tasks that are judged by their floor alone: they expect nothing else."""
+    return frozenset(
+        task.name
+        for task in suite.tasks
+        if task.tool_selection is not None and not task.expect and not task.steps
+    )
+
+
+def baselines_of(gates: Sequence[Gate], suite: Suite, store: RunStore) -> Mapping[str, Trials]:
+    """The runs that gates compare with, from the history: by tag, branch, commit or key."""
+    found = {}
+    for name in _baseline_names(gates, suite):
+        history, run = _baseline(name, store)
+        found[name] = history.trials(run)
+    return found
+
+
+def days_of_baselines(gates: Sequence[Gate], suite: Suite, store: RunStore) -> dict[str, Days]:
+    """How much runs of the suite differ from day to day, for each of these baselines."""
+    return {
+        name: days_around(*_baseline(name, store), store.run, "fail")
+        for name in _baseline_names(gates, suite)
+    }
+
+
+def _baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:
+    names = [getattr(gate.demand, "baseline", None) for gate in gates]
+    return list(dict.fromkeys(name for name in names if name and name not in suite.systems))
+
+
+def _baseline(name: str, store: RunStore) -> tuple[History, Run]:
+    if store.history is None or store.run is None:
+        raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
+    from passhat.history.runs import look_up_baseline
+
+    # The newest run of a branch may be this one: the baseline is the one before it.
+    return store.history, look_up_baseline(store.history, name, judged=store.run).run

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.arguments import CONFIDENCE
-from passhat.journeys.run_gates import floored, quarantined
+from passhat.journeys.gating import floored, quarantined
 from passhat.messages import plural
 from passhat.records.suite import plain_pairings, variants
 

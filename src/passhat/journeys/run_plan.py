@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Unpack
 
 from passhat import arguments
 from passhat.dataclass import Displayed, dataclass
-from passhat.journeys.answer_source import choose_source
-from passhat.journeys.run_gates import at_most
-from passhat.journeys.run_job import prepare
-from passhat.journeys.run_request import RunRequest, RunTerms
-from passhat.journeys.running import load
+from passhat.journeys.gating import at_most
+from passhat.journeys.run_request import RunRequest, RunTerms, choose_source
+from passhat.journeys.running import load, prepare
 from passhat.messages import quoted, short_repr
 from passhat.records.secrets import bare_address
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
-    from passhat.journeys.run_job import RunJob
+    from passhat.journeys.running import RunJob
     from passhat.records import Model, ModelSystem, Pairing, Server, Suite, TokenUsage
     from passhat.records.redaction import Redactor
 

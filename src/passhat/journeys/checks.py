@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from passhat import arguments
+from passhat.arguments import path, several
 from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
-from passhat.journeys.answer_source import AnswerSource, choose_source
-from passhat.journeys.run_request import RunRequest
+from passhat.journeys.run_request import AnswerSource, RunRequest, choose_source
 from passhat.records.secrets import bare_address
+from passhat.records.suite import SuiteCheck, SuiteFault
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
+    from passhat.runner.leak_scan import FoundSecret
 
 EXTRAS = {
     "run": ("genai_prices", "httpx2", "jsonschema", "mcp"),
@@ -217,3 +220,106 @@ async def _server(server: Server, directory: Path) -> Finding:
     tools = ", ".join(tool.name for tool in running.tools) or "no tools"
     await running.stop()
     return Finding(what=what, text=f"starts in {seconds:.1f} s: {tools}")
+
+
+# --------------------------------------------------------------------------------------------------
+# Are there secrets in files? What passhat wrote here, or other files.
+# --------------------------------------------------------------------------------------------------
+
+USUAL = (Path("cassettes"), Path("snapshots"), Path(".passhat"))
+"""Where passhat writes, if no path is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretScan:
+    """The files and folders that were searched, and the secrets in them; none is shown itself."""
+
+    places: tuple[Path, ...]
+    secrets: tuple[FoundSecret, ...]
+
+
+def find_secrets(places: str | Path | Sequence[str | Path] = ()) -> SecretScan:
+    """Are there secrets in these files and folders, or else in what passhat wrote here?
+
+    It finds the values of variables with names such as MY_KEY or DB_PASSWORD, the secrets that the
+    suite in this folder refers to, and everything that looks like a known kind of key, also in
+    compressed files, archives and SQLite stores.
+    """
+    from passhat.records.redaction import suite_redactor
+    from passhat.runner.leak_scan import scan_paths
+
+    named = tuple(Path(path("places", one, "paths")) for one in several(places, str))
+    searched = named or tuple(one for one in USUAL if one.exists())
+    found = scan_paths(searched, suite_redactor(_suite_here(), os.environ))
+    return SecretScan(places=searched, secrets=tuple(dict.fromkeys(found)))
+
+
+def _suite_here() -> Suite | None:
+    from passhat.suite import suite_in
+
+    try:
+        return suite_in(Path())
+    except PasshatError:
+        return None  # a suite with an error must not keep secrets from being found
+
+
+# --------------------------------------------------------------------------------------------------
+# What is wrong with suite files, and what is worth knowing before they are run.
+# --------------------------------------------------------------------------------------------------
+
+
+def check_suites(suites: str | Path | Sequence[str | Path] = ()) -> tuple[SuiteCheck, ...]:
+    """What is wrong with suite files? Without a name, with the suite file in this folder.
+
+    Nothing is run. A function of a suite whose module is not installed here is a fault too.
+    """
+    from passhat.suite import find_suite
+
+    files = several(suites, str) or [find_suite(Path())]
+    return tuple(_check(Path(path("suites", file, "paths of suite files"))) for file in files)
+
+
+def _check(file: Path) -> SuiteCheck:
+    from passhat.runner.preflight import absent_modules
+    from passhat.suite import check_suite
+    from passhat.suite.load import located_problems
+    from passhat.suite.yaml_tree import dotted
+
+    suite, problems = check_suite(file)
+    absent = [] if suite is None else absent_modules(suite)
+    if faults := [(one.section, one.name, one.key, one.reason) for one in absent]:
+        suite, problems = None, tuple(located_problems(file, faults))
+    return SuiteCheck(
+        file=str(file),
+        size=None if suite is None else suite.size,
+        faults=tuple(
+            SuiteFault(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
+            for p in problems
+        ),
+        notes=() if suite is None else tuple(_notes(suite)),
+    )
+
+
+def _notes(suite: Suite) -> list[str]:
+    """What is not wrong but worth knowing before a run."""
+    from datetime import UTC, datetime
+
+    from passhat.journeys.running import RUNS_ONCE
+    from passhat.runner.preflight import absent_programs
+
+    today = datetime.now(tz=UTC).date()
+    ended = [
+        f'the quarantine of "{entry.task}" ended on {entry.until}: it is gated again'
+        for entry in suite.quarantine
+        if not entry.in_force(today)
+    ]
+    once = [RUNS_ONCE] if suite.runs_once else []
+    return [*ended, *once, *_unlisted(suite), *map(str, absent_programs(suite))]
+
+
+def _unlisted(suite: Suite) -> list[str]:
+    """Models of a known family with an unknown name: they may be new, or mistyped."""
+    from passhat.records.providers import unlisted_model
+
+    names = dict.fromkeys(model.name for model in suite.models if model.base_url is None)
+    return list(filter(None, map(unlisted_model, names)))
