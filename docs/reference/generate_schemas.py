@@ -24,8 +24,8 @@ import passhat.reporters
 from passhat.analysis.planning.plan import Plan
 from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
-from passhat.cli.event_stream import event_types
-from passhat.cli.list_rows import Listed
+from passhat.cli.run_output import event_types
+from passhat.cli.setup import Listed
 from passhat.dataclass import Later
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan

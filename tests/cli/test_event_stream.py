@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from passhat.cli.event_stream import EventStream, event_types
+from passhat.cli.run_output import EventStream, event_types
 from passhat.runner import schedule
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from passhat.cli.init import init
-from passhat.cli.list_rows import list_rows
-from passhat.cli.validate import validate
+from passhat.cli.setup import init, list_rows, validate
 from passhat.errors import SuiteError
 from passhat.records import ModelSystem
 from passhat.suite import load_suite

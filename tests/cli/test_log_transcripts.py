@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.cli.view import _store
+from passhat.cli.serve import _store
 from passhat.history import History, queries
 
 LOG = Path(__file__).parents[1] / "samples" / "inspect" / "flaky_5x5_two_scorers_1error.eval"

@@ -15,7 +15,7 @@ import pytest
 import passhat
 from passhat import simulate
 from passhat.analysis.planning.simulate import World
-from passhat.cli.schema import OF_COMMANDS, SCHEMAS, schema_text
+from passhat.cli.setup import OF_COMMANDS, SCHEMAS, schema_text
 from passhat.ingest.write import write_trials
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from passhat.cli import main
-from passhat.cli.local import NAME
+from passhat.cli.setup import NAME
 from passhat.runner.models.local import why_not_here
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"

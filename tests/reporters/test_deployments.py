@@ -11,13 +11,8 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT7
 from ruamel.yaml import YAML
 
+from passhat.cli.machines import Deployment, render_compose, render_kubernetes, render_slurm
 from passhat.records import Resources
-from passhat.reporters.deployments import (
-    Deployment,
-    render_compose,
-    render_kubernetes,
-    render_slurm,
-)
 
 CHOSEN = Deployment(
     suite="my suite.yml", workers=7, concurrency=30, image="registry.example/agent:1", hours=12

@@ -7,7 +7,7 @@ import pytest
 from passhat import render_json
 from passhat.analysis.planning.simulate import World, simulate
 from passhat.analysis.reports.measure import measure
-from passhat.cli.schema import schema_text
+from passhat.cli.setup import schema_text
 from passhat.records import Trials
 
 SCHEMA = json.loads(schema_text("report"))

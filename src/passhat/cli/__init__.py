@@ -61,8 +61,22 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
-_FILES = {"list": "list_rows"}
-"""The module and function of a command that cannot have its name: `list` is a built-in."""
+_MODULES = {
+    "compare": ("diff", "profile", "rank", "why"),
+    "history": ("flaky", "trend"),
+    "machines": ("deploy", "merge", "worker"),
+    "plan": ("convert", "simulate"),
+    "run": ("repeat", "resume"),
+    "serve": ("mcp", "view"),
+    "setup": (
+        *("completion", "demo", "doctor", "init", "list", "local", "scan", "schema", "validate"),
+    ),
+}
+_MODULE_OF = {command: module for module, commands in _MODULES.items() for command in commands}
+"""The module of a command that does not stand in one of its own name."""
+
+_FUNCTIONS = {"list": "list_rows"}
+"""The function of a command that cannot have its name: `list` is a built-in."""
 
 EPILOG = (
     "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
@@ -81,8 +95,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        name = _FILES.get(cmd_name, cmd_name)
-        command: click.Command = getattr(importlib.import_module(f"passhat.cli.{name}"), name)
+        module = importlib.import_module(f"passhat.cli.{_MODULE_OF.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
 
     def resolve_command(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.option_types import WholeNumber
+from passhat.cli.options import WholeNumber
 from passhat.dataclass import dataclass
 from passhat.errors import CassetteError
 from passhat.messages import plural

@@ -10,10 +10,10 @@ import click
 
 from passhat.arguments import CONFIDENCE
 from passhat.cli.forge_output import announce, forge_options, wanted
-from passhat.cli.option_types import Share
 from passhat.cli.options import (
     INDIFFERENCE,
     SectionedCommand,
+    Share,
     bar_option,
     errors_option,
     output_options,

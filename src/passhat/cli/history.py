@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from passhat.arguments import STORE
-from passhat.cli.option_types import StoreType, WholeNumber
-from passhat.cli.options import SectionedCommand, output_options
+from passhat.cli.options import (
+    SectionedCommand,
+    StoredRunsOptions,
+    StoreType,
+    WholeNumber,
+    output_options,
+    stored_runs_options,
+)
 from passhat.cli.output import (
     Output,
     baseline_tile,
@@ -23,12 +29,12 @@ from passhat.cli.output import (
     writes_page,
 )
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
+from passhat.journeys.analyses import FLAKY_LAST, LAST
 from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
     from passhat.journeys.history import SearchTerms
-
 
 _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
@@ -72,6 +78,25 @@ def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> No
 
 
 _limit = click.option("--limit", type=WholeNumber(min=1), default=20, help="At most this many.")
+
+
+def _open(path: Path | str, *, read_only: bool = False) -> History:
+    """An existing store; only `add` creates one."""
+    from passhat.history import History
+
+    if not read_only:
+        History.open(path, read_only=True).close()
+    return History.open(path, read_only=read_only)
+
+
+def _print_query(path: Path | str, sql: str) -> None:
+    from passhat.reporters.formatting import safe_text
+
+    with _open(path, read_only=True) as store:
+        header, rows = store.query(sql)
+    for row in [header, *rows]:
+        shown = [json.dumps(cell) if isinstance(cell, bytes) else str(cell) for cell in row]
+        click.echo("\t".join(safe_text(cell) for cell in shown))
 
 
 @history.command("list", cls=SectionedCommand)
@@ -274,20 +299,48 @@ def _run_named(history: History, reference: str) -> Run:
     return found.run
 
 
-def _open(path: Path | str, *, read_only: bool = False) -> History:
-    """An existing store; only `add` creates one."""
-    from passhat.history import History
-
-    if not read_only:
-        History.open(path, read_only=True).close()
-    return History.open(path, read_only=read_only)
+# --------------------------------------------------------------------------------------------------
+# `passhat flaky`: which tasks passed and failed over the newest stored runs?
+# --------------------------------------------------------------------------------------------------
 
 
-def _print_query(path: Path | str, sql: str) -> None:
-    from passhat.reporters.formatting import safe_text
+@click.command(cls=SectionedCommand)
+@stored_runs_options(last=FLAKY_LAST, least=1)
+@output_options("flaky")
+def flaky(output: Output, **runs: Unpack[StoredRunsOptions]) -> None:
+    """Which tasks passed and failed over the newest stored runs of a suite?
 
-    with _open(path, read_only=True) as store:
-        header, rows = store.query(sql)
-    for row in [header, *rows]:
-        shown = [json.dumps(cell) if isinstance(cell, bytes) else str(cell) for cell in row]
-        click.echo("\t".join(safe_text(cell) for cell in shown))
+    A task counts as flaky if, with 90 % certainty, its pass rate over all of them is between 10 %
+    and 95 %. A task that failed once in a few runs may still be solid.
+
+    \b
+      passhat flaky
+      passhat flaky support-suite --last 20 --branch main
+    """
+    from passhat.journeys import flaky_tasks
+
+    output.write(flaky_tasks(**runs))
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat trend`: how reliability changed over the stored runs.
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command(cls=SectionedCommand)
+@stored_runs_options(last=LAST, least=2)
+@click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
+@output_options("trend")
+def trend(output: Output, k: int | None, **runs: Unpack[StoredRunsOptions]) -> None:
+    """How did reliability change over the stored runs of a suite?
+
+    Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
+    falls.
+
+    \b
+      passhat trend
+      passhat trend support-suite --branch main -o trend.svg
+    """
+    from passhat.journeys import trend_of_runs
+
+    output.write(trend_of_runs(k=k, **runs))

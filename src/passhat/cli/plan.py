@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 
-from passhat.cli.option_types import Number, Share, WholeNumber
 from passhat.cli.options import (
     INDIFFERENCE,
+    OUTPUT,
+    Command,
+    Number,
     SectionedCommand,
+    Share,
+    WholeNumber,
     analysis_options,
+    file_option,
+    in_order,
     output_options,
+    quiet_option,
+    seed_option,
     shared,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, unwritable
 from passhat.cli.reading import ReadingOptions, reading_options
+from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
     from passhat.journeys.analyses import PlanTerms
+    from passhat.records import Trials
 
 _COUNT = WholeNumber(min=1)
 _AMOUNT = Number(min=0, min_open=True)
@@ -114,3 +126,190 @@ def plan(
     )
     k = ks[-1] if ks else 1
     output.write(plan_results(results, only=only, correlation=icc, spending=spending, k=k, **terms))
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat simulate`: seeded trials of made-up agents.
+# --------------------------------------------------------------------------------------------------
+
+_PROBABILITY = Number(0, 1)
+
+
+class WorldOptions(TypedDict):
+    """The options that are fields of `World`."""
+
+    luck: float
+    shared: float
+    seeds: int
+    seed_effect: float
+    drift: float
+    partial: bool
+    pass_score: float
+    error_rate: float
+
+
+_PRINTED = ("as_json", "as_csv", "as_markdown")
+_SUMMARIES = (".md", ".markdown")
+
+
+def trials_output_options(command: Command) -> Command:
+    """--json, --csv, --markdown, -o FILE and --quiet, passed on as `write(trials)`."""
+
+    @functools.wraps(command)
+    def with_write(**values: Any) -> Any:
+        chosen = {name: values.pop(name) for name in (*_PRINTED, "paths_out", "quiet")}
+        if sum(chosen[name] for name in _PRINTED) > 1:
+            raise click.UsageError(
+                "--json, --csv and --markdown cannot be used together; -o may name several files"
+            )
+        return command(write=functools.partial(write_everywhere, **chosen), **values)
+
+    options = in_order(
+        shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
+        shared(OUTPUT, "--csv", "as_csv", is_flag=True, help="Print CSV."),
+        shared(
+            OUTPUT, "--markdown", "as_markdown", is_flag=True, help="Print a summary of the trials."
+        ),
+        file_option("Write to a file: .jsonl .csv .tsv .parquet, or .md for a summary."),
+        quiet_option,
+    )
+    return options(with_write)
+
+
+def write_everywhere(
+    trials: Trials,
+    *,
+    as_json: bool,
+    as_csv: bool,
+    as_markdown: bool,
+    paths_out: tuple[str, ...],
+    quiet: bool,
+) -> None:
+    """Write the trials to files or standard output, and say so on standard error."""
+    for name in paths_out:
+        _save(trials, Path(name), quiet=quiet)
+    if not paths_out or as_json or as_csv or as_markdown:
+        form = "csv" if as_csv else "markdown" if as_markdown else "jsonl"
+        click.echo(_rendered(trials, form), nl=False)
+
+
+def _save(trials: Trials, path: Path, *, quiet: bool) -> None:
+    from passhat.ingest.write import write_trials
+    from passhat.messages import plural
+    from passhat.reporters.formatting import safe_text
+
+    what = plural(len(trials), "trial")
+    try:
+        if path.suffix.lower() in _SUMMARIES:
+            path.write_text(_rendered(trials, "markdown"), encoding="utf-8", newline="\n")
+            what = f"a summary of {what}"
+        else:
+            write_trials(trials, path)
+    except OSError as error:
+        raise unwritable(path, error, "-o") from error
+    if not quiet:
+        click.echo(safe_text(f"wrote {what} to {path}"), err=True)
+
+
+def _rendered(trials: Trials, form: str) -> str:
+    if form == "markdown":
+        from passhat.reporters.rendering import render_markdown
+
+        return render_markdown(trials)
+    from passhat.ingest.write import render_csv, render_jsonl
+
+    return render_csv(trials) if form == "csv" else render_jsonl(trials).decode()
+
+
+@click.command(cls=SectionedCommand)
+@click.option("--tasks", type=_COUNT, default=20, help="How many tasks.")
+@click.option("--runs", type=_COUNT, default=10, help="Runs of each.")
+@click.option(
+    "--rate",
+    "rates",
+    metavar="[AGENT=]SHARE",
+    multiple=True,
+    help="Mean pass rate of an agent; repeat it for several.  [default: 0.7]",
+)
+@click.option(
+    "--luck", type=_PROBABILITY, default=0.6, help="The share of the spread that is luck."
+)
+@click.option(
+    "--shared",
+    type=_PROBABILITY,
+    default=0.8,
+    help="How strongly agents agree on which tasks are hard.",
+)
+@click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that the runs share.")
+@click.option(
+    "--seed-effect", type=Number(min=0), default=0.0, help="Spread between seeds, in log-odds."
+)
+@click.option(
+    "--drift", type=float, metavar="NUMBER", default=0.0, help="Change over the runs, in log-odds."
+)
+@click.option("--partial", is_flag=True, help="Give scores between 0 and 1.")
+@click.option(
+    "--pass-score", type=Share(), default=0.5, help="With --partial: the score that passes."
+)
+@click.option("--error-rate", type=_PROBABILITY, default=0.0, help="Share of errored trials.")
+@seed_option
+@trials_output_options
+def simulate(
+    tasks: int,
+    runs: int,
+    rates: tuple[str, ...],
+    seed: int,
+    write: Callable[[Trials], None],
+    **world: Unpack[WorldOptions],
+) -> None:
+    """Write seeded trials of made-up agents; the same seed gives the same trials.
+
+    \b
+      passhat simulate --tasks 50 --runs 8 -o trials.jsonl
+      passhat simulate --rate old=0.7 --rate new=0.75 --error-rate 0.02 -o two.csv
+    """
+    from passhat.analysis.planning.simulate import World
+    from passhat.analysis.planning.simulate import simulate as simulate_trials
+
+    made_up = World(**world)
+    write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=made_up, seed=seed))
+
+
+def _rates(texts: Sequence[str]) -> dict[str, float]:
+    """`0.7` is an agent without a name, `new=0.75` one with."""
+    found: dict[str, float] = {}
+    for i, text in enumerate(texts or ("0.7",), 1):
+        named, _, share = text.rpartition("=")
+        name = named or ("agent" if len(texts) < 2 else f"agent-{i}")
+        if name in found:
+            raise ArgumentError("rates", f"must name each agent once, not {name} again", text)
+        try:
+            found[name] = float(share)
+        except ValueError:
+            raise ArgumentError("rates", "must be a share or AGENT=SHARE", text) from None
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat convert`: any result file as passhat's own JSON Lines, CSV or Parquet.
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command(cls=SectionedCommand)
+@click.option("--only", metavar="AGENT", multiple=True, help="Convert this agent's trials only.")
+@trials_output_options
+@reading_options()
+def convert(
+    reading: ReadingOptions, only: tuple[str, ...], write: Callable[[Trials], None]
+) -> None:
+    """Rewrite any result file as JSON Lines, CSV or Parquet.
+
+    Reading the new file gives the same trials again.
+
+    \b
+      passhat convert logs/airline.eval -o airline.parquet
+      passhat convert results.json --task id --pass ok --csv
+    """
+    from passhat.journeys.results import trials_of
+
+    write(trials_of(reading.results(), only))

@@ -12,8 +12,15 @@ import click
 
 from passhat.arguments import STORE
 from passhat.cli.error_messages import COLUMN, with_options
-from passhat.cli.option_types import ROUND_NUMBERS, StoreType
-from passhat.cli.options import READING, Command, Decorator, in_order, shared
+from passhat.cli.options import (
+    READING,
+    ROUND_NUMBERS,
+    Command,
+    Decorator,
+    StoreType,
+    in_order,
+    shared,
+)
 from passhat.dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from passhat.cli.schema import schema_text
+        from passhat.cli.setup import schema_text
 
         click.echo(schema_text("report"), nl=False)
         ctx.exit()

