@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from passhat.analysis.planning.simulate import simulate
-from passhat.dashboard import serving
-from passhat.dashboard.guard import Access
+from passhat.dashboard import server as serving
+from passhat.dashboard.responses import Access
 from passhat.history import Checkout, History
 from passhat.journeys.overview import ReportCache
 

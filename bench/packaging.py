@@ -23,7 +23,7 @@ TRIALS = {
     "": f"passhat demo && {REPORT}",
     "run": "passhat init --scripted suite && cd suite && passhat run --no-store",
     "local": "python -c 'import xllamacpp'",
-    "web": "python -c 'import passhat.dashboard.serving'",
+    "web": "python -c 'import passhat.dashboard.server'",
     "frames": "passhat simulate --tasks 5 -o trials.parquet && passhat report trials.parquet",
     "cloud": f"{REPORT} && passhat report local://$PWD/trials.csv",
     "figures": f"{REPORT} -o report.png",

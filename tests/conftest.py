@@ -66,8 +66,8 @@ class Site:
 @pytest.fixture
 def serve_site():
     """Serves the dashboard of a store on a free loopback port, with the real server."""
-    from passhat.dashboard import serving
-    from passhat.dashboard.guard import Access
+    from passhat.dashboard import server as serving
+    from passhat.dashboard.responses import Access
     from passhat.journeys.overview import ReportCache
 
     running = []

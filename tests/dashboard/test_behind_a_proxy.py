@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from passhat.dashboard.serving import make_access
+from passhat.dashboard.server import make_access
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.records import Outcome, Trial

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.dashboard.guard import HEADERS, Access, Address, Guard
-from passhat.dashboard.rendering import door
-from passhat.dashboard.serving import listen, make_access
+from passhat.dashboard.responses import HEADERS, Access, Address, Guard, door
+from passhat.dashboard.server import listen, make_access
 from passhat.errors import ArgumentError, InputError
 
 PATHS = [

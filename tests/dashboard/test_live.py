@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.dashboard import live
-from passhat.dashboard.live import PageState, PlannedRun, watching
-from passhat.dashboard.watched_gates import Funnel, watched_numbers
+from passhat.dashboard.live import Funnel, PageState, PlannedRun, watched_numbers, watching
 from passhat.history import History
 from passhat.history.queries import StoredProgress, TaskProgress, change_mark, read_progress
 from passhat.journeys.stored_runs import StoredGate

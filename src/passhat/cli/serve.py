@@ -134,7 +134,7 @@ def _serve(
     store: Path | str, title: str, *, quiet: bool, exposed: bool, **how: Unpack[ServingOptions]
 ) -> None:
     try:
-        from passhat.dashboard.serving import serve
+        from passhat.dashboard.server import serve
         from passhat.journeys.overview import ReportCache
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
+import numpy as np
+from numpy.typing import NDArray
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.ranking import RankReport
-from passhat.analysis.reports.report import LABELS, Report
-from passhat.dashboard.comparing import judge_sides, sides_of
+from passhat.analysis.reports.report import LABELS, Report, TaskRow, TaskTable
 from passhat.dashboard.live import RUNNING, follow, progress_of, watching
-from passhat.dashboard.rendering import page, render, streamed, url
-from passhat.dashboard.task_window import SORTS, Choice, look, page_number
-from passhat.errors import HistoryError, InputError
+from passhat.dashboard.responses import page, render, streamed, url
+from passhat.dataclass import dataclass
+from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.history import History, Run, queries
+from passhat.journeys.analyses import rank_results
 from passhat.journeys.overview import (
     SPENDING_DAYS,
     SUITES_A_PAGE,
@@ -25,9 +28,17 @@ from passhat.journeys.overview import (
     look_at_suite,
     suites_on_page,
 )
-from passhat.journeys.stored_runs import beside_passing, stored_gates, task_history
-from passhat.messages import plural
+from passhat.journeys.stored_runs import (
+    StoredSide,
+    beside_passing,
+    compare_stored,
+    stored_gates,
+    task_history,
+)
+from passhat.messages import plural, short_commit
+from passhat.records import Tally
 from passhat.records.transcript import Transcript
+from passhat.records.trial import natural_key
 from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers import comparison, explanation, ranking
 from passhat.reporters.answers import trend as trend
@@ -35,6 +46,7 @@ from passhat.reporters.answers.comparison import ChangeTile, change_tile
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report_page import page_of
 from passhat.reporters.formats.html import answer_values
+from passhat.reporters.formatting import LONGEST_NAME, shorten
 from passhat.reporters.page_parts import check_cards, ending_words, transcript_cards
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import TaskAnswer
@@ -337,3 +349,165 @@ def _table_link(run: Run, choice: Choice, **changes: object) -> str:
         "page": choice.page,
     }
     return url(f"/run/{run.key}", **{**query, **changes}) + "#tasks"
+
+
+# --------------------------------------------------------------------------------------------------
+# Two or more runs side by side: compared when there are two systems, ranked when more.
+# --------------------------------------------------------------------------------------------------
+
+MOST_SIDES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One system in one run; `mark` names it in an address."""
+
+    mark: str
+    label: str
+    run: Run
+    tally: Tally
+    chosen: bool
+
+
+def sides_of(
+    reports: ReportCache, history: History, runs: Sequence[str], chosen: Sequence[str]
+) -> list[Side]:
+    """Every system of the named runs; all are chosen if no mark is given."""
+    keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
+    found = [(run, tally) for run in (history.find_run(key) for key in keys)
+             for tally in reports.tallies(history, run)]  # fmt: skip
+    names = [tally.system for _, tally in found]
+    alone = len(set(names)) == 1
+    places: dict[str, int] = {}
+    sides = []
+    for run, tally in found:
+        place = places[run.key] = places.get(run.key, -1) + 1
+        mark = f"{run.key}.{place}"
+        label = _label(run, tally.system, alone=alone, again=names.count(tally.system) > 1)
+        sides.append(
+            Side(
+                mark=mark, label=label, run=run, tally=tally,
+                chosen=mark in chosen if chosen else True,
+            )
+        )  # fmt: skip
+    return sides
+
+
+def judge_sides(
+    history: History, sides: Sequence[Side], *, metric: str
+) -> Comparison | RankReport | Unavailable:
+    """The answer about the chosen sides."""
+    chosen = [side for side in sides if side.chosen]
+    if len(chosen) < 2:
+        return Unavailable("Choose at least two systems or runs to compare")
+    if len(chosen) > MOST_SIDES:
+        return Unavailable(f"{len(chosen)} are too many to read at once: choose {MOST_SIDES}")
+    try:
+        if len(chosen) == 2:
+            first, second = (
+                StoredSide(run=one.run, system=one.tally.system, label=one.label) for one in chosen
+            )
+            return compare_stored(history, first, second)
+        return rank_results([replace(one.tally, system=one.label) for one in chosen], by=metric)
+    except (ArgumentError, InputError) as error:
+        return Unavailable(str(error))
+
+
+def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
+    """One system over several runs goes by run and commit; one that occurs once by its own name."""
+    if not again:
+        return system
+    commit = short_commit(run.checkout.commit)
+    called = f"{run.tags[0] if run.tags else run.key} {commit}".strip()
+    return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"
+
+
+# --------------------------------------------------------------------------------------------------
+# A long table of tasks a page at a time: found, sorted and cut before it is sent.
+# --------------------------------------------------------------------------------------------------
+
+ROWS_A_PAGE = 200
+
+LONGEST_NUMBER = 9
+SORTS = ("task", "label", "passed", "rate", "interval", "score")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a reader asked to see of a table."""
+
+    text: str = ""
+    label: str = ""
+    sort: str = "rate"
+    down: bool = False
+    page: int = 1
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Choice:
+        """From an address; what makes no sense there counts as not said."""
+        sort, label, page = query.get("sort", ""), query.get("label", ""), query.get("page", "")
+        return cls(
+            text=query.get("q", ""),
+            label=label if label in LABELS else "",
+            sort=sort if sort in SORTS else "rate",
+            down=query.get("down") == "1",
+            page=page_number(page),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The rows to show, and how many there are behind them."""
+
+    rows: list[TaskRow]
+    found: int
+    page: int
+    pages: int
+
+
+def page_number(text: str | None) -> int:
+    """A page from an address: at least 1, and no larger than a table could have.
+
+    >>> page_number("7"), page_number("-1"), page_number("x")
+    (7, 1, 1)
+    """
+    sensible = text and text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+    return max(1, int(text)) if text and sensible else 1
+
+
+def look(table: TaskTable, choice: Choice) -> Window:
+    """The part of a table that was asked for."""
+    kept = np.ones(len(table), dtype=bool)
+    if choice.text:
+        wanted = choice.text.lower()
+        kept &= np.fromiter((wanted in name.lower() for name in table.names), bool, len(table))
+    if choice.label:
+        kept &= table.labels == LABELS.index(choice.label)
+    places = np.flatnonzero(kept)
+    order = places[np.lexsort((_name_ranks(table)[places], _key(table, choice.sort)[places]))]
+    if choice.down:
+        order = order[::-1]
+    pages = max(1, -(-len(order) // ROWS_A_PAGE))
+    page = min(choice.page, pages)
+    shown = order[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]
+    return Window(rows=[table[int(i)] for i in shown], found=len(order), page=page, pages=pages)
+
+
+def _key(table: TaskTable, sort: str) -> NDArray[np.float64]:
+    if sort == "task":
+        return _name_ranks(table)
+    columns = {
+        "label": table.labels,
+        "passed": table.passed,
+        "rate": table.rate,
+        "interval": table.high - table.low,
+        "score": table.mean_score,
+    }
+    return np.asarray(columns[sort], dtype=np.float64)
+
+
+def _name_ranks(table: TaskTable) -> NDArray[np.float64]:
+    ranks = np.empty(len(table))
+    order = sorted(range(len(table)), key=lambda i: natural_key(table.names[i]))
+    ranks[order] = np.arange(len(table))
+    return ranks

@@ -15,16 +15,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from passhat.dashboard.guard import (
+from passhat.dashboard.pages import Pages
+from passhat.dashboard.responses import (
     ENTRANCE,
     SHORTEST_CHOSEN_TOKEN,
     Access,
     Address,
     Guard,
+    door,
     is_loopback,
+    page,
 )
-from passhat.dashboard.pages import Pages
-from passhat.dashboard.rendering import door, page
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.journeys.overview import ReportCache
 
