@@ -22,18 +22,18 @@ COMMAND = re.compile(r"\b(passhat|gotestsum) ")
 PARTS_OF_COMMANDS = {
     "journeys/run_conclusion.py": {"--max-cost", "--max-tokens", "--max-minutes", "--max-calls"},
     "journeys/run_store.py": {"--run", "--store"},
-    "journeys/trend_runs.py": {"--store"},
+    "journeys/analyses.py": {"--store"},
     "analysis/gates/run_answer.py": {"--runs"},
-    "ingest/unknown_files.py": {"--log_samples"},
+    "ingest/read.py": {"--log_samples"},
     "reporters/next_steps.py": {"--confidence", "--require", "--gate", "--only"},
     "reporters/answers/report_blocks.py": {"--by"},
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
-    "runner/local_model.py": {"--no-deps", "--quiet", "--disable-pip-version-check", "--dest"},
+    "runner/models/local.py": {"--no-deps", "--quiet", "--disable-pip-version-check", "--dest"},
 }
 """Options in texts that are put together to a whole command, of passhat or of another tool."""
 
-OTHER_LANGUAGES = ("reporters/deployments.py", "reporters/formats/html.py")
-"""Files for Kubernetes and Slurm, and style sheets, in which `--name` is a variable."""
+OTHER_LANGUAGES = ("reporters/formats/html.py",)
+"""Style sheets, in which `--name` is a variable."""
 
 
 def texts(file: Path) -> Iterator[str]:

@@ -32,7 +32,7 @@ def test_a_run_leaves_nothing(folder):
 
 
 def test_what_a_killed_run_left_is_swept_by_the_next(folder):
-    code = "import time; from passhat.runner.processes import Scratch; print(Scratch().path, flush=True)"
+    code = "import time; from passhat.runner.processes import *; print(Scratch().path, flush=True)"
     killed = subprocess.Popen(
         [sys.executable, "-c", f"{code}; time.sleep(60)"],
         stdout=subprocess.PIPE,

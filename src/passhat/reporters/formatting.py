@@ -11,11 +11,11 @@ from passhat.messages import display_width as display_width
 from passhat.messages import safe_text as safe_text
 from passhat.messages import shorten as shorten
 from passhat.messages import shorten_apart as shorten_apart
-from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Difference
     from passhat.analysis.reports.parts import Metric
+    from passhat.stats.estimate import Estimate, Interval, Unavailable
     from passhat.stats.paired import PairedDifference
 
 # The eight named colours follow the reader's theme, light or dark; yellow and the bright ones
@@ -249,12 +249,12 @@ def amount(value: float | None) -> str:
 
 def value_of(number: Estimate | Unavailable) -> float | None:
     """The number, if there is one."""
-    return number.value if isinstance(number, Estimate) else None
+    return number.value if number else None
 
 
 def interval_of(number: Estimate | PairedDifference | Unavailable) -> Interval | None:
     """Its interval, if there is one."""
-    return None if isinstance(number, Unavailable) else number.interval
+    return number.interval if number else None
 
 
 def both_intervals(found: Metric | Difference | None) -> tuple[Interval | None, Interval | None]:

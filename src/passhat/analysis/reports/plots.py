@@ -706,9 +706,11 @@ def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> 
         return f"{tasks} no system passes even once"
     if not mostly:
         best = int(means.argmax())
-        return f"{tasks} no system mostly passes: {systems[best]} comes to {_cluster_percent(means[best])}"
+        reached = _cluster_percent(means[best])
+        return f"{tasks} no system mostly passes: {systems[best]} comes to {reached}"
     if len(mostly) == len(systems):
-        return f"{tasks} every system mostly passes, in {_cluster_percent(float(means.mean()))} of runs"
+        reached = _cluster_percent(float(means.mean()))
+        return f"{tasks} every system mostly passes, in {reached} of runs"
     inside = means[[name in mostly for name in systems]]
     outside = means[[name not in mostly for name in systems]]
     return f"{tasks} {_who(mostly, systems, float(inside.mean()), float(outside.mean()))}"
