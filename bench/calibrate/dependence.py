@@ -10,7 +10,7 @@ from bench.calibrate.table import Table
 from passhat.analysis.reports.evidence import gather
 from passhat.analysis.reports.metrics import groupings_of, measure_metrics
 from passhat.records import Trials
-from passhat.stats.dependent_runs import _SIGMAS, DaySpread, find_bursts, round_tests
+from passhat.stats.dependent_runs import _SIGMAS, BetweenDayVariance, find_bursts, round_tests
 from passhat.stats.exact_tests import boschloo_greater, pass_tests
 from passhat.stats.multiple_testing import (
     benjamini_hochberg,
@@ -194,8 +194,8 @@ def _first_alarms(given: _DayMeans, line: float) -> Rates:
 
 
 def _day_weights(sums: Rates, squares: Rates, old: int, variance: Rates) -> Rates:
-    """`DaySpread.after` the first `old` points, for many histories."""
-    logs = np.broadcast_to(DaySpread.unknown().log_weights, variance.shape)
+    """`BetweenDayVariance.after` the first `old` points, for many histories."""
+    logs = np.broadcast_to(BetweenDayVariance.unknown().log_weights, variance.shape)
     if old > 1:
         apart = (squares - sums**2 / old)[:, None] / variance
         logs = logs - 0.5 * (old * np.log(variance) + np.log(old / variance) + apart)

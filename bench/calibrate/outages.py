@@ -18,7 +18,7 @@ TASKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SimulationModel:
     """Minutes of `length` runs in which, with chance `share`, `failing` of the runs fail."""
 
     name: str
@@ -28,11 +28,11 @@ class World:
 
 
 WORLDS = (
-    World("no outage", 0.0, 8),
-    World("5 % of minutes of 8 runs", 0.05, 8),
-    World("10 % of minutes of 8 runs", 0.10, 8),
-    World("10 % of spells of 30 runs", 0.10, 30),
-    World("10 % of minutes of 8 runs, 80 % of the runs in them", 0.10, 8, 0.8),
+    SimulationModel("no outage", 0.0, 8),
+    SimulationModel("5 % of minutes of 8 runs", 0.05, 8),
+    SimulationModel("10 % of minutes of 8 runs", 0.10, 8),
+    SimulationModel("10 % of spells of 30 runs", 0.10, 30),
+    SimulationModel("10 % of minutes of 8 runs, 80 % of the runs in them", 0.10, 8, 0.8),
 )
 
 
@@ -159,7 +159,7 @@ def suite_cell(place: int, guarded: bool, mean: float, repetitions: int) -> dict
 
 
 def _taken(
-    world: World,
+    world: SimulationModel,
     guard: OutageGuard | None,
     most: int,
     attempt: Callable[[int], tuple[int, bool]],

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.random import Generator
 
-from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, compared_runs, normal_calls
+from passhat.analysis.explaining.runs import (
+    ComparedRuns,
+    ExplainedRun,
+    compared_runs,
+    normalized_calls,
+)
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Transcript, Turn
 
@@ -76,7 +81,7 @@ def wrong_amount(draft: Draft, rng: Generator) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class World:
+class SimulationModel:
     """Runs to compare, and which of them have the planted cause."""
 
     compared: ComparedRuns
@@ -92,7 +97,7 @@ def simulate_runs(
     share: float = SHARE,
     fails: tuple[float, float] = (0.5, 0.5),
     planted_tasks: int | None = None,
-) -> World:
+) -> SimulationModel:
     """Runs of several tasks; `fails` are the chances of failing with the cause and without."""
     every: list[ExplainedRun] = []
     marked: set[tuple[str, int]] = set()
@@ -109,7 +114,7 @@ def simulate_runs(
             every.append(_run(draft, task, trial, failed=failed))
     compared = compared_runs(every)
     planted = np.array([(run.task, run.trial) in marked for run in compared.runs], dtype=bool)
-    return World(compared=compared, planted=planted)
+    return SimulationModel(compared=compared, planted=planted)
 
 
 def _ordinary(task: int, amount: int, rng: Generator) -> Draft:
@@ -148,6 +153,6 @@ def _run(draft: Draft, task: int, trial: int, *, failed: bool) -> ExplainedRun:
         task=f"task {task}",
         trial=trial,
         outcome=Outcome.FAILED if failed else Outcome.PASSED,
-        calls=normal_calls(said),
+        calls=normalized_calls(said),
         transcript=said,
     )

@@ -19,7 +19,7 @@ from bench.calibrate.table import Table, allowed
 from passhat.analysis.gates.fixed_sample import judge_number
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.stopping import StoppingRule
-from passhat.analysis.reports.metrics import Subject
+from passhat.analysis.reports.metrics import SystemTrials
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.schedule import Event, TrialFinished
@@ -231,7 +231,7 @@ def _wrong_verdicts(
             score_squares=passed.astype(float),
         )
         gate = parse_gate(f"pass^{k} >= {float((rates**k).mean())}")
-        words.append(judge_number(gate, Subject(tally=tally, trials=None), {}).word)
+        words.append(judge_number(gate, SystemTrials(tally=tally, trials=None), {}).word)
     return words.count("PASS") / repetitions, words.count("FAIL") / repetitions
 
 

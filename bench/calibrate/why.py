@@ -12,7 +12,7 @@ from numpy.random import Generator
 from bench.calibrate.cells import run_tables
 from bench.calibrate.simulated_agents import (
     SHARED_CAUSES,
-    World,
+    SimulationModel,
     omitted,
     simulate_runs,
     wrong_amount,
@@ -130,7 +130,7 @@ def _shared_causes(repetitions: int) -> Table:
     )
 
 
-def _by_features(world: World, rng: Generator) -> tuple[bool, bool]:
+def _by_features(world: SimulationModel, rng: Generator) -> tuple[bool, bool]:
     """Whether the test of properties names anything, and the planted cause."""
     compared = world.compared
     if not compared.runs:
@@ -146,7 +146,7 @@ def _by_features(world: World, rng: Generator) -> tuple[bool, bool]:
     return True, bool(alike.mean() >= RIGHT)
 
 
-def _by_agreement(world: World, rng: Generator) -> bool:
+def _by_agreement(world: SimulationModel, rng: Generator) -> bool:
     """Whether the test of agreement names the tool of the planted cause."""
     found = departures(world.compared, _shuffles(world.compared, rng))
     return bool(found) and found[0].p <= ALPHA / TESTS and found[0].tool == "refund"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.ranking import rank as rank
     from passhat.analysis.explaining.explain import Explanation as Explanation
     from passhat.analysis.explaining.explain import explain as explain
-    from passhat.analysis.explaining.run_diff import side_by_side as side_by_side
+    from passhat.analysis.explaining.run_diff import diff_runs as diff_runs
     from passhat.analysis.gates.gate import Gate as Gate
     from passhat.analysis.gates.gate import Verdict as Verdict
     from passhat.analysis.gates.gate import parse_gate as parse_gate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from passhat.analysis.planning.budgets import Spending as Spending
     from passhat.analysis.planning.plan import Plan as Plan
     from passhat.analysis.planning.plan import plan as plan
-    from passhat.analysis.planning.simulate import World as World
+    from passhat.analysis.planning.simulate import SimulationModel as SimulationModel
     from passhat.analysis.planning.simulate import simulate as simulate
     from passhat.analysis.reports.dependence import determinism_check as determinism_check
     from passhat.analysis.reports.dependence import seed_agreement as seed_agreement
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from passhat.journeys import find_secrets as find_secrets
     from passhat.journeys import flaky_tasks as flaky_tasks
     from passhat.journeys import gate_results as gate_results
-    from passhat.journeys import keep_results as keep_results
     from passhat.journeys import list_runs as list_runs
     from passhat.journeys import merge_shards as merge_shards
     from passhat.journeys import plan_gates as plan_gates
@@ -72,13 +71,14 @@ if TYPE_CHECKING:
     from passhat.journeys import resume_run as resume_run
     from passhat.journeys import run_suite as run_suite
     from passhat.journeys import search_transcripts as search_transcripts
+    from passhat.journeys import store_results as store_results
     from passhat.journeys import trend_of_runs as trend_of_runs
     from passhat.records import Outcome as Outcome
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.records.weights import weigh_by_shares as weigh_by_shares
-    from passhat.reporters.formatting import Ink as Ink
+    from passhat.records.weights import weight_by_traffic as weight_by_traffic
+    from passhat.reporters.formatting import TerminalStyle as TerminalStyle
     from passhat.reporters.rendering import render as render
     from passhat.reporters.rendering import render_html as render_html
     from passhat.reporters.rendering import render_json as render_json
@@ -101,7 +101,17 @@ _PARTS = (
     *("records", "reporters", "runner", "stats", "suite", "testing"),
 )
 
-__getattr__, _, _names = lazy_exports(__name__, parts=_PARTS)
+__getattr__, _, _names = lazy_exports(
+    __name__,
+    parts=_PARTS,
+    renamed={
+        "Ink": "TerminalStyle",
+        "World": "SimulationModel",
+        "keep_results": "store_results",
+        "side_by_side": "diff_runs",
+        "weigh_by_shares": "weight_by_traffic",
+    },
+)
 __all__ = sorted([*_names, "__version__"])
 
 

@@ -18,10 +18,10 @@ Answer = TypeVar("Answer")
 Name = TypeVar("Name")
 
 
-class Later(Generic[Answer]):
+class LazyValue(Generic[Answer]):
     """A value that is computed when it is first looked at.
 
-    >>> square = Later(lambda: 3**2)
+    >>> square = LazyValue(lambda: 3**2)
     >>> square.look()
     9
     """
@@ -44,19 +44,19 @@ class Later(Generic[Answer]):
             return self._answer
 
 
-class Parts(Mapping[Name, Answer]):
+class LazyMapping(Mapping[Name, Answer]):
     """Values by name, each computed on first use; names and count cost nothing.
 
     A copy or a pickle is a plain dict of all of them.
 
-    >>> parts = Parts({"easy": Later(lambda: 0.9), "hard": Later(lambda: 0.2)})
+    >>> parts = LazyMapping({"easy": LazyValue(lambda: 0.9), "hard": Later(lambda: 0.2)})
     >>> list(parts), parts["hard"]
     (['easy', 'hard'], 0.2)
     """
 
     __slots__ = ("_parts",)
 
-    def __init__(self, parts: Mapping[Name, Later[Answer]]) -> None:
+    def __init__(self, parts: Mapping[Name, LazyValue[Answer]]) -> None:
         self._parts = dict(parts)
 
     def __getitem__(self, name: Name) -> Answer:
@@ -78,8 +78,8 @@ class Parts(Mapping[Name, Answer]):
         return dict, (dict(self),)
 
 
-def _known(answer: Answer) -> Later[Answer]:
-    return Later(lambda: answer)
+def _known(answer: Answer) -> LazyValue[Answer]:
+    return LazyValue(lambda: answer)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -129,12 +129,12 @@ class Displayed:
 # pickles work.
 # --------------------------------------------------------------------------------------------------
 
-__all__ = ["dataclass", "replace", "short_dataclass"]
+__all__ = ["dataclass", "replace", "result_dataclass"]
 
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
-    from dataclasses import dataclass as short_dataclass
+    from dataclasses import dataclass as result_dataclass
 else:
 
     def dataclass(cls=None, /, *, slots=False, **options):
@@ -147,7 +147,7 @@ else:
 
         return decorate if cls is None else decorate(cls)
 
-    def short_dataclass(**options):
+    def result_dataclass(**options):
         """The same for results, which show the fields that matter on one line of bounded length."""
 
         def decorate(cls):

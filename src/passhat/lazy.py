@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from warnings import warn
 
 _BLOCK = "if TYPE_CHECKING:"
 
 
 def lazy_exports(
-    package: str, *, parts: tuple[str, ...] = ()
+    package: str, *, parts: tuple[str, ...] = (), renamed: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, from its imports for type checkers.
 
     The names are stated once, in the block `if TYPE_CHECKING:` of the package's `__init__.py`, as
     `from module import Name as Name`. `parts` are submodules that load on first use too.
+    `renamed` gives the new name of each old one, which works for one more release.
     """
+    old_names = renamed or {}
     home_of = dict(_typed_imports(package))
     names = sorted(home_of)
 
     def load(name: str) -> Any:
         if name in parts:
             return importlib.import_module(f"{package}.{name}")
+        if name in old_names:
+            new = old_names[name]
+            warn(f"{package}.{name} is {package}.{new} now", DeprecationWarning, stacklevel=2)
+            return load(new)
         if name not in home_of:
             # With the module and the name, Python says in its traceback which name was meant.
             missing = f"module {package!r} has no attribute {name!r}"

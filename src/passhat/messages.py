@@ -42,7 +42,7 @@ def short_repr(head: str, *parts: str, see: str = "") -> str:
 def repr_fields(value: Any) -> str:
     """A dataclass by the fields that differ from their defaults: numbers short, tables counted.
 
-    Classes get it from `passhat.dataclass.short_dataclass`.
+    Classes get it from `passhat.dataclass.result_dataclass`.
     """
     name = type(value).__name__
     parts = list(_filled(value))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from passhat import Trials, side_by_side
+from passhat import Trials, diff_runs
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters import render
 
@@ -29,7 +29,7 @@ def page_of(tmp_path):
         trials = Trials.from_columns(task=[task] * len(runs), passed=[ok for ok, _ in runs])
         said = {("system", task, i): text for i, (_, text) in enumerate(runs)}
         path = tmp_path / "diff.html"
-        path.write_text(render(side_by_side(trials, said, task), "html"), encoding="utf-8")
+        path.write_text(render(diff_runs(trials, said, task), "html"), encoding="utf-8")
         return path.as_uri()
 
     return write

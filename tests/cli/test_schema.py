@@ -14,7 +14,7 @@ import pytest
 
 import passhat
 from passhat import simulate
-from passhat.analysis.planning.simulate import World
+from passhat.analysis.planning.simulate import SimulationModel
 from passhat.cli.setup import OF_COMMANDS, SCHEMAS, schema_text
 from passhat.ingest.write import write_trials
 
@@ -103,11 +103,11 @@ COMMANDS = {
 def results(here, call, suite):
     """Results of three agents, of one with everything, of one with next to nothing, and history."""
     rates = {"new": 0.9, "old": 0.6, "third": 0.6}
-    trials = simulate(tasks=6, runs=8, rate=rates, world=World(seeds=4), seed=1)
+    trials = simulate(tasks=6, runs=8, rate=rates, world=SimulationModel(seeds=4), seed=1)
     write_trials(trials, here / "all.jsonl")
     for name in rates:
         write_trials(trials.where(system=name), here / f"{name}.jsonl")
-    every = World(partial=True, error_rate=0.1)
+    every = SimulationModel(partial=True, error_rate=0.1)
     write_trials(simulate(tasks=4, runs=4, rate={"p": 0.5}, world=every), here / "partial.jsonl")
     (here / "one.jsonl").write_text('{"system": "few", "task": "task-1", "passed": true}\n')
     (here / "said.jsonl").write_text("".join(map(_spoken, range(8))))

@@ -8,8 +8,8 @@ import pytest
 
 from passhat.errors import LostRun
 from passhat.history import History, RunJournal
-from passhat.history.leases import hold, reap
-from passhat.history.work_queue import RunBoard, WorkerSession
+from passhat.history.leases import hold, recover_dead_workers
+from passhat.history.work_queue import RunQueue, WorkerSession
 from passhat.records import Budget, Outcome, Trial
 from passhat.records.ledger import (
     AcceptedCall,
@@ -35,7 +35,7 @@ def history(new_database):
 def board(history):
     run = history.start_run("suite")
     with hold(history, run) as lease:
-        board = RunBoard(history, run, lease)
+        board = RunQueue(history, run, lease)
         board.open(Budget())
         board.publish([ticket(i) for i in range(6)])
         board.run = run
@@ -95,7 +95,7 @@ def test_a_worker_taken_for_dead_can_neither_write_nor_claim(history, board):
     late = WorkerSession(history, board.run, hands=4)
     late.claim(1)
     expire(history, late)
-    reap(history.database, board.run)
+    recover_dead_workers(history.database, board.run)
     for attempt in (lambda: late.write([finished(0)]), lambda: late.claim(1), late.renew):
         with pytest.raises(LostRun, match="the lease of this worker ran out"):
             attempt()
@@ -111,7 +111,7 @@ def test_a_dead_worker_leaves_its_answers_and_its_open_calls_are_counted(history
     dead.write([asked(0, 1, cost=0.25)])
     dead.mark_sent(("agent", "refund", 0, 1))
     expire(history, dead)
-    reap(history.database, board.run)
+    recover_dead_workers(history.database, board.run)
     next_life = WorkerSession(history, board.run, hands=4)
     (claim,) = next_life.claim(1)
     assert {step: kept.reply for step, kept in claim.answers.items()} == {0: b"{}"}
@@ -127,7 +127,7 @@ def test_a_call_that_a_dead_worker_had_not_sent_is_not_counted_and_frees_its_res
     dead.write([asked(0), asked(1)])
     dead.mark_sent(("agent", "refund", 1, 0))
     expire(history, dead)
-    reap(history.database, board.run)
+    recover_dead_workers(history.database, board.run)
     assert board.lost() == UnansweredCalls(calls=1, cost=1.0)
     next_life = WorkerSession(history, board.run, hands=4)
     next_life.claim(2)
@@ -140,7 +140,7 @@ def test_of_a_worker_on_another_machine_nobody_knows_what_it_had_sent(history, b
     dead.write([asked(0)])
     history.database.execute("UPDATE sessions SET place = 'elsewhere' WHERE id = ?", (dead.number,))
     expire(history, dead)
-    reap(history.database, board.run)
+    recover_dead_workers(history.database, board.run)
     assert str(board.lost()) == "1 call, at most $1.0000 (1 of them perhaps never sent)"
 
 
@@ -155,7 +155,7 @@ def test_a_worker_that_froze_may_send_its_other_calls_later(history, board):
             "UPDATE sessions SET pid = ?, born = ? WHERE id = ?", (alive.pid, born, frozen.number)
         )
         expire(history, frozen)
-        reap(history.database, board.run)
+        recover_dead_workers(history.database, board.run)
         alive.kill()
     assert board.lost() == UnansweredCalls(calls=2, cost=2.0, unsure=1)
 

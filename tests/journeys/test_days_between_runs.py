@@ -8,9 +8,9 @@ from passhat.history import History
 from passhat.journeys import (
     compare_results,
     gate_results,
-    keep_results,
     review_change,
     run_suite,
+    store_results,
 )
 from passhat.journeys.results import Results
 
@@ -33,7 +33,7 @@ def nightly(tmp_path):
     for night, shift in enumerate(rng.normal(0, 0.5, 7)):
         path = tmp_path / f"night{night}.csv"
         write_day(path, rng, skill, shift)
-        keys.append(keep_results(path, suite="nightly", store=store).run.key)
+        keys.append(store_results(path, suite="nightly", store=store).run.key)
     return store, keys, tmp_path
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 import passhat
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.history import History
 from passhat.journeys import gate_results, review_change
@@ -17,7 +17,7 @@ from passhat.journeys.results import Results
 def results(tmp_path):
     """New results and a baseline, some of their trials errored."""
     for name, seed in (("new", 1), ("old", 2)):
-        trials = simulate(tasks=10, runs=6, world=World(error_rate=0.1), seed=seed)
+        trials = simulate(tasks=10, runs=6, world=SimulationModel(error_rate=0.1), seed=seed)
         passhat.write_trials(trials, tmp_path / f"{name}.jsonl")
     return tmp_path / "new.jsonl", tmp_path / "old.jsonl"
 

@@ -40,14 +40,14 @@ def test_trial_numbers_of_sixty_bits_stay_apart_in_every_frame(library):
 
 
 def test_any_arrow_stream_is_a_frame():
-    class Stream:
+    class SharedDraws:
         def __init__(self, table):
             self.table = table
 
         def __arrow_c_stream__(self, requested_schema=None):
             return self.table.__arrow_c_stream__(requested_schema)
 
-    stream = Stream(Trials.from_records(TRIALS).to_arrow())
+    stream = SharedDraws(Trials.from_records(TRIALS).to_arrow())
     assert list(Trials.from_frame(stream)) == TRIALS
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import passhat
 from passhat.errors import ArgumentError
 from passhat.records import Trials
-from passhat.records.weights import parse_shares, task_weights, weigh_by_shares
+from passhat.records.weights import parse_shares, task_weights, weight_by_traffic
 
 GROUPS = ("easy", "hard", "rare")
 
@@ -29,7 +29,7 @@ def grouped_trials(draw):
 def test_the_weighted_mean_is_the_mean_of_the_groups_by_their_shares(trials, given_shares):
     there = [name for name in GROUPS if name in trials.words("tags")]
     shares = dict(zip(there, given_shares, strict=False))
-    weighed = weigh_by_shares(trials, shares)
+    weighed = weight_by_traffic(trials, shares)
     means = [float(trials.where(tag=name).score.mean()) for name in there]
     expected = np.average(means, weights=list(shares.values()))
     assert passhat.measure(weighed).system().pass_hat(1).value == pytest.approx(expected)
@@ -73,5 +73,5 @@ def test_levels_and_families_are_groups_too():
     trials = Trials.from_columns(
         task=["a", "b"], passed=[1, 0], family=["django", None], level=[None, "system"]
     )
-    weighed = weigh_by_shares(trials, {"django": 3, "system": 1})
+    weighed = weight_by_traffic(trials, {"django": 3, "system": 1})
     assert passhat.measure(weighed).system().pass_hat(1).value == pytest.approx(0.75)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
-from passhat.records import FEATURES, Labels, Outcome, Source, Trial, Trials
+from passhat.records import FEATURES, Categorical, Outcome, Source, Trial, Trials
 
 WORDS = st.lists(st.sampled_from(["x", "y", "a b"]), max_size=2, unique=True).map(tuple)
 AMOUNT = st.none() | st.floats(0, 1e9)
@@ -301,7 +301,7 @@ def test_a_tally_needs_a_name_where_there_are_two_systems():
 @few
 @given(st.lists(st.lists(st.none() | st.sampled_from("abcd"), max_size=6), max_size=4))
 def test_joined_labels_hold_the_texts_of_all(columns):
-    joined = Labels.concat([Labels.of(column) for column in columns])
+    joined = Categorical.concat([Categorical.of(column) for column in columns])
     assert joined.texts() == [text for column in columns for text in column]
     assert len(set(joined.names)) == len(joined.names)
 

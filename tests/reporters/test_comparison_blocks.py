@@ -13,7 +13,7 @@ from passhat.journeys import compare_results
 from passhat.journeys.results import renamed
 from passhat.records import Trials
 from passhat.reporters.answers.comparison import change_tile, verdict
-from passhat.reporters.formatting import Ink
+from passhat.reporters.formatting import TerminalStyle
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
 
@@ -179,7 +179,7 @@ def test_names_with_one_beginning_are_told_apart_by_their_ends():
     first, second = (
         renamed(pair.where(system=name), f"agent-with-tools ({name})") for name in ("new", "old")
     )
-    header = render_terminal(compare(first, second), Ink(width=80)).split("\n  in %")[1]
+    header = render_terminal(compare(first, second), TerminalStyle(width=80)).split("\n  in %")[1]
     assert "(new)" in header.split("\n")[0]
     assert "(old)" in header.split("\n")[0]
 
@@ -219,7 +219,9 @@ def test_long_names_that_begin_alike_head_their_columns_with_how_they_end():
     for width in (80, 120):
         heads = [
             line.split()[1:4]
-            for line in render_terminal(compare(trials), ink=Ink(width=width)).splitlines()
+            for line in render_terminal(
+                compare(trials), ink=TerminalStyle(width=width)
+            ).splitlines()
             if line.startswith(("  in %", "  task "))
         ]
         ends = {word[-5:] for head in heads for word in head if word[-5:] in ("10-01", "11-01")}

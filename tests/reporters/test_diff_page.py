@@ -5,7 +5,7 @@ import json
 import pytest
 
 from passhat import Trials, render
-from passhat.analysis.explaining.run_diff import side_by_side
+from passhat.analysis.explaining.run_diff import diff_runs
 from passhat.errors import InputError
 from passhat.records.transcript import Call, Transcript, Turn
 from passhat.reporters.answers.diff import diff_values, run_views, stretches
@@ -28,7 +28,7 @@ def pair():
     def make(*runs):
         trials = Trials.from_columns(task=["a"] * len(runs), passed=[ok for ok, *_ in runs])
         texts = {("system", "a", i): said(*tools) for i, (_, *tools) in enumerate(runs)}
-        return side_by_side(trials, texts, "a", 0, 1)
+        return diff_runs(trials, texts, "a", 0, 1)
 
     return make
 
@@ -92,7 +92,7 @@ def broken():
 
 
 def test_the_error_that_ended_a_run_is_shown_in_every_format(broken):
-    found = side_by_side(*broken, "a", 0, 1)
+    found = diff_runs(*broken, "a", 0, 1)
     for kind in ("text", "markdown", "html", "json"):
         shown = str(render(found, kind))
         assert "ConnectionError" in shown, kind
@@ -106,4 +106,4 @@ def test_a_run_without_a_transcript_is_refused_with_the_error_that_ended_it(brok
     trials, texts = broken
     del texts["system", "a", 0]
     with pytest.raises(InputError, match=r"no transcript to compare; it ended .* ConnectionError"):
-        side_by_side(trials, texts, "a", 0, 1)
+        diff_runs(trials, texts, "a", 0, 1)

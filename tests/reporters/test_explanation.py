@@ -8,7 +8,7 @@ import pytest
 from bench.calibrate.simulated_agents import omitted, simulate_runs
 
 from passhat import Trials, explain
-from passhat.analysis.explaining.run_diff import side_by_side
+from passhat.analysis.explaining.run_diff import diff_runs
 from passhat.errors import ArgumentError, InputError
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Check, Transcript, Turn
@@ -99,7 +99,7 @@ def test_the_commands_it_suggests_put_a_failing_run_beside_a_passing_one(omissio
     # people count runs from 1, and these logs count them from 0
     numbers = trial + 1, cause.example.passing[2] + 1
     assert commands[0] == f"passhat diff log.json '{task}' {numbers[0]} {numbers[1]}"
-    found = side_by_side(*omission, task, trial, cause.example.passing[2], system=system)
+    found = diff_runs(*omission, task, trial, cause.example.passing[2], system=system)
     assert (found.left.passed, found.right.passed) == (False, True)
     assert "passhat diff" not in render(explained, results=None)
 
@@ -107,7 +107,7 @@ def test_the_commands_it_suggests_put_a_failing_run_beside_a_passing_one(omissio
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "json"])
 def test_nothing_from_the_data_steers_or_becomes_markup(name):
     trials, said = hostile_table()
-    for answer in (explain(trials, said, shuffles=199), side_by_side(trials, said, HOSTILE)):
+    for answer in (explain(trials, said, shuffles=199), diff_runs(trials, said, HOSTILE)):
         if name not in formats_for(answer):
             continue
         shown = render(answer, name)
@@ -161,7 +161,7 @@ def test_an_answer_without_a_cause_says_how_many_runs_would_find_one(explained):
 
 def test_two_runs_beside_each_other_tell_where_they_part(omission):
     trials, said = omission
-    found = side_by_side(trials, said, "task 0")
+    found = diff_runs(trials, said, "task 0")
     text = render(found)
     assert text.startswith(
         f"#{found.left.trial + 1} (failed) and #{found.right.trial + 1} (passed)"
@@ -183,7 +183,7 @@ def test_the_headline_of_a_call_that_is_missing_reads_as_a_sentence(explained):
 
 def test_a_run_beside_itself_has_no_parting(omission):
     trials, said = omission
-    found = side_by_side(trials, said, "task 0", 0, 0)
+    found = diff_runs(trials, said, "task 0", 0, 0)
     assert found.parting is None
     assert "made the same" in render(found)
 
@@ -198,14 +198,14 @@ def test_a_run_beside_itself_has_no_parting(omission):
 )
 def test_what_is_not_there_is_named_with_what_is(omission, words, kind, message):
     with pytest.raises(kind, match=message):
-        side_by_side(*omission, *words)
+        diff_runs(*omission, *words)
 
 
 def test_several_systems_must_be_chosen_from():
     table = Trials.from_columns(system=["a", "b"], task=["t", "t"], passed=[True, False])
     with pytest.raises(ArgumentError, match="system must be given: task t was tried by a, b"):
-        side_by_side(table, {}, "t")
+        diff_runs(table, {}, "t")
     with pytest.raises(InputError, match="run #1 of task t has no transcript"):
-        side_by_side(table, {}, "t", 0, 0, system="a")
+        diff_runs(table, {}, "t", 0, 0, system="a")
     with pytest.raises(ArgumentError, match="system must be one of a, b"):
-        side_by_side(table, {}, "t", system="c")
+        diff_runs(table, {}, "t", system="c")

@@ -42,7 +42,7 @@ from passhat.reporters.answer import (
     Table,
 )
 from passhat.reporters.answers.listings import RunList
-from passhat.reporters.formatting import Ink
+from passhat.reporters.formatting import TerminalStyle
 from passhat.reporters.rendering import ANSWERS, ENDINGS, FORMATS, answer_kind, kind_of
 
 TWO = simulate(tasks=12, runs=8, rate={"new <b>": 0.85, "old": 0.6}, seed=3)
@@ -220,7 +220,7 @@ def test_text_markdown_and_page_say_the_same(answers, kind):
     blocks = answer_kind(kind).blocks(answer, DisplayOptions(verbose=True))
     said, cells = list(_sentences(blocks)), _cells(blocks)
     assert said or cells
-    text = _plain(render_terminal(answer, Ink(width=400), verbose=True))
+    text = _plain(render_terminal(answer, TerminalStyle(width=400), verbose=True))
     markdown = _of_markdown(render_markdown(answer, verbose=True))
     assert _lacks(text, said + cells) == []
     assert _lacks(markdown, [one.replace("*", "") for one in said + cells]) == []
@@ -250,7 +250,7 @@ def test_the_first_screen_is_short_and_names_reliability(answers):
 
 
 def test_the_table_of_systems_has_every_k_that_was_asked_for_and_both_scopes():
-    text = render_terminal(measure(TWO, ks=[1, 8]), Ink(width=120))
+    text = render_terminal(measure(TWO, ks=[1, 8]), TerminalStyle(width=120))
     header = next(line for line in text.splitlines() if line.startswith("  in %"))
     assert re.split(" {2,}", header.strip())[:5] == [
         "in %",

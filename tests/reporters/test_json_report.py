@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from passhat import render_json
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.cli.setup import schema_text
 from passhat.records import Trials
@@ -17,9 +17,9 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 def _tables() -> dict[str, Trials]:
     return {
         "everything": simulate(
-            tasks=5, runs=6, rate=[0.6, 0.9], world=World(seeds=5, error_rate=0.1), seed=1
+            tasks=5, runs=6, rate=[0.6, 0.9], world=SimulationModel(seeds=5, error_rate=0.1), seed=1
         ),
-        "partial": simulate(tasks=4, runs=4, world=World(partial=True), seed=1),
+        "partial": simulate(tasks=4, runs=4, world=SimulationModel(partial=True), seed=1),
         "one run": Trials.from_columns(task=["a"], passed=[True]),
         "all errored": Trials.from_columns(task=["a", "a"], outcome=["errored"] * 2),
         "all pass": Trials.from_columns(task=["a", "a", "b", "b"], passed=[1] * 4),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from passhat import compare, measure, rank, render_terminal, simulate
 from passhat import render_terminal as render_comparison
 from passhat import render_terminal as render_ranking
-from passhat.records import Labels
-from passhat.reporters.formatting import Ink, display_width, shorten_apart
+from passhat.records import Categorical
+from passhat.reporters.formatting import TerminalStyle, display_width, shorten_apart
 
 DISTINCT = {
     "at the end": ["x" * 70 + "-1", "x" * 70 + "-2"],
@@ -26,14 +26,14 @@ def named(systems=("one", "two"), tasks=None, **options):
     size = len(tasks) if tasks else 8
     rates = dict(zip(systems, (0.75, 0.6, 0.4), strict=False))
     trials = simulate(tasks=size, runs=8, rate=rates, seed=4, **options)
-    return replace(trials, task=Labels(tuple(tasks), trials.task.codes)) if tasks else trials
+    return replace(trials, task=Categorical(tuple(tasks), trials.task.codes)) if tasks else trials
 
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("length", [20, 36, 44])
 def test_names_of_systems_that_fit_without_bars_are_whole(width, length):
     names = [f"{'claude-sonnet-4-5-and-its-many-tools-at-work'[: length - 2]}-{i}" for i in "ab"]
-    shown = render_terminal(measure(named(names)), Ink(width=width))
+    shown = render_terminal(measure(named(names)), TerminalStyle(width=width))
     assert "…" not in shown
     for name in names:
         assert re.search(rf"^  {name} ", shown, re.MULTILINE)
@@ -43,7 +43,7 @@ def test_names_of_systems_that_fit_without_bars_are_whole(width, length):
 def test_names_of_tasks_are_whole_where_the_marks_of_runs_can_give_way(width):
     tasks = [f"airline/refund-a-cancelled-flight-{i:05}" for i in range(8)]
     report = measure(named(["one"], tasks))
-    shown = render_terminal(report, Ink(width=width), all_tasks=True)
+    shown = render_terminal(report, TerminalStyle(width=width), all_tasks=True)
     for name in tasks:
         assert re.search(rf"^  {name}  ", shown, re.MULTILINE)
     assert ("passed  ○ failed" in shown) is (width == 120)
@@ -51,14 +51,16 @@ def test_names_of_tasks_are_whole_where_the_marks_of_runs_can_give_way(width):
 
 def test_runs_are_marked_where_names_leave_room():
     report = measure(named(["one"], [f"task-{i}" for i in range(8)]))
-    shown = render_terminal(report, Ink(width=80), all_tasks=True)
+    shown = render_terminal(report, TerminalStyle(width=80), all_tasks=True)
     assert len(re.findall(r"[●○]{8}$", shown, re.MULTILINE)) == 8
 
 
 @pytest.mark.parametrize("width", [72, 80, 120])
 @pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
 def test_tasks_that_must_be_cut_never_look_alike(width, names):
-    shown = render_terminal(measure(named(["one"], names)), Ink(width=width), all_tasks=True)
+    shown = render_terminal(
+        measure(named(["one"], names)), TerminalStyle(width=width), all_tasks=True
+    )
     lines = re.findall(r"^  (\S.*?)  +(?:solid|flaky|broken|undecided)", shown, re.MULTILINE)
     assert len(set(lines)) == len(lines) == 2
 
@@ -67,8 +69,8 @@ def test_tasks_that_must_be_cut_never_look_alike(width, names):
 @pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
 def test_systems_that_must_be_cut_never_look_alike(width, names):
     trials = named(names)
-    report = render_terminal(measure(trials), Ink(width=width), results=None)
-    ranking = render_ranking(rank(trials), Ink(width=width), results=None)
+    report = render_terminal(measure(trials), TerminalStyle(width=width), results=None)
+    ranking = render_ranking(rank(trials), TerminalStyle(width=width), results=None)
     for text in (report, ranking):
         rows = re.findall(r"^  (\S*x\S*) +\d", text, re.MULTILINE)
         assert len(set(rows)) == len(rows) == 2
@@ -80,7 +82,7 @@ def test_systems_that_must_be_cut_never_look_alike(width, names):
 def test_a_comparison_never_calls_two_systems_alike(width, names):
     trials = named(names)
     found = compare(*(trials.where(system=name) for name in names))
-    text = render_comparison(found, Ink(width=width))
+    text = render_comparison(found, TerminalStyle(width=width))
     header = next(line for line in text.split("\n") if line.startswith("  in %"))
     _, first, second, *_ = re.split("  +", header.strip())
     assert first != second
@@ -115,13 +117,13 @@ def test_distinct_names_are_cut_to_distinct_ones(names, width):
 def test_what_must_go_from_a_table_of_tasks_are_the_p_values_of_screening():
     tasks = [f"airline/refund-{i:06}" for i in range(8)]
     trials = simulate(tasks=8, runs=20, rate={"new": 0.95, "old": 0.2}, seed=4)
-    trials = replace(trials, task=Labels(tuple(tasks), trials.task.codes))
+    trials = replace(trials, task=Categorical(tuple(tasks), trials.task.codes))
     found = compare(trials.where(system="new"), trials.where(system="old"))
-    narrow = render_comparison(found, Ink(width=72))
+    narrow = render_comparison(found, TerminalStyle(width=72))
     (header,) = re.findall(r"^  task .*", narrow, re.MULTILINE)
     assert "p (Holm)" in header
     assert "p (BH)" not in header
-    assert "p (Holm)  p (BH)" in render_comparison(found, Ink(width=120))
+    assert "p (Holm)  p (BH)" in render_comparison(found, TerminalStyle(width=120))
     assert "…" not in narrow
 
 

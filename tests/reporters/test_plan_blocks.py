@@ -11,7 +11,7 @@ from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.answers.plan import verdict
-from passhat.reporters.formatting import Ink
+from passhat.reporters.formatting import TerminalStyle
 
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"
@@ -81,7 +81,7 @@ def test_the_headline_answers_what_was_asked():
 
 @pytest.mark.parametrize("width", [48, 60, 80, 120])
 def test_every_number_of_the_table_ends_below_the_end_of_its_heading(width):
-    shown = render_plan(plan(tasks=50, rate=0.8, half_width=0.03), Ink(width=width))
+    shown = render_plan(plan(tasks=50, rate=0.8, half_width=0.03), TerminalStyle(width=width))
     head, *rows = re.search(r"^ +runs per.*?(?=\n\n)", shown, re.M | re.S)[0].splitlines()
     ends = [match.end() for match in re.finditer(r"\S+(?: \S+)*", head)]
     assert rows

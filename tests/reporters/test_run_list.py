@@ -3,7 +3,7 @@
 import pytest
 
 from passhat.reporters.answers.listings import Row, RunList
-from passhat.reporters.formatting import Ink, display_width
+from passhat.reporters.formatting import TerminalStyle, display_width
 from passhat.reporters.rendering import render_terminal
 
 
@@ -20,7 +20,7 @@ def run(**changes) -> Row:
 @pytest.mark.parametrize("tags", [[], ["baseline"], ["a-tag-that-goes-on", "and-another-one"]])
 def test_no_line_is_wider_than_eighty_columns(tags):
     rows = [run(tags=tags), run(status="finished", tags=tags)]
-    lines = render_terminal(RunList(tuple(rows)), Ink(width=80)).splitlines()
+    lines = render_terminal(RunList(tuple(rows)), TerminalStyle(width=80)).splitlines()
     assert len(lines) == 3
     assert all(display_width(line) <= 80 for line in lines)
     assert "interrupted" in lines[1]
@@ -30,7 +30,7 @@ def test_no_line_is_wider_than_eighty_columns(tags):
 
 
 def test_where_there_is_room_nothing_is_cut():
-    text = render_terminal(RunList((run(tags=["baseline"]),)), Ink(width=120))
+    text = render_terminal(RunList((run(tags=["baseline"]),)), TerminalStyle(width=120))
     assert "customer-support-refunds" in text
     assert "interrupted, baseline" in text
     assert "…" not in text
@@ -38,7 +38,7 @@ def test_where_there_is_room_nothing_is_cut():
 
 def test_columns_stand_under_their_titles():
     head, first, second = render_terminal(
-        RunList((run(), run(suite="s", trials=0, pass_rate=None))), Ink()
+        RunList((run(), run(suite="s", trials=0, pass_rate=None))), TerminalStyle()
     ).splitlines()
     for title in ("started", "suite", "commit", "status"):
         assert first[head.index(title) - 1] == second[head.index(title) - 1] == " "
@@ -48,21 +48,21 @@ def test_columns_stand_under_their_titles():
 
 
 def test_the_rate_is_the_mean_over_tasks_under_the_name_that_a_report_gives_it():
-    head, first = render_terminal(RunList((run(),)), Ink()).splitlines()
+    head, first = render_terminal(RunList((run(),)), TerminalStyle()).splitlines()
     end = head.index("pass^1") + len("pass^1")
     assert first[:end].endswith("58.5 %")
 
 
 def test_a_running_run_is_listed_with_its_process_and_a_dead_one_as_stopped():
     rows = (run(status="running", owner="process 7 on box"), run(status="stopped"))
-    _, running, stopped = render_terminal(RunList(rows), Ink(width=140)).splitlines()
+    _, running, stopped = render_terminal(RunList(rows), TerminalStyle(width=140)).splitlines()
     assert running.endswith("running (process 7 on box)")
     assert stopped.endswith("stopped, can be resumed")
 
 
 def test_each_of_several_systems_has_its_own_rate_the_least_reliable_first():
     rates = {"good": 0.95, "bad": 0.25}
-    text = render_terminal(RunList((run(systems=2, pass_rates=rates),)), Ink(width=120))
+    text = render_terminal(RunList((run(systems=2, pass_rates=rates),)), TerminalStyle(width=120))
     head, first, second, third = text.splitlines()
     assert "58.5 %" not in text
     assert "interrupted" in first
@@ -72,5 +72,7 @@ def test_each_of_several_systems_has_its_own_rate_the_least_reliable_first():
 
 
 def test_an_unfinished_run_comes_with_the_command_that_resumes_it():
-    text = render_terminal(RunList((run(),), resume="passhat resume dc7d2445"), Ink(width=120))
+    text = render_terminal(
+        RunList((run(),), resume="passhat resume dc7d2445"), TerminalStyle(width=120)
+    )
     assert text.endswith("Resume the newest unfinished run: passhat resume dc7d2445\n")

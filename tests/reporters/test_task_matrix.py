@@ -7,7 +7,7 @@ import pytest
 
 from passhat import Trials, measure, simulate
 from passhat.reporters import render
-from passhat.reporters.formatting import Ink, display_width
+from passhat.reporters.formatting import TerminalStyle, display_width
 
 UNEQUAL = Trials.from_columns(
     system=["a", "a", "a", "task"], task=["t10", "t2", "t2", "t2"], passed=[1, 0, 1, 1]
@@ -44,7 +44,7 @@ def test_other_formats_hold_it_too(format_name):
 def test_more_systems_than_a_terminal_has_room_for_continue_below(width):
     names = [f"a-model-with-a-long-name-{i}" for i in range(12)]
     matrix = measure(simulate(tasks=3, runs=2, rate=dict.fromkeys(names, 0.5), seed=1)).matrix()
-    lines = render(matrix, "text", ink=Ink(width=width)).splitlines()
+    lines = render(matrix, "text", ink=TerminalStyle(width=width)).splitlines()
     assert all(display_width(line) <= width for line in lines)
     heads = [head for line in lines if line.startswith("  task ") for head in line.split()[1:]]
     assert len(set(heads)) == len(names)

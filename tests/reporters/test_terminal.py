@@ -11,7 +11,7 @@ from passhat.records import Trials
 from passhat.reporters.answer import Table
 from passhat.reporters.answers.report_blocks import render_targets
 from passhat.reporters.formats.text import blocks_text
-from passhat.reporters.formatting import Ink, display_width
+from passhat.reporters.formatting import TerminalStyle, display_width
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 NASTY = "task\x1b[31m\u202e\x00\x9b" + "名" * 60
@@ -32,11 +32,11 @@ def _nasty() -> Trials:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_report_reads_as_it_did(report, gold, width):
-    gold(f"report_{width}.txt", render_terminal(report, Ink(width=width)))
+    gold(f"report_{width}.txt", render_terminal(report, TerminalStyle(width=width)))
 
 
 def test_several_systems_read_as_they_did(three, gold):
-    gold("report_three_systems.txt", render_terminal(three, Ink(width=80)))
+    gold("report_three_systems.txt", render_terminal(three, TerminalStyle(width=80)))
 
 
 def test_the_first_screen_shows_the_most_reliable_of_very_many_systems():
@@ -48,7 +48,7 @@ def test_the_first_screen_shows_the_most_reliable_of_very_many_systems():
         "passed": [one for own in passed for one in own],
     }
     report = measure(Trials.from_columns(columns))
-    shown = render_terminal(report, Ink(width=80))
+    shown = render_terminal(report, TerminalStyle(width=80))
     listed = [name for name in names if f"  {name} " in shown]
     assert len(listed) == 50
     assert {f"agent-{number}" for number in range(55, 60)} <= set(listed)
@@ -65,32 +65,32 @@ def test_names_have_their_room_before_bars():
         "error": ["timeout", *[None] * 47],
     }
     report = measure(Trials.from_columns(columns))
-    shown = render_terminal(report, Ink(width=60)).splitlines()
+    shown = render_terminal(report, TerminalStyle(width=60)).splitlines()
     assert [name for name in names if any(f"  {name}  " in line for line in shown)] == names
     assert all(display_width(line) <= 60 for line in shown)
     assert "●" not in "".join(shown)
-    assert "●" in render_terminal(report, Ink(width=100))
+    assert "●" in render_terminal(report, TerminalStyle(width=100))
 
 
 @pytest.mark.parametrize("width", [72, 80, 100, 120, 140])
 def test_no_line_is_wider_than_the_terminal(report, three, width):
     for one in (report, three, measure(_nasty())):
-        shown = render_terminal(one, Ink(width=width), all_tasks=len(one.systems) == 1)
+        shown = render_terminal(one, TerminalStyle(width=width), all_tasks=len(one.systems) == 1)
         assert max(display_width(line) for line in shown.split("\n")) <= width
 
 
 def test_colour_changes_nothing_but_colour(report, three):
     for one in (report, three):
-        coloured = render_terminal(one, Ink(color=True))
+        coloured = render_terminal(one, TerminalStyle(color=True))
         assert "\x1b[" in coloured
         plain = "\n".join(line.rstrip() for line in STYLE.sub("", coloured).split("\n"))
-        assert plain == render_terminal(one, Ink())
+        assert plain == render_terminal(one, TerminalStyle())
 
 
 def test_only_colours_that_show_on_light_and_dark_are_used(report):
     codes = {
         code
-        for match in STYLE.finditer(render_terminal(report, Ink(color=True)))
+        for match in STYLE.finditer(render_terminal(report, TerminalStyle(color=True)))
         for code in match.group()[2:-1].split(";")
     }
     assert codes <= {"0", "1", "2", "31", "32", "35", "36"}
@@ -98,13 +98,15 @@ def test_only_colours_that_show_on_light_and_dark_are_used(report):
 
 def test_without_unicode_everything_is_ascii(report, three):
     for one in (report, three, measure(_nasty())):
-        assert render_terminal(one, Ink(unicode=False)).isascii()
+        assert render_terminal(one, TerminalStyle(unicode=False)).isascii()
 
 
 @pytest.mark.parametrize("color", [False, True])
 def test_text_from_data_cannot_steer_the_terminal(color):
     report = measure(_nasty(), bars=0.5)
-    shown = render_terminal(report, Ink(color=color), all_tasks=True) + render_targets(report)
+    shown = render_terminal(report, TerminalStyle(color=color), all_tasks=True) + render_targets(
+        report
+    )
     bare = STYLE.sub("", shown)
     assert "\x1b" not in bare
     assert not set(bare) & set("\u202e\x00\x9b\x07")
@@ -144,11 +146,13 @@ def test_the_bar_of_labels_says_what_its_pieces_mean():
         task=[name for name, found in runs.items() for _ in found],
         passed=[one for found in runs.values() for one in found],
     )
-    said = render_terminal(measure(trials), Ink(width=100), verbose=True)
+    said = render_terminal(measure(trials), TerminalStyle(width=100), verbose=True)
     assert "█ solid  ▒ flaky  ░ broken  · undecided" in said
     assert "  1 more: `all_tasks=True` lists every task." in said
-    assert "lists every task" not in render_terminal(measure(trials), Ink(), all_tasks=True)
-    stored = render_terminal(measure(trials), Ink(), results="runs.db")
+    assert "lists every task" not in render_terminal(
+        measure(trials), TerminalStyle(), all_tasks=True
+    )
+    stored = render_terminal(measure(trials), TerminalStyle(), results="runs.db")
     assert "1 more: passhat report runs.db --all-tasks lists every task." in stored
 
 
@@ -262,9 +266,12 @@ def test_a_table_that_is_too_wide_does_not_continue_with_empty_columns():
     reason = "pass^99 needs 99 runs of a task; the most any has is 3"
     rows = tuple((f"row {i}", reason, "") for i in range(2))
     table = Table(header=("in %", "this suite", "tasks like these"), rows=rows, left=(0, 1, 2))
-    said = blocks_text([table], Ink(width=80))
+    said = blocks_text([table], TerminalStyle(width=80))
     assert said.count("row 0") == 1
     assert "tasks like these" not in said
     assert (
-        blocks_text([replace(table, rows=(("a", reason, "1"),))], Ink(width=80)).count("  a") == 2
+        blocks_text([replace(table, rows=(("a", reason, "1"),))], TerminalStyle(width=80)).count(
+            "  a"
+        )
+        == 2
     )

@@ -7,7 +7,7 @@ import pytest
 
 from passhat.records import Behaviour
 from passhat.runner import run_trials
-from passhat.runner.run import ALLOCATIONS, rare_collections
+from passhat.runner.run import ALLOCATIONS, less_garbage_collection
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def test_collections_are_rare_while_a_run_lasts_and_as_before_afterwards(suite_o
 def test_the_last_of_several_runs_puts_the_setting_back(first_to_end):
     runs = [ExitStack(), ExitStack()]
     for run in runs:
-        run.enter_context(rare_collections())
+        run.enter_context(less_garbage_collection())
     runs.pop(first_to_end).close()
     assert gc.get_threshold()[0] == ALLOCATIONS
     runs.pop().close()
@@ -40,6 +40,6 @@ def test_the_last_of_several_runs_puts_the_setting_back(first_to_end):
 @pytest.mark.parametrize("chosen", [0, 10 * ALLOCATIONS])
 def test_a_collector_that_is_off_or_rarer_still_is_left_alone(chosen):
     gc.set_threshold(chosen, 10, 10)
-    with rare_collections():
+    with less_garbage_collection():
         assert gc.get_threshold() == (chosen, 10, 10)
     assert gc.get_threshold() == (chosen, 10, 10)

@@ -29,7 +29,7 @@ from passhat.runner.models.retrying import (
     Retrying,
     RetryPolicy,
     Throttle,
-    excused,
+    paused,
 )
 
 ASK = Request(messages=(Message(role="user", text="?"),))
@@ -224,7 +224,7 @@ def test_an_excused_wait_does_not_count():
 
     from contextlib import nullcontext
 
-    assert asyncio.run(main(excused)) == "in time"
+    assert asyncio.run(main(paused)) == "in time"
     with pytest.raises(TimeoutError):
         asyncio.run(main(nullcontext))
 

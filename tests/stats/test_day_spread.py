@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from passhat.stats.dependent_runs import DaySpread
+from passhat.stats.dependent_runs import BetweenDayVariance
 from passhat.stats.trend import TaskSeries, change_points
 
 
@@ -19,25 +19,25 @@ def history(rng, points, tasks=45, runs=4, *, sd, drop=None):
 
 def test_calm_days_lower_what_is_expected_and_restless_ones_raise_it():
     rng = np.random.default_rng(1)
-    before = DaySpread.unknown().sigma
+    before = BetweenDayVariance.unknown().sigma
     calm, restless = (history(rng, 40, sd=sd).days(0, 40) for sd in (0.0, 0.4))
-    assert DaySpread.unknown().after(*calm).sigma < 0.6 * before
-    assert DaySpread.unknown().after(*restless).sigma == pytest.approx(0.4, abs=0.1)
+    assert BetweenDayVariance.unknown().after(*calm).sigma < 0.6 * before
+    assert BetweenDayVariance.unknown().after(*restless).sigma == pytest.approx(0.4, abs=0.1)
 
 
 def test_one_day_says_nothing_about_days():
-    known = DaySpread.unknown()
+    known = BetweenDayVariance.unknown()
     assert known.after(np.array([0.1]), np.array([0.01]), 0.2) is known
 
 
 def test_a_spread_between_days_makes_every_difference_less_surprising():
-    known = DaySpread.unknown()
+    known = BetweenDayVariance.unknown()
     plain = known.p_value(0.1, 0.0004, 0.0, 2.0)
     assert plain < known.p_value(0.1, 0.0004, 0.2, 2.0) < known.p_value(0.1, 0.0004, 0.2, 4.0)
 
 
 def test_half_the_interval_is_where_the_p_value_is_alpha():
-    known = DaySpread.unknown()
+    known = BetweenDayVariance.unknown()
     half = known.half_width(0.0004, 0.2, 1.5, 0.95)
     assert known.p_value(half, 0.0004, 0.2, 1.5) == pytest.approx(0.05)
 

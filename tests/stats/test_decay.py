@@ -173,12 +173,12 @@ def test_the_covariance_over_runs_is_that_of_runs_drawn_again():
 @given(suites, st.sampled_from([THIS_SUITE, TASKS_LIKE_THESE]))
 def test_the_curve_of_pass_at_k_is_the_failures_curve_upside_down(tasks, scope):
     n, c = (np.array(column) for column in zip(*tasks, strict=True))
-    rising = decay_curve(n, c, metric="pass@k", scope=scope)
+    isotonic = decay_curve(n, c, metric="pass@k", scope=scope)
     falling = decay_curve(n, n - c, scope=scope)
     # At one half the guard of Wilson's interval changes ends, and rounding may decide which.
     assume(not any(abs(value - 0.5) < 1e-9 for value in falling.values))
-    assert [1 - v for v in rising.values] == pytest.approx(falling.values, abs=1e-12)
-    for mine, other in zip(rising.band, falling.band, strict=True):
+    assert [1 - v for v in isotonic.values] == pytest.approx(falling.values, abs=1e-12)
+    for mine, other in zip(isotonic.band, falling.band, strict=True):
         assert (1 - mine.high, 1 - mine.low) == pytest.approx((other.low, other.high), abs=1e-6)
 
 
@@ -303,10 +303,10 @@ def test_points_that_no_task_reached_count_as_one_that_nothing_links_to_the_othe
 
 
 def test_one_tasks_curve_of_any_pass_is_its_curve_of_all_failures_upside_down():
-    rising, falling = decay_curve([10], [7], metric="pass@k", k=4), decay_curve([10], [3], k=4)
-    assert rising.values == pytest.approx([1 - value for value in falling.values])
-    assert rising.values == pytest.approx([pass_at_k(10, 7, k) for k in range(1, 5)])
-    for mine, other in zip(rising.band, falling.band, strict=True):
+    isotonic, falling = decay_curve([10], [7], metric="pass@k", k=4), decay_curve([10], [3], k=4)
+    assert isotonic.values == pytest.approx([1 - value for value in falling.values])
+    assert isotonic.values == pytest.approx([pass_at_k(10, 7, k) for k in range(1, 5)])
+    for mine, other in zip(isotonic.band, falling.band, strict=True):
         assert (mine.low, mine.high) == pytest.approx((1 - other.high, 1 - other.low))
 
 

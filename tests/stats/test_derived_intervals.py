@@ -13,10 +13,10 @@ from passhat.stats.estimate import (
     Estimate,
     Interval,
     Unavailable,
+    at_least_as_wide,
     independent_difference,
-    no_narrower,
+    isotonic,
     ratio_of,
-    rising,
 )
 from passhat.stats.proportions import proportion_interval
 
@@ -33,21 +33,21 @@ ENDS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_siz
 
 @given(numbers, numbers)
 def test_the_wider_question_holds_its_own_interval_and_that_of_the_narrower_and_no_more(a, b):
-    found = no_narrower(a, b)
+    found = at_least_as_wide(a, b)
     ends = {a.interval.low, a.interval.high, b.interval.low, b.interval.high}
     assert (found.interval.low, found.interval.high) == (min(ends), max(ends))
     assert replace(found, interval=a.interval) == a
-    assert no_narrower(found, b) == found
+    assert at_least_as_wide(found, b) == found
 
 
 @given(numbers)
 def test_without_an_interval_to_hold_nothing_changes(number):
     none = Unavailable("no run")
     bare = replace(number, interval=None)
-    assert no_narrower(number, none) is number
-    assert no_narrower(number, bare) is number
-    assert no_narrower(bare, number) is bare
-    assert no_narrower(none, number) is none
+    assert at_least_as_wide(number, none) is number
+    assert at_least_as_wide(number, bare) is number
+    assert at_least_as_wide(bare, number) is bare
+    assert at_least_as_wide(none, number) is none
 
 
 def estimate(low, high, *, tasks=5):
@@ -63,7 +63,7 @@ def test_ends_rise_and_no_interval_grows(pairs):
     given_ = [
         estimate(min(low, value), value) for (low, _), value in zip(pairs, values, strict=True)
     ]
-    found = rising(given_)
+    found = isotonic(given_)
     lows, highs = ([getattr(one.interval, end) for one in found] for end in ("low", "high"))
     assert lows == sorted(lows)
     assert highs == sorted(highs)
@@ -77,7 +77,7 @@ def test_only_numbers_over_the_same_tasks_bound_each_other():
     few = estimate(0.1, 0.4, tasks=2)
     unknown = Unavailable("too few runs")
     both = [estimate(0.5, 0.9), few, unknown, estimate(0.2, 0.9)]
-    assert rising(both) == both
+    assert isotonic(both) == both
 
 
 def test_a_report_never_bounds_pass_at_10_below_pass_at_5():
@@ -98,7 +98,7 @@ def test_a_report_never_bounds_pass_at_10_below_pass_at_5():
 
 def test_ends_that_cross_in_their_last_digit_meet():
     above = float(np.nextafter(0.3, 1))
-    first, second = rising([estimate(above, 0.6), estimate(0.1, 0.3)])
+    first, second = isotonic([estimate(above, 0.6), estimate(0.1, 0.3)])
     assert first.interval == second.interval == Interval(above, above)
 
 

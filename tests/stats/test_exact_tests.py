@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, boschloo_exact, fisher_exact
 
-from passhat.stats.exact_tests import LARGEST_TABLE, boschloo_greater, stratified_law
+from passhat.stats.exact_tests import LARGEST_TABLE, boschloo_greater, stratified_distribution
 
 strata = st.lists(
     st.integers(1, 6).flatmap(
@@ -101,7 +101,7 @@ def every_count(runs, having, failing):
 
 @given(strata)
 def test_the_law_is_what_counting_every_division_of_the_runs_gives(kinds):
-    law = stratified_law(kinds)
+    law = stratified_distribution(kinds)
     sums = [sum(counts) for counts in product(*(every_count(*kind) for kind in kinds))]
     assert min(sums) == law.fewest
     expected = np.bincount(np.array(sums) - law.fewest) / len(sums)
@@ -111,7 +111,7 @@ def test_the_law_is_what_counting_every_division_of_the_runs_gives(kinds):
 
 @given(strata)
 def test_p_is_the_smaller_tail_doubled_and_at_most_one(kinds):
-    law = stratified_law(kinds)
+    law = stratified_distribution(kinds)
     sums = np.array([sum(c) for c in product(*(every_count(*kind) for kind in kinds))])
     for seen in range(law.fewest, law.fewest + len(law.chance)):
         tails = np.mean(sums <= seen), np.mean(sums >= seen)
@@ -120,17 +120,20 @@ def test_p_is_the_smaller_tail_doubled_and_at_most_one(kinds):
 
 @given(strata)
 def test_p_keeps_its_level(kinds):
-    law = stratified_law(kinds)
+    law = stratified_distribution(kinds)
     for level in (0.01, 0.05, 0.2):
         assert law.chance[law.p <= level].sum() <= level + 1e-12
 
 
 def test_fishers_tea_tasting():
     # Fisher (1935): 3 of 4 right with 8 cups has a one-sided p of 17 / 70.
-    assert stratified_law([(8, 4, 4)]).p_of(3) == pytest.approx(2 * 17 / 70)
+    assert stratified_distribution([(8, 4, 4)]).p_of(3) == pytest.approx(2 * 17 / 70)
 
 
 def test_a_task_in_which_all_runs_have_the_property_changes_nothing():
-    alone, beside = stratified_law([(6, 3, 2)]), stratified_law([(6, 3, 2), (5, 5, 2)])
+    alone, beside = (
+        stratified_distribution([(6, 3, 2)]),
+        stratified_distribution([(6, 3, 2), (5, 5, 2)]),
+    )
     assert beside.fewest == alone.fewest + 2
     assert beside.p == pytest.approx(alone.p)

@@ -7,8 +7,8 @@ from statsmodels.stats.contingency_tables import cochrans_q
 from passhat.errors import ArgumentError
 from passhat.stats.dependent_runs import (
     GroupedRuns,
-    arm_ratios,
     find_bursts,
+    margin_ratios,
     mean_variance,
     round_tests,
     streak_variance,
@@ -164,7 +164,7 @@ def test_tasks_like_these_gain_what_this_suite_gained():
 
 
 def test_arms_are_stretched_by_the_ratios_of_another_interval():
-    ratios = arm_ratios(estimate(0.5, 0.4, 0.6), estimate(0.5, 0.3, 0.9))
+    ratios = margin_ratios(estimate(0.5, 0.4, 0.6), estimate(0.5, 0.3, 0.9))
     assert ratios == pytest.approx((2.0, 4.0))
     found = stretched(estimate(0.8, 0.75, 0.82), ratios, "rounds").interval
     assert (found.low, found.high) == pytest.approx((0.7, 0.88))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from passhat.stats.sufficient_statistics import Cells, count_cells, remembered
+from passhat.stats.sufficient_statistics import Cells, cached, count_cells
 from passhat.stats.suite_bounds import (
-    ShrunkLaw,
+    ShrunkDistribution,
     lattice_steps,
     scaled_betas,
     sums_of_long_tasks,
@@ -70,21 +70,21 @@ def test_a_shrunk_quantile_has_the_chance_it_was_asked_for(groups, tail):
     rng = np.random.default_rng(3)
     places = np.sort(rng.uniform(0.2, 1, 50))
     chances = rng.dirichlet(np.ones(50))
-    x = float(ShrunkLaw(places, chances, np.array(groups)).quantile(tail))
+    x = float(ShrunkDistribution(places, chances, np.array(groups)).quantile(tail))
     assert chances @ np.minimum(1, x / places) ** groups == pytest.approx(tail, rel=1e-9)
 
 
 def test_without_groups_or_above_the_chance_of_zero_nothing_holds_a_quantile_up():
     places, chances = np.array([0.0, 1.0]), np.array([0.1, 0.9])
-    assert ShrunkLaw(places, chances, np.array(0.0)).quantile(0.2) == 0
-    assert ShrunkLaw(places, chances, np.array(5.0)).quantile(0.05) == 0
-    assert ShrunkLaw(places, chances, np.array(5.0)).quantile(0.2) > 0
+    assert ShrunkDistribution(places, chances, np.array(0.0)).quantile(0.2) == 0
+    assert ShrunkDistribution(places, chances, np.array(5.0)).quantile(0.05) == 0
+    assert ShrunkDistribution(places, chances, np.array(5.0)).quantile(0.2) > 0
 
 
 def test_what_is_remembered_of_a_suite_depends_on_the_further_arguments():
     asked = []
 
-    @remembered
+    @cached
     def times(cells: Cells, factor: int) -> float:
         asked.append(factor)
         return float(cells.task_count) * factor
@@ -116,7 +116,7 @@ def test_the_law_of_a_suite_depends_on_no_other_suite_or_k():
 def test_a_shrunk_quantile_has_the_chance_it_was_asked_for_however_many_runs(groups):
     places = np.linspace(0.3, 0.9, 200)
     chances = np.full(200, 1 / 200)
-    law = ShrunkLaw(places, chances, np.array(groups))
+    law = ShrunkDistribution(places, chances, np.array(groups))
     for tail in (0.0033, 0.0277, 0.4012):  # between the steps of 1/200, where it rises
         x = float(law.quantile(tail))
         assert np.minimum(1.0, x / places) ** groups @ chances == pytest.approx(tail, rel=1e-6)

@@ -268,10 +268,10 @@ def add(
       passhat history add tuesday.eval --suite support
       passhat trend support
     """
-    from passhat.journeys.history import keep_results
+    from passhat.journeys.history import store_results
     from passhat.reporters.formatting import safe_lines
 
-    kept = keep_results(
+    kept = store_results(
         reading.results(),
         suite=suite,
         store=path,

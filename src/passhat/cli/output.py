@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.journeys.stored_runs import BaselineChange
     from passhat.records import Transcripts, Trials
     from passhat.reporters.answers.comparison import ChangeTile
-    from passhat.reporters.formatting import Ink
+    from passhat.reporters.formatting import TerminalStyle
 
 NARROWEST, WIDEST = 72, 140
 """Narrower, tables break; wider, lines are hard to read."""
@@ -128,12 +128,12 @@ def usual_endings(kind: str) -> Sequence[str]:
     return [ending for name, ending in usual.items() if name in formats_for(kind)]
 
 
-def ink_for(stream: TextIO) -> Ink:
+def ink_for(stream: TextIO) -> TerminalStyle:
     """Width, colour and characters that suit a stream.
 
     NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is.
     """
-    from passhat.reporters.formatting import Ink
+    from passhat.reporters.formatting import TerminalStyle
 
     terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     color = bool(os.environ.get("FORCE_COLOR")) or terminal
@@ -141,7 +141,7 @@ def ink_for(stream: TextIO) -> Ink:
         shutil.get_terminal_size((80, 24)).columns if terminal or "COLUMNS" in os.environ else 80
     )
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
-    return Ink(
+    return TerminalStyle(
         width=max(NARROWEST, min(width, WIDEST)),
         color=color and not os.environ.get("NO_COLOR"),
         unicode=encoding.startswith("utf"),

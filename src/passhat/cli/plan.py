@@ -136,7 +136,7 @@ _PROBABILITY = Number(0, 1)
 
 
 class WorldOptions(TypedDict):
-    """The options that are fields of `World`."""
+    """The options that are fields of `SimulationModel`."""
 
     luck: float
     shared: float
@@ -268,10 +268,10 @@ def simulate(
       passhat simulate --tasks 50 --runs 8 -o trials.jsonl
       passhat simulate --rate old=0.7 --rate new=0.75 --error-rate 0.02 -o two.csv
     """
-    from passhat.analysis.planning.simulate import World
+    from passhat.analysis.planning.simulate import SimulationModel
     from passhat.analysis.planning.simulate import simulate as simulate_trials
 
-    made_up = World(**world)
+    made_up = SimulationModel(**world)
     write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=made_up, seed=seed))
 
 

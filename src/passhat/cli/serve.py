@@ -107,7 +107,7 @@ def _store(
 ) -> tuple[Path | str, str]:
     """The store to show, and its title; logs are read into a temporary store."""
     from passhat.history import DEFAULT_PATH, History
-    from passhat.journeys import keep_results
+    from passhat.journeys import store_results
     from passhat.journeys.results import is_store
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
@@ -119,7 +119,7 @@ def _store(
     store = Path(folder) / "logs.db"
     for path in reading.paths:
         results, started = reading.results(path), _time_written(Path(path))
-        keep_results(results, store=store, started=started, transcripts=transcripts)
+        store_results(results, store=store, started=started, transcripts=transcripts)
     return store, ", ".join(reading.paths)
 
 

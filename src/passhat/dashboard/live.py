@@ -14,7 +14,12 @@ from typing import Any, Literal
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from passhat.analysis.gates.gate import Demand, NoWorseDemand, NumberDemand, parse_gate
+from passhat.analysis.gates.gate import (
+    NoWorseRequirement,
+    Requirement,
+    ThresholdRequirement,
+    parse_gate,
+)
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.drawing.figure import escape
@@ -131,12 +136,12 @@ class PageState:
             return "gate: drawn below, judged when the run has ended"
         demand = demand_of(gate)
         if (
-            isinstance(demand, NumberDemand)
+            isinstance(demand, ThresholdRequirement)
             and demand.target.name.startswith("cost.")
             and progress.cost
         ):
             return f"gate: ${progress.cost / done:.4g} a trial on average so far, judged at the end"
-        if isinstance(demand, NoWorseDemand) and demand.baseline in self.baselines:
+        if isinstance(demand, NoWorseRequirement) and demand.baseline in self.baselines:
             return (
                 f"gate: {demand.baseline} passed {percent(self.baselines[demand.baseline])} of its "
                 "runs; compared when the run has ended"
@@ -249,7 +254,7 @@ def _baseline_rates(
     """The pass rate of each stored baseline that a gate compares with."""
     for gate in gates:
         demand = demand_of(gate)
-        if isinstance(demand, NoWorseDemand):
+        if isinstance(demand, NoWorseRequirement):
             with suppress(PasshatError):  # a file, or a run that is not kept here
                 rate = look_up_baseline(history, demand.baseline, judged=run).run.pass_rate
                 if rate is not None:
@@ -418,8 +423,10 @@ def watched_numbers(
 def watched_number(gate: StoredGate, *, whole_scores: bool = True) -> WatchedNumber | None:
     """The number that a gate asks for; None if its interval cannot be drawn while it runs."""
     demand = demand_of(gate)
-    match = _NAME.fullmatch(demand.target.name) if isinstance(demand, NumberDemand) else None
-    if match is None or not isinstance(demand, NumberDemand):
+    match = (
+        _NAME.fullmatch(demand.target.name) if isinstance(demand, ThresholdRequirement) else None
+    )
+    if match is None or not isinstance(demand, ThresholdRequirement):
         return None
     tag, sign, k, other = match.groups()
     if tag and gate.tags:  # tasks with both: rare, and judged at the end
@@ -441,7 +448,7 @@ def watched_number(gate: StoredGate, *, whole_scores: bool = True) -> WatchedNum
     return replace(number, name=f"{sign}{k}", k=int(k), counts="all" if sign == "pass^" else "any")
 
 
-def demand_of(gate: StoredGate) -> Demand | None:
+def demand_of(gate: StoredGate) -> Requirement | None:
     """What a gate demands; None of one that a plugin or a later version knows."""
     try:
         return parse_gate(gate.require).demand

@@ -223,7 +223,7 @@ class Pages:
         return PlainTextResponse(text)
 
     def _numbered(
-        self, history: History, run: Run, kept: queries.KeptTrial, step: int
+        self, history: History, run: Run, kept: queries.StoredTrial, step: int
     ) -> int | None:
         """The number of the trial before or after one, if it was made."""
         trial = kept.trial
@@ -233,7 +233,7 @@ class Pages:
         there = queries.find_trial(history, run, trial.system, trial.task, number)
         return number if there else None
 
-    def _trial(self, history: History, request: Request) -> tuple[Run, queries.KeptTrial]:
+    def _trial(self, history: History, request: Request) -> tuple[Run, queries.StoredTrial]:
         system, task = _named(request, "system"), _named(request, "task")
         number = _named(request, "trial")
         run = history.find_run(request.path_params["run"])

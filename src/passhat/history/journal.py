@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passhat.history.leases import Lease, OpenCall, SentMarks, marks_path, read_open_calls
+from passhat.history.leases import Lease, OpenCall, SentCallLog, marks_path, read_open_calls
 from passhat.history.queries import read_trials_from
 from passhat.history.runs import Run
 from passhat.history.store import History
@@ -71,7 +71,7 @@ class RunJournal:
         self.history = history
         self.run = run
         self._lease = lease
-        self._marks = SentMarks(history.database, run, None if lease is None else lease.session)
+        self._marks = SentCallLog(history.database, run, None if lease is None else lease.session)
 
     @property
     def key(self) -> str:

@@ -72,7 +72,7 @@ FROM sums s WHERE a.run = :run AND s.calls > 0
 """  # noqa: S608  our own names
 
 
-def reap(database: Database, run: Run) -> None:
+def recover_dead_workers(database: Database, run: Run) -> None:
     """Make the tickets of dead workers ready again, and count their calls as perhaps paid."""
     for number, *process in database.execute(
         "SELECT id, host, place, pid, born FROM sessions WHERE run = ? AND role = ? AND alive = 1",
@@ -205,7 +205,7 @@ MARK_BYTES = 16
 _NOBODY = bytes(MARK_BYTES)
 
 
-class SentMarks:
+class SentCallLog:
     """The marks of one session. A mark takes a free place in the file until its call is settled.
 
     Without a session, or where the file cannot be written, nothing is marked; then every intent

@@ -31,7 +31,7 @@ class SuiteLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTrial:
+class StoredTrial:
     """A trial and whether its transcript was kept."""
 
     trial: Trial
@@ -175,13 +175,15 @@ def each_run(history: History, *, batch: int = 50) -> Iterator[Run]:
 
 def page_of_trials(
     history: History, run: Run, system: str, task: str, *, offset: int = 0, limit: int = 100
-) -> list[KeptTrial]:
+) -> list[StoredTrial]:
     """Some trials of one task, by number."""
     values = (run.id, system, task, limit, offset)
     return _select_trials(history, "1 = 1", values)
 
 
-def find_trial(history: History, run: Run, system: str, task: str, trial: int) -> KeptTrial | None:
+def find_trial(
+    history: History, run: Run, system: str, task: str, trial: int
+) -> StoredTrial | None:
     """One trial, if it was made."""
     found = _select_trials(history, "x.trial = ?6", (run.id, system, task, 1, 0, trial))
     return found[0] if found else None
@@ -334,7 +336,7 @@ def search_systems(history: History, text: str, *, limit: int = 50) -> list[Sear
     return _search_names(history, text, limit, by_task=False)
 
 
-def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> list[KeptTrial]:
+def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> list[StoredTrial]:
     rows = history.database.execute(
         f"""
         SELECT EXISTS (SELECT 1 FROM transcripts k WHERE k.run = x.run AND k.system = x.system
@@ -346,7 +348,7 @@ def _select_trials(history: History, where: str, values: tuple[Any, ...]) -> lis
         values,
     )
     return [
-        KeptTrial(trial=trial_of_row(values[1], values[2], row), transcript=bool(kept))
+        StoredTrial(trial=trial_of_row(values[1], values[2], row), transcript=bool(kept))
         for kept, *row in rows
     ]
 

@@ -13,10 +13,10 @@ from passhat.history.leases import (
     LEASE_SECONDS,
     WORKER,
     Lease,
-    SentMarks,
+    SentCallLog,
     as_json,
     open_session,
-    reap,
+    recover_dead_workers,
     renew_session,
     this_process,
 )
@@ -27,20 +27,20 @@ from passhat.records import Budget, Trial, UnansweredCalls
 from passhat.records.ledger import (
     AcceptedCall,
     Answer,
-    BoardState,
     CallIntent,
     CallKey,
     Claim,
     Entry,
     Finished,
     LostAnswer,
+    QueueState,
     Refused,
     Ticket,
     one_entry_a_call,
 )
 
 
-class RunBoard:
+class RunQueue:
     """The tickets of one run. Only the holder of the run's lease may change them."""
 
     def __init__(self, history: History, run: Run, lease: Lease) -> None:
@@ -100,9 +100,9 @@ class RunBoard:
         """Finished trials by the number of their ticket, from one on."""
         return read_trials_from(self._history, self._run, number, limit=limit)
 
-    def state(self) -> BoardState:
+    def state(self) -> QueueState:
         """The progress of the run; this also frees the tickets of dead workers."""
-        reap(self._database, self._run)
+        recover_dead_workers(self._database, self._run)
         self._lease.renew(self._database)
         row = self._row(
             "SELECT (SELECT count(*) FROM tickets WHERE run = ?1 AND state = 0), "
@@ -113,7 +113,7 @@ class RunBoard:
             (self._run.id, WORKER),
         )
         ready, leased, workers, hands, stopped = row
-        return BoardState(
+        return QueueState(
             ready=ready, leased=leased, workers=workers, hands=int(hands), stopped=stopped
         )
 
@@ -319,7 +319,7 @@ class WorkerSession:
         self._name_ids: dict[str, int] = {}
         self._end_earlier_sessions()
         self.number = open_session(self._database, run, role=WORKER, hands=hands)
-        self._marks = SentMarks(self._database, run, self.number)
+        self._marks = SentCallLog(self._database, run, self.number)
         self._agents: set[str] = set()  # systems that keep their own accounts
         clock = self._database.clock
         self._claim = _CLAIM.replace("{clock}", clock)
@@ -448,7 +448,7 @@ class WorkerSession:
         """End this session: what it still holds is free at once."""
         self._marks.close()
         self._database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (self.number,))
-        reap(self._database, self.run)
+        recover_dead_workers(self._database, self.run)
 
     def _end_earlier_sessions(self) -> None:
         """Free what this process held before it lost its connection."""
@@ -458,7 +458,7 @@ class WorkerSession:
             "AND place = ? AND pid = ? AND born = ?",
             (self.run.id, WORKER, me.place, me.pid, me.born),
         )
-        reap(self._database, self.run)
+        recover_dead_workers(self._database, self.run)
 
     def _claimed(self, ticket: Ticket, tries: int) -> Claim:
         """A ticket with what earlier workers left for it."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import comma_fault
-from passhat.ingest.sources import CheckedPiece, Piece
+from passhat.ingest.sources import CheckedPart, InputPart
 from passhat.messages import few, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.columns import (
@@ -28,7 +28,7 @@ from passhat.records.columns import (
     parse_pass_if,
 )
 from passhat.records.data_frames import trial_numbers
-from passhat.records.tally import Labels
+from passhat.records.tally import Categorical
 from passhat.records.transcript import clean_errors
 from passhat.records.trial import Facts, families_by_name
 from passhat.records.trials import BEYOND, LARGEST
@@ -42,15 +42,15 @@ _DECISIVE = ("trial", "score", "passed", "outcome")
 """Files that do not agree in having these are read in different ways; others may be missing."""
 
 
-def checked_parts(pieces: Sequence[Piece], mapping: ColumnMap) -> list[CheckedPiece]:
+def checked_parts(pieces: Sequence[InputPart], mapping: ColumnMap) -> list[CheckedPart]:
     """The trials of all files, in their order; neighbours of one kind are checked together."""
-    parts: list[CheckedPiece] = []
+    parts: list[CheckedPart] = []
     for _, group in itertools.groupby(pieces, key=_kind):
         parts += _together(list(group), mapping)
     return parts
 
 
-def _kind(piece: Piece) -> tuple[Any, ...]:
+def _kind(piece: InputPart) -> tuple[Any, ...]:
     """What must be the same in files that are checked together."""
     table = piece.table
     alone = piece.sha256 if len(table) > MOST_ROWS else ""
@@ -58,20 +58,22 @@ def _kind(piece: Piece) -> tuple[Any, ...]:
     return piece.reader.name, table.judged, table.graded, table.submission, *columns, alone
 
 
-def _together(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece]:
+def _together(pieces: list[InputPart], mapping: ColumnMap) -> list[CheckedPart]:
     several = len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping)
     joined = _joined(pieces, mapping) if several else None
     # Else one by one, so that an error or a note names its file.
     return joined or [_alone(piece, mapping) for piece in pieces]
 
 
-def _alone(piece: Piece, mapping: ColumnMap) -> CheckedPiece:
+def _alone(piece: InputPart, mapping: ColumnMap) -> CheckedPart:
     trials = assemble(piece, mapping)
     return _part(piece, mapping, trials, trials.sources[0])
 
 
-def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Source) -> CheckedPiece:
-    return CheckedPiece(
+def _part(
+    piece: InputPart, mapping: ColumnMap, trials: Trials | None, source: Source
+) -> CheckedPart:
+    return CheckedPart(
         trials=trials,
         source=source,
         size=len(piece.table),
@@ -82,7 +84,7 @@ def _part(piece: Piece, mapping: ColumnMap, trials: Trials | None, source: Sourc
     )
 
 
-def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece] | None:
+def _joined(pieces: list[InputPart], mapping: ColumnMap) -> list[CheckedPart] | None:
     """All files as one table, on the first part; None if one of them needs a note."""
     first = pieces[0]
     names = dict.fromkeys(name for piece in pieces for name in piece.table.columns)
@@ -97,7 +99,7 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece] | Non
         return None
     if mapping.name is not None:
         codes = np.zeros(len(trials), dtype=np.int32)
-        trials = replace(trials, system=Labels((mapping.name,), codes))
+        trials = replace(trials, system=Categorical((mapping.name,), codes))
     sources = (source_of(piece, mapping) for piece in pieces)
     return [
         _part(piece, mapping, trials if piece is first else None, source)
@@ -105,7 +107,7 @@ def _joined(pieces: list[Piece], mapping: ColumnMap) -> list[CheckedPiece] | Non
     ]
 
 
-def _may_join(pieces: Sequence[Piece], mapping: ColumnMap) -> bool:
+def _may_join(pieces: Sequence[InputPart], mapping: ColumnMap) -> bool:
     """Whether no rule looks at all trials of a file together."""
     if mapping.family_pattern is not None:
         return False
@@ -116,11 +118,11 @@ def _may_join(pieces: Sequence[Piece], mapping: ColumnMap) -> bool:
     return all(map(_counts_trials, pieces))
 
 
-def _has_several(piece: Piece, mapping: ColumnMap) -> bool:
+def _has_several(piece: InputPart, mapping: ColumnMap) -> bool:
     return len({str(name).strip() for name in _systems_of_files(piece, mapping)}) > 1
 
 
-def _counts_trials(piece: Piece) -> bool:
+def _counts_trials(piece: InputPart) -> bool:
     """Whether trials have plain numbers: what other names mean depends on the whole file."""
     return all(
         type(trial) is int or (isinstance(trial, str) and trial.isdecimal() and len(trial) < 18)
@@ -128,14 +130,14 @@ def _counts_trials(piece: Piece) -> bool:
     )
 
 
-def _values(pieces: Sequence[Piece], name: str) -> Iterator[Any]:
+def _values(pieces: Sequence[InputPart], name: str) -> Iterator[Any]:
     nothing = () if name in ("tags", "tools") else None
     for piece in pieces:
         columns = piece.table.columns
         yield from columns[name] if name in columns else [nothing] * len(piece.table)
 
 
-def _systems_of_files(piece: Piece, mapping: ColumnMap) -> Sequence[Any]:
+def _systems_of_files(piece: InputPart, mapping: ColumnMap) -> Sequence[Any]:
     given = () if "system" in mapping.left_out() else piece.table.columns.get("system")
     return given or [piece.stem] * len(piece.table)
 
@@ -160,7 +162,7 @@ _OPTIONAL_FACTS = frozenset(("score", "family", "started"))
 """Parts that a file of a format may lack; "read as" then does not mention them."""
 
 
-def assemble(piece: Piece, mapping: ColumnMap) -> Trials:
+def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
     table = piece.table
     columns = _without_empty(table.columns)
@@ -193,7 +195,7 @@ def assemble(piece: Piece, mapping: ColumnMap) -> Trials:
         raise ReadError(f"{piece.name}: {error}") from error
 
 
-def source_of(piece: Piece, mapping: ColumnMap) -> Source:
+def source_of(piece: InputPart, mapping: ColumnMap) -> Source:
     """A file as a source, where its trials were checked together with those of other files."""
     return _source(piece, piece.table.columns, mapping, piece.table.notes)
 
@@ -219,7 +221,7 @@ def judged_only(pass_if: str) -> str:
 
 
 def _source(
-    piece: Piece, columns: Mapping[str, Any], mapping: ColumnMap, notes: Sequence[str]
+    piece: InputPart, columns: Mapping[str, Any], mapping: ColumnMap, notes: Sequence[str]
 ) -> Source:
     named = _OPTIONAL_FACTS - mapping.left_out()
     filled = frozenset(name for name in named if _is_filled(name, columns))
@@ -280,7 +282,9 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _systems(piece: Piece, columns: dict[str, Any], mapping: ColumnMap, fault: Fault) -> list[str]:
+def _systems(
+    piece: InputPart, columns: dict[str, Any], mapping: ColumnMap, fault: Fault
+) -> list[str]:
     size = len(columns["task"])
     given = columns.get("system") or [piece.stem] * size
     systems = _texts("system", given, fault)

@@ -32,17 +32,17 @@ from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import (
     SEPARATORS,
     TOTALS,
-    Sheet,
+    Table,
     column_names,
     is_own_file,
     number_columns,
     separator_of,
 )
 from passhat.ingest.sources import (
-    CheckedPiece,
+    CheckedPart,
     Input,
+    InputPart,
     Known,
-    Piece,
     Recognise,
     as_inputs,
     describe_sources,
@@ -60,7 +60,7 @@ from passhat.records.columns import (
     VERDICTS,
     ColumnMap,
     find_columns,
-    find_meanings,
+    infer_columns,
     may_aggregate,
     usual_name,
     verdict_columns,
@@ -143,7 +143,7 @@ def _read(
     mapping, limits, inputs = mapping or USUAL, limits or Limits(), as_inputs(source)
     chosen = _recogniser(format_name, mapping)
     unknown: dict[int, dict[str, ReadError]] = {}
-    pieces: list[Piece] = []
+    pieces: list[InputPart] = []
     empty: list[str] = []
     reasons: list[str] = []
     for given, one in enumerate(inputs):
@@ -151,7 +151,7 @@ def _read(
         for document, reader, table in read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
-                piece = Piece(
+                piece = InputPart(
                     name=document.name,
                     stem=document.stem,
                     folder=document.folder,
@@ -230,7 +230,7 @@ def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
     return READERS["table"]
 
 
-def _without_parts(pieces: list[Piece]) -> list[Piece]:
+def _without_parts(pieces: list[InputPart]) -> list[InputPart]:
     """Leave out files on parts of a run where a report on the whole run is there too."""
     if not any(piece.table.part for piece in pieces):
         return pieces
@@ -247,19 +247,19 @@ def _without_parts(pieces: list[Piece]) -> list[Piece]:
     return kept
 
 
-def _run_of(piece: Piece) -> tuple[str, str | None, str]:
+def _run_of(piece: InputPart) -> tuple[str, str | None, str]:
     systems = piece.table.columns.get("system") or [piece.stem]
     return piece.reader.name, piece.table.run, str(systems[0])
 
 
-def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
+def _without_copies(pieces: list[InputPart], duplicates: Duplicates) -> list[InputPart]:
     """Refuse or leave out files that hold exactly the same trials: likely one run, given twice.
 
     Files that number their trials are left alone here: their trials are compared by number.
     """
     if len(pieces) == 1 or duplicates == "keep":
         return pieces
-    kept: dict[str | int, Piece] = {}
+    kept: dict[str | int, InputPart] = {}
     for place, piece in enumerate(pieces):
         key = place if piece.numbered else piece.fingerprint()
         if key in kept and (piece.is_snapshot or kept[key].is_snapshot):
@@ -274,18 +274,18 @@ def _without_copies(pieces: list[Piece], duplicates: Duplicates) -> list[Piece]:
     return list(kept.values())
 
 
-def _without_snapshot(earlier: Piece, piece: Piece) -> Piece:
+def _without_snapshot(earlier: InputPart, piece: InputPart) -> InputPart:
     """The file of the run, with a note that the tool's copy of its latest run is left out."""
     run, copy = (piece, earlier) if earlier.is_snapshot else (earlier, piece)
     name = os.path.basename(copy.name)  # noqa: PTH119
     return run.noted(f"{name} holds the same run and is left out")
 
 
-def _check_derived(pieces: Sequence[Piece]) -> None:
+def _check_derived(pieces: Sequence[InputPart]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
     if len(pieces) == 1 or not any(piece.reader.reading.derived for piece in pieces):
         return
-    first: dict[str, Piece] = {}
+    first: dict[str, InputPart] = {}
     for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):
         for system in dict.fromkeys(piece.table.columns.get("system") or [piece.stem]):
             held = first.setdefault(str(system), piece)
@@ -297,13 +297,13 @@ def _check_derived(pieces: Sequence[Piece]) -> None:
                 )
 
 
-def _same(earlier: Piece, piece: Piece) -> str:
+def _same(earlier: InputPart, piece: InputPart) -> str:
     """How a file repeats an earlier one; inputs given as bytes share one name."""
     name = earlier.name
     return "is given twice" if name == piece.name else f"says the same as {name}"
 
 
-def _number(trials: Trials, parts: Sequence[CheckedPiece]) -> Trials:
+def _number(trials: Trials, parts: Sequence[CheckedPart]) -> Trials:
     """Number the trials of files that do not number them, continuing from file to file."""
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
@@ -322,7 +322,7 @@ def _settle_duplicates(
     return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
 
 
-def _occur_twice(parts: Sequence[CheckedPiece], twice: Sequence[TranscriptKey]) -> ReadError:
+def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -> ReadError:
     """The error for trials that occur twice; it names a file that was given twice."""
     shown = [
         f"{short(system)} / {short(task)} / trial {trial}" for system, task, trial in twice[:5]
@@ -338,7 +338,7 @@ def _occur_twice(parts: Sequence[CheckedPiece], twice: Sequence[TranscriptKey]) 
     )
 
 
-def _given_twice(parts: Sequence[CheckedPiece]) -> str:
+def _given_twice(parts: Sequence[CheckedPart]) -> str:
     """Which file was given twice, under the same or another name; empty if none was."""
     first: dict[str, str] = {}
     for part in parts:
@@ -569,24 +569,24 @@ def _read_whole(
     if document.kind == "text":
         separator = separator_of(document.data.partition(b"\n")[0])
         cells: Iterable[Sequence[Any]] = zip(*rows, strict=True)
-        sheet = Sheet(
+        sheet = Table(
             columns=dict(zip(names, cells, strict=True)),
             numbers=range(len(rows)),
             separator=separator,
         )
     else:
         columns = {name: [row[name] for row in rows] for name in names}
-        sheet = Sheet(columns=columns, numbers=range(len(rows)))
+        sheet = Table(columns=columns, numbers=range(len(rows)))
     try:
         table = tables.read_sheet(document, sheet, mapping, repeats=lambda columns: False)
-        found, _ = find_meanings(sheet.columns, mapping, sheet.cells)
+        found, _ = infer_columns(sheet.columns, mapping, sheet.cells)
     except ReadError:
         return None
     said = tables.notes_on(sheet.columns, found, mapping, own=False, repeats=lambda: False)
     return table if table.notes == said and _row_by_row(sheet, found, mapping) else None
 
 
-def _row_by_row(sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap) -> bool:
+def _row_by_row(sheet: Table, found: Mapping[str, str], mapping: ColumnMap) -> bool:
     """Whether what a cell means does not depend on the other cells of its file.
 
     Every rule of `tables.read_sheet` that looks at a whole column is named here, unless it raises
@@ -614,7 +614,7 @@ def _row_by_row(sheet: Sheet, found: Mapping[str, str], mapping: ColumnMap) -> b
     return not commas and mapping.pass_if is None
 
 
-def _constant(sheet: Sheet, name: str) -> bool:
+def _constant(sheet: Table, name: str) -> bool:
     cells = sheet.cells(name)
     return all(cell == cells[0] for cell in cells)
 

@@ -89,7 +89,7 @@ def no_outcome(
     where: str,
     row: int,
     found: Mapping[str, str],
-    sheet: Sheet,
+    sheet: Table,
     tests: Sequence[ColumnCondition],
 ) -> ReadError:
     """The error of a row that does not say how its trial ended."""
@@ -159,8 +159,8 @@ def with_points(cells: Sequence[Any]) -> list[str] | None:
 
 
 def without_commas(
-    sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Sheet, list[str]]:
+    sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Table, list[str]]:
     """Decimal commas as points where the separator leaves them free, and the note that says so."""
     if sheet.separator not in SEPARATORS:
         return sheet, []
@@ -206,8 +206,8 @@ def comma_fault(cell: Any) -> str | None:
 
 
 def without_marks(
-    name: str, sheet: Sheet, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Sheet, frozenset[str], list[str]]:
+    name: str, sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Table, frozenset[str], list[str]]:
     """The sheet with plain numbers, which of its columns were percentages, and notes on both.
 
     Looked at are costs, for money; scores, for percentages; and what is compared with a number.
@@ -323,7 +323,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sheet:
+class Table:
     """Cells by column, and for each row its line or place in the file.
 
     `separator` is what separates the cells of a CSV.
@@ -376,7 +376,7 @@ TOTALS = ("total", "totals", "grand total", "overall", "average")
 """What spreadsheets call a last row that sums up the others."""
 
 
-def without_total(sheet: Sheet, task: str) -> tuple[Sheet, list[str]]:
+def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:
     """A table without the last row that sums up the others, and the note that says so."""
     cells = [] if sheet.separator is None else sheet.cells(task)
     last = str(cells[-1]).strip() if len(cells) > 1 else ""
@@ -433,13 +433,13 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
         raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
 
 
-def sheet_of(document: Document) -> Sheet:
+def sheet_of(document: Document) -> Table:
     """All cells of a table, by column."""
     if document.kind == "text":
         return _csv_sheet(document)
     if document.kind == "parquet":
         columns = parquet_columns(document)
-        return Sheet(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
+        return Table(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
     if lists_runs(document) or (len(document.data) > _BIG and _has_rows(document)):
         return _raw_sheet(document)
     if document.kind == "lines":
@@ -533,7 +533,7 @@ def _first_row(document: Document) -> RawRow:
     return row if key is None else next(rows_of_runs(row, key))
 
 
-def _raw_sheet(document: Document) -> Sheet:
+def _raw_sheet(document: Document) -> Table:
     """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
     shared = _shared(document) if document.kind == "json" else {}
     numbered = list(_numbered_rows(document))
@@ -544,7 +544,7 @@ def _raw_sheet(document: Document) -> Sheet:
         name: _Undecoded(document=document, column=name, cells=[row.get(name) for row in rows])
         for name in names
     }
-    return Sheet(columns=columns, numbers=numbers)
+    return Table(columns=columns, numbers=numbers)
 
 
 def _shared(document: Document) -> dict[str, msgspec.Raw]:
@@ -566,12 +566,12 @@ def _inside(cell: Any, path: Sequence[str]) -> Any:
     return cell
 
 
-def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Sheet:
+def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Table:
     names = dict.fromkeys(name for row in rows for name in row)
-    return Sheet(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
+    return Table(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
 
 
-def _csv_sheet(document: Document) -> Sheet:
+def _csv_sheet(document: Document) -> Table:
     lines = csv_lines(document)
     names = _header(lines)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
@@ -584,7 +584,7 @@ def _csv_sheet(document: Document) -> Sheet:
     by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
     by_name |= {name: _Undecoded(document=document, column=name) for name in words}
     numbers = [line for line, _ in rows]
-    return Sheet(columns=by_name, numbers=numbers, separator=_separator(document))
+    return Table(columns=by_name, numbers=numbers, separator=_separator(document))
 
 
 def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:

@@ -66,7 +66,7 @@ NOT_SURE = (
 )
 
 
-def name_by_folder(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+def name_by_folder(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
     """The same files, their systems called by folder where their own names say nothing.
 
     `folders` has the inputs that are folders, by their place: files that were given one by one
@@ -75,7 +75,7 @@ def name_by_folder(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[
     return _join_pieces(_tell_folders_apart(_join_tasks(pieces, folders)), folders)
 
 
-def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Piece]:
+def _join_tasks(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
     """Call files of one folder that hold one task each, and each another one, by their folder.
 
     `modelA/task-1.json` and `modelA/task-2.json` are two tasks of modelA, not two systems.
@@ -98,7 +98,7 @@ def _join_tasks(pieces: Sequence[Piece], folders: Mapping[int, str]) -> list[Pie
     return named
 
 
-def _hold_a_task_each(pieces: Sequence[Piece], places: Sequence[int]) -> bool:
+def _hold_a_task_each(pieces: Sequence[InputPart], places: Sequence[int]) -> bool:
     """Whether each file holds one task, all different; a single file must have its task's name."""
     tasks = [{str(task) for task in pieces[place].table.columns["task"]} for place in places]
     if any(len(own) > 1 for own in tasks):
@@ -115,7 +115,7 @@ def _telling_folder(folder: Path) -> str:
     return next(telling, names[0] if names else "files")
 
 
-def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
+def _tell_folders_apart(pieces: Sequence[InputPart]) -> list[InputPart]:
     """Name systems after folders where files of one name are in several folders that are not runs.
 
     `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
@@ -143,7 +143,7 @@ def _tell_folders_apart(pieces: Sequence[Piece]) -> list[Piece]:
     return named
 
 
-def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]:
+def _join_pieces(pieces: list[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
     """Call the files of a folder by the folder if they are one system in pieces."""
     groups: dict[tuple[int, str], list[int]] = {}
     for place, piece in enumerate(pieces):
@@ -167,7 +167,7 @@ def _join_pieces(pieces: list[Piece], folders: Mapping[int, str]) -> list[Piece]
 
 
 def _by_system(
-    pieces: Sequence[Piece], group: Sequence[int], given: str
+    pieces: Sequence[InputPart], group: Sequence[int], given: str
 ) -> Iterable[tuple[str, list[int]]]:
     """The files of each system: one for each folder inside if those are systems, else all."""
     parts = _first_difference([Path(pieces[place].folder or "") for place in group])
@@ -180,7 +180,7 @@ def _by_system(
     return by_folder.items()
 
 
-def _hold_no_run_twice(files: Sequence[Piece]) -> bool:
+def _hold_no_run_twice(files: Sequence[InputPart]) -> bool:
     """Whether no task and run occurs in two files; without numbers, no task."""
     if len({piece.numbered for piece in files}) > 1:
         return False
@@ -196,7 +196,7 @@ def _hold_no_run_twice(files: Sequence[Piece]) -> bool:
     return True
 
 
-def _name_no_system(files: Sequence[Piece]) -> bool:
+def _name_no_system(files: Sequence[InputPart]) -> bool:
     """Whether the names of files are numbers, or those of tasks, or each holds but one trial."""
     return all(
         len(piece.table) == 1 or _PIECE_FILE.fullmatch(piece.stem) or _is_called_by_task(piece)
@@ -204,20 +204,20 @@ def _name_no_system(files: Sequence[Piece]) -> bool:
     )
 
 
-def _is_called_by_task(piece: Piece) -> bool:
+def _is_called_by_task(piece: InputPart) -> bool:
     name = piece.stem.removeprefix(_TEST_REPORT)
     tasks = {str(task) for task in piece.table.columns["task"]}
     return all(name in task or task in name for task in tasks)
 
 
-def _are_runs(files: Sequence[Piece]) -> bool:
+def _are_runs(files: Sequence[InputPart]) -> bool:
     """Whether files that number no trials are called run-1, run-2, or 1, 2."""
     return not any(piece.numbered for piece in files) and all(
         _RUN_FILE.fullmatch(piece.stem) for piece in files
     )
 
 
-def _called_by_file(piece: Piece) -> bool:
+def _called_by_file(piece: InputPart) -> bool:
     named = piece.table.read_as.get("system", piece.reader.reading.system)
     return "system" not in piece.table.columns or named == _FILE_NAME
 
@@ -233,7 +233,9 @@ def _first_difference(folders: Sequence[Path]) -> list[str]:
     return [parts[shared] if len(parts) > shared else "" for parts in whole]
 
 
-def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequence[str]) -> bool:
+def _share_tasks(
+    pieces: Sequence[InputPart], places: Sequence[int], folders: Sequence[str]
+) -> bool:
     """Whether a task occurs in more than one folder."""
     home: dict[str, str] = {}
     return any(
@@ -243,7 +245,7 @@ def _share_tasks(pieces: Sequence[Piece], places: Sequence[int], folders: Sequen
     )
 
 
-def _renamed(piece: Piece, folder: str, fact: str = _FOLDER_NAME) -> Piece:
+def _renamed(piece: InputPart, folder: str, fact: str = _FOLDER_NAME) -> InputPart:
     table = piece.table
     columns = dict(table.columns)
     if "system" in columns:
@@ -270,7 +272,7 @@ FEWEST_ALIKE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Piece:
+class InputPart:
     """What a reader found in one file, not checked yet; the file's content is not kept.
 
     `stem` names its system if nothing else does; `folder` is the folder of the file.
@@ -285,7 +287,7 @@ class Piece:
     given: int
     said: Sequence[str | None] = ()
 
-    def noted(self, note: str) -> Piece:
+    def noted(self, note: str) -> InputPart:
         """The same file with one more note."""
         return replace(self, table=replace(self.table, notes=(*self.table.notes, note)))
 
@@ -314,7 +316,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CheckedPiece:
+class CheckedPart:
     """The checked trials of one file; `numbered` where the file itself numbers them.
 
     `trials` may include those of the files after it, whose pieces then have none; `size` is how
@@ -332,7 +334,7 @@ class CheckedPiece:
     submission: str | None = None
 
 
-def keep_submissions_apart(parts: Sequence[CheckedPiece]) -> list[CheckedPiece]:
+def keep_submissions_apart(parts: Sequence[CheckedPart]) -> list[CheckedPart]:
     """Add the submission to the name of a system that several submissions have."""
     submissions: dict[str, set[str]] = {}
     for part in parts:
@@ -342,7 +344,7 @@ def keep_submissions_apart(parts: Sequence[CheckedPiece]) -> list[CheckedPiece]:
     return [_called_by_submission(part, shared) for part in parts]
 
 
-def _called_by_submission(part: CheckedPiece, shared: Set[str]) -> CheckedPiece:
+def _called_by_submission(part: CheckedPart, shared: Set[str]) -> CheckedPart:
     if part.trials is None or part.submission is None:
         return part
     system = part.trials.system
@@ -354,7 +356,7 @@ def _called_by_submission(part: CheckedPiece, shared: Set[str]) -> CheckedPiece:
 
 
 def describe_sources(
-    parts: Sequence[CheckedPiece],
+    parts: Sequence[CheckedPart],
     inputs: Sequence[Input],
     skipped: Mapping[int, Mapping[str, ReadError]],
     mapping: ColumnMap,
@@ -364,7 +366,7 @@ def describe_sources(
     A file that was given by itself keeps its name; what was found in a folder is called by the
     folder, and each note says which of its files it is about.
     """
-    groups: dict[tuple[int, str], list[CheckedPiece]] = {}
+    groups: dict[tuple[int, str], list[CheckedPart]] = {}
     for part in parts:
         groups.setdefault((part.given, part.source.format), []).append(part)
     seen: set[int] = set()
@@ -377,7 +379,7 @@ def describe_sources(
 
 
 def _one_source(
-    group: Sequence[CheckedPiece],
+    group: Sequence[CheckedPart],
     given: Input,
     skipped: Mapping[str, ReadError],
     mapping: ColumnMap,

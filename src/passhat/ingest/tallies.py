@@ -42,14 +42,14 @@ from passhat.ingest.rows import aggregates, conflicting, is_own_file, separator_
 from passhat.ingest.sources import STDIN, Input, as_inputs
 from passhat.ingest.test_names import numbered_note, without_numbers
 from passhat.messages import listed, plural
-from passhat.records import FEATURES, Duplicates, FeatureSums, Labels, Outcome, Source, Tally
+from passhat.records import FEATURES, Categorical, Duplicates, FeatureSums, Outcome, Source, Tally
 from passhat.records.columns import (
     ALIASES,
     LETTER_GRADES,
     NO_ERROR,
     ColumnMap,
     find_conflict,
-    find_meanings,
+    infer_columns,
     is_weak,
     leave_out,
     letter_grades,
@@ -253,14 +253,14 @@ def _head(path: Path) -> Document:
 class _Counts:
     """A row for each system, task and outcome: their sums by column."""
 
-    systems: Labels
-    tasks: Labels
+    systems: Categorical
+    tasks: Categorical
     outcome: NDArray[np.int8]
     sums: Mapping[str, Floats]
 
 
 def _by_outcome(
-    plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+    plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Categorical, Categorical]
 ) -> _Counts:
     sums = {
         name: np.array([0 if v is None else v for v in values], dtype=np.float64)
@@ -271,9 +271,9 @@ def _by_outcome(
     return _Counts(systems=names[0], tasks=names[1], outcome=outcome, sums=sums)
 
 
-def _summed(groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]) -> _Counts:
+def _summed(groups: Mapping[str, list[Any]], names: tuple[Categorical, Categorical]) -> _Counts:
     """Of groups whose passes were added up: all passes, then all failures."""
-    systems, tasks = (Labels(one.names, np.tile(one.codes, 2)) for one in names)
+    systems, tasks = (Categorical(one.names, np.tile(one.codes, 2)) for one in names)
     n, passes = (np.array(groups[name], dtype=np.float64) for name in ("n", "passes"))
     outcome = np.repeat(np.array((Outcome.PASSED, Outcome.FAILED), dtype=np.int8), n.size)
     sums = {"n": np.concatenate((passes, n - passes))}
@@ -324,17 +324,17 @@ def _tallies(counts: _Counts, features: Sequence[str], *, scored: bool) -> list[
 
 def _names(
     plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
-) -> tuple[Labels, Labels]:
+) -> tuple[Categorical, Categorical]:
     tasks = groups["t"]
     systems = groups.get("s", [plan.path.name.partition(".")[0]] * len(tasks))
     for name, values in (("task", tasks), ("system", systems)):
         if None in values:
             column = plan.found.get(name, name)
             raise ReadError(f'{plan.path}, column "{column}": some rows name no {name}')
-    labels = Labels.of(map(str, systems))
+    labels = Categorical.of(map(str, systems))
     if mapping.name is not None:
-        labels = Labels((one_name(str(plan.path), labels.names, mapping.name),), labels.codes)
-    return labels, Labels.of(map(str, tasks))
+        labels = Categorical((one_name(str(plan.path), labels.names, mapping.name),), labels.codes)
+    return labels, Categorical.of(map(str, tasks))
 
 
 def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap) -> bool:
@@ -355,7 +355,7 @@ def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: Colu
 
 def _tally(
     system: str,
-    task: Labels,
+    task: Categorical,
     outcome: NDArray[np.int8],
     columns: Mapping[str, Floats],
     features: Sequence[str],
@@ -428,7 +428,7 @@ class GroupQuery:
 def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
     """The query for a table; None if it must be read row by row."""
     columns = engine.columns
-    found, notes = find_meanings(
+    found, notes = infer_columns(
         columns,
         mapping,
         lambda column: _some_cells(engine, column),
@@ -590,7 +590,10 @@ def _with_letter_scores(
 
 
 def check_counted_duplicates(
-    engine: Engine, plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+    engine: Engine,
+    plan: GroupQuery,
+    groups: Mapping[str, list[Any]],
+    names: tuple[Categorical, Categorical],
 ) -> None:
     """Refuse a table in which a system and task have a trial twice; `groups` are its counts."""
     if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
@@ -673,7 +676,7 @@ def _literal(text: str) -> str:
 
 
 def _numbered_on(
-    engine: Engine, groups: Mapping[str, list[Any]], names: tuple[Labels, Labels]
+    engine: Engine, groups: Mapping[str, list[Any]], names: tuple[Categorical, Categorical]
 ) -> bool:
     """Whether every task has the trials 0..n-1 or 1..n, by their fingerprint."""
     if None in groups["fingerprint"]:

@@ -17,7 +17,7 @@ from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
 from passhat.records.trial import STOPPED_BY_GATES, stopped_by_gates
-from passhat.records.trials import check_subject
+from passhat.records.trials import check_trials_argument
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
 
@@ -27,7 +27,7 @@ def write_trials(trials: Trials, path: str | os.PathLike[str]) -> None:
 
     A JSON Lines file opens with a line that names its schema; missing values are left out.
     """
-    check_subject("trials", trials, counts=False)
+    check_trials_argument("trials", trials, counts=False)
     target = Path(arguments.path("path", path))
     if target.suffix not in FORMATS:
         raise ArgumentError("path", f"must end in {', '.join(FORMATS)}", str(path))

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from passhat.journeys.checks import find_secrets as find_secrets
     from passhat.journeys.gating import gate_results as gate_results
     from passhat.journeys.gating import review_change as review_change
-    from passhat.journeys.history import KeptResults as KeptResults
+    from passhat.journeys.history import StoredResults as StoredResults
     from passhat.journeys.history import export_run as export_run
-    from passhat.journeys.history import keep_results as keep_results
     from passhat.journeys.history import list_runs as list_runs
     from passhat.journeys.history import search_transcripts as search_transcripts
+    from passhat.journeys.history import store_results as store_results
     from passhat.journeys.reliability_check import assert_reliable as assert_reliable
     from passhat.journeys.results import Results as Results
     from passhat.journeys.run_plan import RunPlan as RunPlan
@@ -42,4 +42,6 @@ if TYPE_CHECKING:
     from passhat.journeys.running import resume_run as resume_run
     from passhat.journeys.running import run_suite as run_suite
 
-__getattr__, __dir__, __all__ = lazy_exports(__name__)
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__, renamed={"KeptResults": "StoredResults", "keep_results": "store_results"}
+)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.ranking import Profile, RankReport
     from passhat.analysis.comparing.trends import FlakyTasks, Moment, SystemTrend
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.explaining.run_diff import SideBySide
+    from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.plan import Plan
@@ -406,12 +406,12 @@ def diff_trials(
     right: int | None = None,
     *,
     only: Names = None,
-) -> SideBySide:
+) -> RunDiff:
     """Two runs of a task side by side; by default a failing run and the nearest passing one.
 
     `left` and `right` are the numbers that people see, counted from 1.
     """
-    from passhat.analysis.explaining.run_diff import side_by_side
+    from passhat.analysis.explaining.run_diff import diff_runs
 
     trials, said = _with_transcripts(results)
     system = arguments.one_name("only", only)
@@ -423,7 +423,7 @@ def diff_trials(
             rule = f"must be the number of a run: {listed([str(one) for one in known], MOST_RUNS)}"
             raise ArgumentError(name, rule, number)
     numbers = (None if number is None else number - 1 + first for number in (left, right))
-    return side_by_side(trials, said, task, *numbers, system=system)
+    return diff_runs(trials, said, task, *numbers, system=system)
 
 
 def _with_transcripts(given: ResultsLike) -> tuple[Trials, Transcripts]:

@@ -16,7 +16,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.journeys.run_request import AnswerSource, RunRequest, choose_source
 from passhat.records.secrets import bare_address
-from passhat.records.suite import SuiteCheck, SuiteFault
+from passhat.records.suite import SuiteCheck, SuiteProblem
 
 if TYPE_CHECKING:
     from passhat.records import Model, Server, Suite, System
@@ -293,7 +293,7 @@ def _check(file: Path) -> SuiteCheck:
         file=str(file),
         size=None if suite is None else suite.size,
         faults=tuple(
-            SuiteFault(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
+            SuiteProblem(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
             for p in problems
         ),
         notes=() if suite is None else tuple(_notes(suite)),

@@ -457,7 +457,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
     """Refuse gates that could never be judged, before anything is paid for."""
     if not (gates := _parsed(suite, require)):
         return
-    from passhat.analysis.gates.gate import BestOfDemand, EveryTaskDemand
+    from passhat.analysis.gates.gate import BestOfRequirement, EveryTaskRequirement
 
     for gate in gates:
         about = f"gate {gate.label!r}"
@@ -468,11 +468,11 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
         if not subjects:
             raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
         demand = gate.demand
-        if isinstance(demand, BestOfDemand) and len(suite.systems) < 2:
+        if isinstance(demand, BestOfRequirement) and len(suite.systems) < 2:
             rule = "needs two systems or more to find the best of"
             raise ArgumentError(about, rule, len(suite.systems))
         bars = [pairing for pairing in subjects if pairing.task.bar is not None]
-        if isinstance(demand, EveryTaskDemand) and demand.bar is None and not bars:
+        if isinstance(demand, EveryTaskRequirement) and demand.bar is None and not bars:
             raise ArgumentError(about, "needs a `bar:` on a task, or in `defaults:`", "none")
 
 
@@ -530,14 +530,14 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
     """A gate that only the request makes sequential runs no more trials than the suite."""
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
-    from passhat.analysis.gates.gate import BestOfDemand, NoWorseDemand
+    from passhat.analysis.gates.gate import BestOfRequirement, NoWorseRequirement
 
-    contest = isinstance(gate.demand, BestOfDemand)
+    contest = isinstance(gate.demand, BestOfRequirement)
     systems = [gate.system] if gate.system is not None and not contest else suite.systems
     trials = [sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems]
     if contest:  # every draw costs a run of each
         return replace(gate, max_runs=sum(trials))
-    pair = 2 if isinstance(gate.demand, NoWorseDemand) else 1
+    pair = 2 if isinstance(gate.demand, NoWorseRequirement) else 1
     return replace(gate, max_runs=pair * max(trials))
 
 

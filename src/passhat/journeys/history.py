@@ -222,7 +222,7 @@ def _plain(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptResults:
+class StoredResults:
     """The stored run, what it holds, and why its agent has its name."""
 
     run: Run
@@ -233,11 +233,11 @@ class KeptResults:
 
     def __repr__(self) -> str:
         said = plural(self.transcripts, "transcript")
-        head = f"KeptResults {self.run.key} of suite {quoted(self.run.suite)}"
+        head = f"StoredResults {self.run.key} of suite {quoted(self.run.suite)}"
         return short_repr(head, plural(self.trials, "trial"), said, see=".run, .systems")
 
 
-def keep_results(
+def store_results(
     results: ResultsLike,
     *,
     suite: str | None = None,
@@ -246,7 +246,7 @@ def keep_results(
     branch: str | None = None,
     started: str | None = None,
     transcripts: bool = True,
-) -> KeptResults:
+) -> StoredResults:
     """Store results as a run of `suite` (by default the file's name), with their transcripts.
 
     Trials that were made in Python have no file: name their suite. `started` is a time such as
@@ -274,7 +274,7 @@ def keep_results(
         history.add_trials(run, trials)
         history.add_transcripts(run, said)
         run = history.finish_run(run)
-    return KeptResults(
+    return StoredResults(
         run=run, trials=len(trials), transcripts=len(said), systems=trials.systems, why_named=why
     )
 

@@ -218,9 +218,9 @@ class Results:
         """The trials, weighed by the shares of their groups."""
         if not self.shares:
             return trials
-        from passhat.records.weights import weigh_by_shares
+        from passhat.records.weights import weight_by_traffic
 
-        return weigh_by_shares(trials, self.shares)
+        return weight_by_traffic(trials, self.shares)
 
     def _parts(self) -> Iterator[Results]:
         """What can be read together: files under one name; each stored run is read alone."""
@@ -352,9 +352,9 @@ def chosen_names(only: Names, systems: Sequence[str]) -> tuple[str, ...]:
 
 def renamed(trials: Trials, name: str) -> Trials:
     """The trials of one agent under another name."""
-    from passhat.records import Labels
+    from passhat.records import Categorical
 
-    return replace(trials, system=Labels((name,), trials.system.codes))
+    return replace(trials, system=Categorical((name,), trials.system.codes))
 
 
 def renamed_transcripts(transcripts: Transcripts, name: str) -> Transcripts:

@@ -46,7 +46,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 """The address of an object in memory, which differs from trial to trial."""
 
 
-def conclude(
+def build_answer(
     suite: Suite,
     result: RunResult,
     opened: RunStore,

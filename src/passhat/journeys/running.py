@@ -36,7 +36,7 @@ from passhat.journeys.gating import (
     stopping_rule,
     verdicts_on,
 )
-from passhat.journeys.run_conclusion import conclude, undone_sentence
+from passhat.journeys.run_conclusion import build_answer, undone_sentence
 from passhat.journeys.run_request import (
     Executor,
     RunLimits,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Gate
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.stopping import StoppingRule
-    from passhat.history.work_queue import RunBoard
+    from passhat.history.work_queue import RunQueue
     from passhat.journeys.run_request import AnswerSource, OnRunEvent
     from passhat.records import Suite, Trial, Trials
     from passhat.runner import RunResult
@@ -118,7 +118,7 @@ def run_suite(
         raise InputError("a run is resumed from its store: name it with `store=PATH`")
     path, loaded = load(suite)
     job = prepare(loaded, RunRequest.of(path, terms, interface), store=store, resume=resume)
-    return conduct(
+    return execute(
         replace(job, **_execution(executor, workers, on_event)),
         transcripts=transcripts,
         on_event=on_event,
@@ -175,7 +175,7 @@ def resume_run(
         extended=runs is not None and found.status == "finished",
         **execution,
     )
-    return conduct(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+    return execute(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
 
 
 def _execution(executor: Executor, workers: int, on_event: OnRunEvent | None) -> dict[str, Any]:
@@ -382,7 +382,7 @@ def prepare(
     )
 
 
-def conduct(
+def execute(
     job: RunJob,
     *,
     transcripts: bool = False,
@@ -438,7 +438,7 @@ def conduct(
             if rule is None
             else rule.verdicts()
         )
-        return conclude(
+        return build_answer(
             job.suite,
             result,
             opened,
@@ -615,13 +615,13 @@ def _lead(
             since = _reconnect(opened, since)
 
 
-def _board(opened: RunStore) -> RunBoard:
-    from passhat.history.work_queue import RunBoard
+def _board(opened: RunStore) -> RunQueue:
+    from passhat.history.work_queue import RunQueue
 
     assert opened.history is not None
     assert opened.run is not None
     assert opened.lease is not None
-    return RunBoard(opened.history, opened.run, opened.lease)
+    return RunQueue(opened.history, opened.run, opened.lease)
 
 
 def _reconnect(opened: RunStore, since: float) -> float:

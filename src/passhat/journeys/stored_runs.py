@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.messages import short_commit
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.explaining.run_diff import SideBySide
+    from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.drawing import Figure
     from passhat.history import History, Run
@@ -30,7 +30,7 @@ _BACK = 20  # runs that are searched for the one before
 _MOST_BESIDE = 50  # trials of a task that are read to find the nearest; a page shows all of them
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineChange:
     """One system in a run against the baseline; if not `tagged`, that is the run before."""
 
@@ -228,9 +228,9 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
         return days_around(history, baseline, judged, errors)
 
 
-def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
+def beside_passing(history: History, run: Run, trial: Trial) -> RunDiff:
     """The trial beside the most similar one that passed; raises InputError if no other passed."""
-    from passhat.analysis.explaining.run_diff import side_by_side
+    from passhat.analysis.explaining.run_diff import diff_runs
     from passhat.history import queries
     from passhat.records import Trials
 
@@ -243,7 +243,7 @@ def beside_passing(history: History, run: Run, trial: Trial) -> SideBySide:
     }
     first = queries.first_trial(history, run)
     trials = Trials.from_records(records)
-    return side_by_side(trials, texts, trial.task, trial.trial, first_trial=first)
+    return diff_runs(trials, texts, trial.task, trial.trial, first_trial=first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

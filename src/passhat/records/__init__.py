@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from passhat.records.suite import Task as Task
     from passhat.records.suite import ToolSelection as ToolSelection
     from passhat.records.suite import WireFormat as WireFormat
+    from passhat.records.tally import Categorical as Categorical
     from passhat.records.tally import FeatureSums as FeatureSums
-    from passhat.records.tally import Labels as Labels
     from passhat.records.tally import Tally as Tally
     from passhat.records.tally import merge_tallies as merge_tallies
     from passhat.records.transcript import Call as Call
@@ -72,4 +72,4 @@ if TYPE_CHECKING:
     from passhat.records.trial import Trial as Trial
     from passhat.records.trials import Trials as Trials
 
-__getattr__, __dir__, __all__ = lazy_exports(__name__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__, renamed={"Labels": "Categorical"})

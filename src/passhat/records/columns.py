@@ -65,7 +65,7 @@ class Conflict:
     cells: tuple[Any, Any]
 
 
-def find_meanings(
+def infer_columns(
     names: Iterable[str], mapping: ColumnMap, cells: Cells, differ: Differ | None = None
 ) -> tuple[dict[str, str], list[str]]:
     """Which column holds what, and notes on columns that only seem to name the agent or the task.
@@ -73,7 +73,7 @@ def find_meanings(
     `differ` is asked where the rows are too many to be given as cells.
 
     >>> table = {"task": ["a"], "system": ["You are a helpful assistant. Be brief."], "ok": [1]}
-    >>> find_meanings(table, ColumnMap(passed="ok"), table.__getitem__)[0]
+    >>> infer_columns(table, ColumnMap(passed="ok"), table.__getitem__)[0]
     {'passed': 'ok', 'task': 'task'}
     """
     names = list(names)

@@ -22,7 +22,7 @@ from passhat.records.columns import (
     error_text,
     find_columns,
     find_conflict,
-    find_meanings,
+    infer_columns,
     is_missing,
     letter_scores,
     milliseconds,
@@ -252,7 +252,7 @@ def read_columns(
     ['a', 'a']
     """
     _check_named(argument, given, mapping)
-    found, notes = find_meanings(given, mapping, lambda column: given.get(column, ()))
+    found, notes = infer_columns(given, mapping, lambda column: given.get(column, ()))
     _check_enough(argument, given, found, mapping)
     columns = {
         meaning: typed_cells(meaning, column, name_cells(given, column, given.__getitem__))

@@ -142,7 +142,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoardState:
+class QueueState:
     """How many tickets are ready and under way, and how many trials living workers run at once.
 
     `stopped` says why nothing new starts, where something prevents it.

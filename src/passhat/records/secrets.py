@@ -26,7 +26,7 @@ _SPACE = r"(?:\s|\\[nrt]){1,9}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyShape:
+class SecretPattern:
     """One kind of key. A text without any of `needles` has none of them.
 
     The needles are looked for first: searching forty patterns in every transcript would cost more
@@ -48,13 +48,13 @@ class KeyShape:
         return any(needle in text for needle in self.needles)
 
 
-def _shape(name: str, pattern: str, *needles: str, certain: bool = True) -> KeyShape:
-    return KeyShape(name=name, needles=needles, expression=pattern, certain=certain)
+def _shape(name: str, pattern: str, *needles: str, certain: bool = True) -> SecretPattern:
+    return SecretPattern(name=name, needles=needles, expression=pattern, certain=certain)
 
 
 # Patterns match no quote and no backslash (but for the \n in a private key), so that replacing a
 # match inside JSON text leaves JSON text.
-SHAPES: tuple[KeyShape, ...] = (
+SHAPES: tuple[SecretPattern, ...] = (
     _shape(
         "a private key",
         rf"-----BEGIN {_KEY}-----(?:(?:{_ARMOR})*?-----END {_KEY}-----|(?:{_ARMOR})*)",
@@ -146,17 +146,17 @@ _SHORT, _KEPT = 4_096, 1_024
 _LONG, _AT_ONCE = 500, 1 << 20
 
 
-def shapes_near(text: str) -> tuple[KeyShape, ...]:
+def shapes_near(text: str) -> tuple[SecretPattern, ...]:
     """The shapes that may be in a text: for most texts, none."""
     return _shapes_in_short(text) if len(text) <= _SHORT else _shapes_in(text)
 
 
 @lru_cache(maxsize=_KEPT)
-def _shapes_in_short(text: str) -> tuple[KeyShape, ...]:
+def _shapes_in_short(text: str) -> tuple[SecretPattern, ...]:
     return _shapes_in(text)
 
 
-def _shapes_in(text: str) -> tuple[KeyShape, ...]:
+def _shapes_in(text: str) -> tuple[SecretPattern, ...]:
     if len(text) >= _LONG and "numpy" in sys.modules:
         found = {needle for needle in _needles_near(text) if needle in text}
         return tuple(shape for shape in SHAPES if not found.isdisjoint(shape.needles))

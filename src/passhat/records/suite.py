@@ -676,7 +676,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteFault:
+class SuiteProblem:
     """One thing that is wrong with a suite file, and where."""
 
     line: int
@@ -694,7 +694,7 @@ class SuiteCheck:
 
     file: str
     size: str | None
-    faults: tuple[SuiteFault, ...] = ()
+    faults: tuple[SuiteProblem, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -702,7 +702,7 @@ class SuiteCheck:
         """Whether nothing is wrong with it."""
         return not self.faults
 
-    def line(self, fault: SuiteFault) -> str:
+    def line(self, fault: SuiteProblem) -> str:
         """A fault as one line that editors can jump to."""
         where = f"{fault.path}: " if fault.path else ""
         return f"{self.file}:{fault.line}:{fault.column}: {where}{fault.message}"

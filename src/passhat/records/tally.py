@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural, quoted, short_repr
 from passhat.records.trial import ErrorPolicy, Outcome, Source
 
@@ -17,7 +17,7 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureSums:
     """Count, sum and sum of squares of one feature; rows are outcomes, columns are tasks."""
 
@@ -70,12 +70,12 @@ class Tally:
 def count_trials(
     system: str,
     *,
-    task: Labels,
+    task: Categorical,
     outcome: NDArray[np.int8],
     score: Floats,
     features: Mapping[str, Floats],
     sources: tuple[Source, ...] = (),
-    family: Labels | None = None,
+    family: Categorical | None = None,
     weight: Floats | None = None,
 ) -> Tally:
     """The tally of one system's trials, given by column."""
@@ -208,7 +208,7 @@ def significant(values: Floats, digits: int = 12) -> Floats:
     return rounded
 
 
-def _task_families(task: Labels, family: Labels) -> tuple[str | None, ...]:
+def _task_families(task: Categorical, family: Categorical) -> tuple[str | None, ...]:
     """The family of each task: the last one that its trials name."""
     found: list[str | None] = [None] * len(task.names)
     for code, name in zip(task.codes.tolist(), family.texts(), strict=True):
@@ -217,7 +217,7 @@ def _task_families(task: Labels, family: Labels) -> tuple[str | None, ...]:
     return tuple(found)
 
 
-def _task_weights(task: Labels, weight: Floats) -> Floats:
+def _task_weights(task: Categorical, weight: Floats) -> Floats:
     """The mean weight that the trials of a task name; 1 if they name none."""
     known = ~np.isnan(weight)
     size = len(task.names)
@@ -253,8 +253,8 @@ Codes = NDArray[np.int32]
 NO_CODE = -1
 
 
-@short_dataclass(frozen=True, slots=True, eq=False)
-class Labels:
+@result_dataclass(frozen=True, slots=True, eq=False)
+class Categorical:
     """A column of repeated texts: distinct `names`, and for each row the index of its name.
 
     >>> Labels.of(["b", "a", "b", None]).codes.tolist()
@@ -278,7 +278,7 @@ class Labels:
         return cls((), np.full(size, NO_CODE, dtype=np.int32))
 
     @classmethod
-    def concat(cls, columns: Sequence[Labels]) -> Self:
+    def concat(cls, columns: Sequence[Categorical]) -> Self:
         """The rows of several columns; only distinct names are compared, never rows.
 
         >>> Labels.concat([Labels.of(["a", "b"]), Labels.of(["b", None, "c"])]).texts()
@@ -292,7 +292,7 @@ class Labels:
             parts.append(renumber[column.codes])
         return cls(tuple(index), np.concatenate([np.empty(0, dtype=np.int32), *parts]))
 
-    def take(self, rows: NDArray[Any]) -> Labels:
+    def take(self, rows: NDArray[Any]) -> Categorical:
         """The chosen rows, with the names that still occur, in their old order."""
         codes = self.codes[rows]
         used = np.zeros(len(self.names) + 1, dtype=bool)
@@ -300,7 +300,7 @@ class Labels:
         renumber = np.full(len(self.names) + 1, NO_CODE, dtype=np.int32)
         kept = np.flatnonzero(used[:-1])
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
-        return Labels(tuple(self.names[i] for i in kept), renumber[codes])
+        return Categorical(tuple(self.names[i] for i in kept), renumber[codes])
 
     def texts(self) -> list[str | None]:
         lookup: list[str | None] = [*self.names, None]
@@ -332,13 +332,15 @@ def joined_numbers(
     )
 
 
-def joined_labels(columns: Sequence[Labels | None], sizes: Sequence[int]) -> Labels | None:
+def joined_labels(
+    columns: Sequence[Categorical | None], sizes: Sequence[int]
+) -> Categorical | None:
     """A column of texts, missing in the rows of a table that has none."""
     if all(column is None for column in columns):
         return None
-    return Labels.concat(
+    return Categorical.concat(
         [
-            Labels.missing(size) if column is None else column
+            Categorical.missing(size) if column is None else column
             for column, size in zip(columns, sizes, strict=True)
         ]
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
@@ -24,7 +24,7 @@ class Outcome(enum.IntEnum):
     ERRORED = 2
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One attempt: who tried what, how it ended, and what it took.
 

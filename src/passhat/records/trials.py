@@ -17,14 +17,14 @@ from passhat.errors import ArgumentError
 from passhat.messages import one_of_rule, plural, typo_hint
 from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
-from passhat.records.tally import Labels, Tally, count_trials, joined_labels, joined_numbers
+from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
 
 
-def check_subject(argument: str, value: object, *, counts: bool = True) -> None:
+def check_trials_argument(argument: str, value: object, *, counts: bool = True) -> None:
     """Refuse anything but Trials (or, with `counts`, a Tally), naming the way for frames and files.
 
-    >>> check_subject("first", "results.csv")
+    >>> check_trials_argument("first", "results.csv")
     Traceback (most recent call last):
     passhat.errors.ArgumentError: first must be Trials; read_trials reads a file, got 'results.csv'
     """
@@ -60,7 +60,7 @@ def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tal
     Traceback (most recent call last):
     passhat.errors.ArgumentError: trials must hold exactly one system to profile, got ('x', 'y')
     """
-    check_subject(argument, value)
+    check_trials_argument(argument, value)
     if isinstance(value, Tally):
         return value
     if len(value.systems) != 1:
@@ -89,20 +89,20 @@ class Trials(Displayed):
     (3, ('system',), ('a', 'b'))
     """
 
-    system: Labels
-    task: Labels
+    system: Categorical
+    task: Categorical
     trial: NDArray[np.int64]
     outcome: NDArray[np.int8]
     score: Floats
     seed: NDArray[np.int64] | None = None
     features: Mapping[str, Floats] = field(default_factory=dict)
-    level: Labels | None = None
-    family: Labels | None = None
+    level: Categorical | None = None
+    family: Categorical | None = None
     weight: Floats | None = None
-    tags: Labels | None = None
-    tools: Labels | None = None
-    error: Labels | None = None
-    started: Labels | None = None
+    tags: Categorical | None = None
+    tools: Categorical | None = None
+    error: Categorical | None = None
+    started: Categorical | None = None
     sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ class Trials(Displayed):
         system = (
             checked_names("system", given["system"])
             if "system" in given
-            else Labels(("system",) if size else (), np.zeros(size, dtype=np.int32))
+            else Categorical(("system",) if size else (), np.zeros(size, dtype=np.int32))
         )
         trial = given.get("trial")
         table = cls(
@@ -224,8 +224,8 @@ class Trials(Displayed):
             for name in FEATURES
         }
         joined = cls(
-            system=Labels.concat([table.system for table in tables]),
-            task=Labels.concat([table.task for table in tables]),
+            system=Categorical.concat([table.system for table in tables]),
+            task=Categorical.concat([table.task for table in tables]),
             trial=np.concatenate([table.trial for table in tables]),
             outcome=np.concatenate([table.outcome for table in tables]),
             score=np.concatenate([table.score for table in tables]),
@@ -273,7 +273,7 @@ class Trials(Displayed):
         columns = {name: getattr(self, name) for name in (*_LABELS, *_NUMBERS)}
         try:
             taken: dict[str, Any] = {
-                name: column.take(rows) if isinstance(column, Labels) else column[rows]
+                name: column.take(rows) if isinstance(column, Categorical) else column[rows]
                 for name, column in columns.items()
                 if column is not None
             }
@@ -305,13 +305,13 @@ class Trials(Displayed):
 
     def words(self, column: str) -> tuple[str, ...]:
         """The distinct words of `tags` or `tools`, sorted."""
-        labels: Labels | None = getattr(self, column)
+        labels: Categorical | None = getattr(self, column)
         names = () if labels is None else labels.names
         return tuple(sorted({word for name in names for word in name.split("\0")}))
 
     def has_word(self, column: str, word: str) -> NDArray[np.bool_]:
         """Which rows carry `word` among their `tags` or `tools`."""
-        labels: Labels | None = getattr(self, column)
+        labels: Categorical | None = getattr(self, column)
         if labels is None:
             return np.zeros(len(self), dtype=bool)
         having = np.array([word in name.split("\0") for name in labels.names] + [False])
@@ -414,11 +414,11 @@ class Trials(Displayed):
     def _columns(self) -> Iterator[tuple[str, Any]]:
         for name in (*_LABELS, *_NUMBERS):
             if (column := getattr(self, name)) is not None:
-                yield name, column.codes if isinstance(column, Labels) else column
+                yield name, column.codes if isinstance(column, Categorical) else column
         yield from self.features.items()
 
 
-def _having(argument: str, column: Labels | None, name: str) -> NDArray[np.bool_]:
+def _having(argument: str, column: Categorical | None, name: str) -> NDArray[np.bool_]:
     """Which rows have a name; one that no row has is an error, not an empty answer."""
     known = () if column is None else column.names
     if column is None or name not in known:
@@ -447,8 +447,8 @@ def _system_name(trials: Trials, system: str | None) -> str:
 class TrialKeys:
     """What identifies each row of a table: its system, its task and the number of the trial."""
 
-    system: Labels
-    task: Labels
+    system: Categorical
+    task: Categorical
     trial: NDArray[np.int64]
 
     def repeated(self) -> list[tuple[str, str, int]]:
@@ -532,7 +532,7 @@ def check_columns(given: Mapping[str, Any], known: Collection[str]) -> None:
         raise ArgumentError("columns", "must name the task of each trial", sorted(given))
 
 
-def checked_names(name: str, values: Sequence[Any]) -> Labels:
+def checked_names(name: str, values: Sequence[Any]) -> Categorical:
     """Texts, none missing."""
     try:
         distinct: Iterable[Any] = dict.fromkeys(values)
@@ -541,7 +541,7 @@ def checked_names(name: str, values: Sequence[Any]) -> Labels:
     for value in distinct:
         if value is None or value != value or value == "":
             raise ArgumentError(name, f"must name the {name} of each trial", value)
-    return Labels.of(map(str, values))
+    return Categorical.of(map(str, values))
 
 
 def checked_outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
@@ -629,21 +629,23 @@ def checked_weights(values: Any) -> Floats | None:
     return found
 
 
-def checked_labels(values: Iterable[Any] | None) -> Labels | None:
+def checked_labels(values: Iterable[Any] | None) -> Categorical | None:
     """Texts, if there is such a column."""
     if values is None:
         return None
-    return Labels.of(None if v is None or v != v else str(v) for v in values)
+    return Categorical.of(None if v is None or v != v else str(v) for v in values)
 
 
-def checked_word_labels(name: str, values: Iterable[Sequence[str] | None] | None) -> Labels | None:
+def checked_word_labels(
+    name: str, values: Iterable[Sequence[str] | None] | None
+) -> Categorical | None:
     """Tuples of words: a distinct tuple is one label, its words joined by NUL."""
     if values is None:
         return None
-    return Labels.of(_joined(name, words) for words in values)
+    return Categorical.of(_joined(name, words) for words in values)
 
 
-def occurrence(system: Labels, task: Labels) -> NDArray[np.int64]:
+def occurrence(system: Categorical, task: Categorical) -> NDArray[np.int64]:
     """The place of each row among those of its system and task, from 0."""
     key = system.codes.astype(np.int64) * max(len(task.names), 1) + task.codes
     order = np.argsort(key, kind="stable")

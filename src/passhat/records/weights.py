@@ -13,7 +13,7 @@ from passhat.messages import few
 from passhat.records.trials import Trials
 
 
-def weigh_by_shares(trials: Trials, shares: Mapping[str, float]) -> Trials:
+def weight_by_traffic(trials: Trials, shares: Mapping[str, float]) -> Trials:
     """The trials with the weights that make each group of tasks count as its share says.
 
     A group is a tag, a level or a family; every task must be in exactly one of those named. The
@@ -21,7 +21,7 @@ def weigh_by_shares(trials: Trials, shares: Mapping[str, float]) -> Trials:
 
     >>> table = Trials.from_columns(task=["a", "b", "c"], passed=[1, 0, 1],
     ...                             tags=[["easy"], ["easy"], ["hard"]])
-    >>> weigh_by_shares(table, {"easy": 0.9, "hard": 0.1}).weight.tolist()
+    >>> weight_by_traffic(table, {"easy": 0.9, "hard": 0.1}).weight.tolist()
     [0.45, 0.45, 0.1]
     """
     if not isinstance(shares, Mapping):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from passhat.records import Trials
     from passhat.records.transcript import Transcripts
     from passhat.reporters.answers.comparison import ChangeTile
-    from passhat.reporters.formatting import Ink
+    from passhat.reporters.formatting import TerminalStyle
     from passhat.reporters.page_parts import PageTranscripts
     from passhat.reporters.test_cases import ReportedCase, TestSuite
     from passhat.stats.estimate import Interval
@@ -48,7 +48,7 @@ class DisplayOptions:
     (`family`) for the caller (--family).
     """
 
-    ink: Ink | None = None
+    ink: TerminalStyle | None = None
     results: str | None = RESULTS
     more_runs: MoreRuns | None = None
     verbose: bool | None = None
@@ -92,7 +92,7 @@ class AnswerKind:
     methods: Callable[[Any], str | None] | None = None
     provenance: Callable[[Any], Provenance | None] = lambda _: None
     title: Callable[[Any], str] = lambda _: ""
-    chip: Callable[[Any], Chip | None] = lambda _: None
+    chip: Callable[[Any], StatusLabel | None] = lambda _: None
     facts: Callable[[Any], Facts] = lambda _: ()
 
     def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
@@ -168,7 +168,7 @@ _SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": 
 
 
 @dataclass(frozen=True, slots=True)
-class Chip:
+class StatusLabel:
     """The verdict in two or three words; a sign says the same as its colour."""
 
     words: str

@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import Metric
-from passhat.dataclass import Later
+from passhat.dataclass import LazyValue
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
 
@@ -99,7 +99,7 @@ def plain(value: Any) -> Any:
         return number_object(value)
     if isinstance(value, Interval):
         return interval_object(value)
-    if isinstance(value, Later):
+    if isinstance(value, LazyValue):
         return plain(value.look())
     if isinstance(value, Metric):
         return metric_object(value)
@@ -114,7 +114,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def shaped(value: Any, shape: type[Shape], **others: Any) -> Shape:
+def json_object(value: Any, shape: type[Shape], **others: Any) -> Shape:
     """The attributes of a value that a JSON type names, as plain data, in the order of the type.
 
     `others` are the keys that are not attributes. What cannot be known keeps its reason.
@@ -177,12 +177,14 @@ def metric_object(metric: Metric) -> MetricObject:
 def provenance_object(provenance: Provenance) -> ProvenanceObject:
     """Input, versions, options."""
     options = provenance.options
-    sources = [shaped(one, SourceObject, read_as=dict(one.read_as)) for one in provenance.sources]
-    return shaped(
+    sources = [
+        json_object(one, SourceObject, read_as=dict(one.read_as)) for one in provenance.sources
+    ]
+    return json_object(
         provenance,
         ProvenanceObject,
         sources=sources,
-        options=shaped(options, OptionsObject, k=plain(options.ks)),
+        options=json_object(options, OptionsObject, k=plain(options.ks)),
     )
 
 

@@ -24,7 +24,7 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "magenta": "35", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ink:
+class TerminalStyle:
     """Where text goes: how wide it may be, whether in colour, and with which characters."""
 
     width: int = 80
@@ -32,14 +32,14 @@ class Ink:
     unicode: bool = True
 
     @property
-    def pen(self) -> Pen:
+    def pen(self) -> CharacterSet:
         """The characters that pictures are drawn with: Unicode or ASCII."""
         return UNICODE if self.unicode else ASCII
 
     def style(self, text: str, *names: str) -> str:
         r"""`text` in a style; plain if there is no colour.
 
-        >>> Ink(color=True).style("ok", "bold", "green")
+        >>> TerminalStyle(color=True).style("ok", "bold", "green")
         '\x1b[1;32mok\x1b[0m'
         """
         if not (self.color and text and names):
@@ -64,7 +64,7 @@ def _plain(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pen:
+class CharacterSet:
     """The characters to draw with."""
 
     point: str
@@ -77,11 +77,11 @@ class Pen:
     errored: str
 
 
-UNICODE = Pen(
+UNICODE = CharacterSet(
     point="●", inner="━", outer="─", ground="·", blocks=("█", "▒", "░", "·"),
     passed="●", failed="○", errored="×",
 )  # fmt: skip
-ASCII = Pen(
+ASCII = CharacterSet(
     point="o", inner="=", outer="-", ground=".", blocks=("#", "+", "-", "."),
     passed="+", failed="-", errored="!",
 )  # fmt: skip
@@ -93,7 +93,7 @@ def interval_bar(
     outer: Interval | None,
     *,
     width: int,
-    pen: Pen = UNICODE,
+    pen: CharacterSet = UNICODE,
     low: float = 0.0,
     high: float = 1.0,
 ) -> str:
@@ -118,7 +118,7 @@ def interval_bar(
     return "".join(cells)
 
 
-def stacked_bar(counts: Sequence[int], *, width: int, pen: Pen = UNICODE) -> list[str]:
+def stacked_bar(counts: Sequence[int], *, width: int, pen: CharacterSet = UNICODE) -> list[str]:
     """Pieces of one bar, as long as their counts; whatever is not zero gets a cell.
 
     >>> stacked_bar([6, 3, 1], width=10)
@@ -138,7 +138,7 @@ def stacked_bar(counts: Sequence[int], *, width: int, pen: Pen = UNICODE) -> lis
     return [pen.blocks[i % len(pen.blocks)] * cell for i, cell in enumerate(cells)]
 
 
-def run_marks(sequence: str, *, pen: Pen = UNICODE) -> str:
+def run_marks(sequence: str, *, pen: CharacterSet = UNICODE) -> str:
     """Runs in order, a mark each.
 
     >>> run_marks("PPFE")

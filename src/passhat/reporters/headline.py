@@ -10,7 +10,7 @@ from passhat.analysis.reports.metrics import UNNAMED, all_errored, common_k, hea
 from passhat.analysis.reports.parts import Leaders, Metric
 from passhat.analysis.reports.report import Report, SystemReport
 from passhat.messages import plural
-from passhat.reporters.answer import Chip
+from passhat.reporters.answer import StatusLabel
 from passhat.reporters.formatting import (
     LONGEST_NAME,
     interval_of,
@@ -72,29 +72,33 @@ def verdict_title(report: Report) -> str:
     return f"{chip(report.systems[0]).words}: {short(report.systems[0].name)}"
 
 
-def chip(system: SystemReport, *, k: int | None = None) -> Chip:
+def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
     """The verdict on a system in two or three words, at the k of the headline or another."""
     if all_errored(system):
-        return Chip("No run finished", "none")
+        return StatusLabel("No run finished", "none")
     k = headline_k(system) if k is None else k
     streak = system.pass_hat(k)
     if is_dependable(streak):
-        return Chip("Dependable", "good")
+        return StatusLabel("Dependable", "good")
     if is_refuted(streak):
-        return Chip("Not dependable", "bad")
+        return StatusLabel("Not dependable", "bad")
     one_attempt = k == 1 and not _some_ran_once(system)
-    return Chip("One attempt only" if one_attempt else "Not settled yet", "open")
+    return StatusLabel("One attempt only" if one_attempt else "Not settled yet", "open")
 
 
-def overview_chip(report: Report, *, k: int | None = None) -> Chip:
+def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
     """The verdict on several systems: how many can be depended on, and who is ahead."""
     at = common_k(report.systems) if k is None else k
     judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
     if can := sum(is_dependable(streak) for streak in judged):
-        return Chip(f"{can} of {len(report.systems)} dependable", "good")
+        return StatusLabel(f"{can} of {len(report.systems)} dependable", "good")
     if judged and all(is_refuted(streak) for streak in judged):
-        return Chip("None dependable", "bad")
-    return Chip("Not settled yet", "open") if judged else Chip("Nothing to compare", "none")
+        return StatusLabel("None dependable", "bad")
+    return (
+        StatusLabel("Not settled yet", "open")
+        if judged
+        else StatusLabel("Nothing to compare", "none")
+    )
 
 
 def is_dependable(streak: Metric) -> bool:

@@ -14,7 +14,7 @@ from passhat.messages import one_of_rule
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
     from passhat.reporters.answer import AnswerKind
-    from passhat.reporters.formatting import Ink
+    from passhat.reporters.formatting import TerminalStyle
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ ANSWERS: Mapping[str, tuple[str, str]] = {
     "verdicts": ("Verdicts", "blocks data rows figures cases"),
     "profile": ("Profile", "blocks data rows figures"),
     "explanation": ("Explanation", "blocks data rows"),
-    "diff": ("SideBySide", "blocks data rows"),
+    "diff": ("RunDiff", "blocks data rows"),
     "flaky": ("FlakyTasks", "blocks data rows"),
     "trend": ("SystemTrend", "blocks data rows figures"),
     "change": ("ChangeReview", "blocks rows cases"),
@@ -177,7 +177,7 @@ def answer_kind(kind: str) -> AnswerKind:
     return cast("AnswerKind", getattr(module, own if hasattr(module, own) else "KIND"))
 
 
-def render_terminal(answer: Any, ink: Ink | None = None, **options: Any) -> str:
+def render_terminal(answer: Any, ink: TerminalStyle | None = None, **options: Any) -> str:
     """Any answer as text for a terminal, or for a file without colour."""
     return cast(str, render(answer, "text", ink=ink, **options))
 

@@ -26,7 +26,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import SystemReport
 from passhat.messages import capitalised, listed, plural
-from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, shaped
+from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, json_object
 from passhat.reporters.formatting import (
     amount,
     decimals,
@@ -395,7 +395,7 @@ def noise_object(
     if isinstance(noise, Unavailable):
         return {"value": None, "reason": noise.reason}
     bounds, sentence = interval_object(noise.interval), noise_sentence(noise, systems=systems)
-    return shaped(noise, NoiseObject, from_runs_interval=bounds, sentence=sentence)
+    return json_object(noise, NoiseObject, from_runs_interval=bounds, sentence=sentence)
 
 
 def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:

@@ -50,9 +50,9 @@ from passhat.runner.grading import Grading, grade
 from passhat.runner.journal import json_bytes
 from passhat.runner.matchers import VALUE_MATCHERS
 from passhat.runner.models.exchange import Attachment, Reply
-from passhat.runner.models.retrying import Deadline, excused
+from passhat.runner.models.retrying import Deadline, paused
 from passhat.runner.processes import exit_sentence
-from passhat.runner.resources import Memories, RunResources, reaction, with_seed
+from passhat.runner.resources import ResponseCaches, RunResources, reaction, with_seed
 from passhat.runner.spending import RunSpending
 
 
@@ -248,13 +248,13 @@ class Attempts:
             await conversation.say(said, max_turns=max_turns)
             before = []
             seen = conversation.observe(since=so_far)
-            with excused():  # a slow judge does not use up the agent's time
+            with paused():  # a slow judge does not use up the agent's time
                 held = await judge_step(pairing, step, seen, grader)
             result.steps.append((step.name, held))
             if not held.passed:
                 return
 
-    def _grader(self, request: AttemptRequest, memories: Memories, result: Result) -> Grader:
+    def _grader(self, request: AttemptRequest, memories: ResponseCaches, result: Result) -> Grader:
         ask = self._resources.ask(request, memories)
 
         async def grader(task: Task, seen: Observation) -> Grade:

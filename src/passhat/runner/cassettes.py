@@ -30,7 +30,7 @@ from passhat.records import (
 from passhat.records.ledger import CallKey, TrialKey
 from passhat.records.redaction import Redactor, suite_redactor
 from passhat.runner.agents.conversation import AttemptRequest
-from passhat.runner.journal import JUDGE_STEP, Cassettes, Kind, Memory
+from passhat.runner.journal import JUDGE_STEP, Cassettes, Kind, ResponseCache
 from passhat.runner.models.exchange import ToolRequest, ToolResult, Tools, ToolSpec, unknown_tool
 
 # --------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class CassetteSet(Cassettes):
     def holds(self, request: AttemptRequest, /) -> bool:
         return self.replaying or self._recorded(request.place) is not None
 
-    def memory(self, request: AttemptRequest, /) -> Memory | None:
+    def memory(self, request: AttemptRequest, /) -> ResponseCache | None:
         recorded = self._recorded(request.place)
         if self.replaying and recorded is None:
             raise CassetteError(self._missing(request.place))

@@ -68,7 +68,7 @@ def json_bytes(value: Any, *, encoder: msgspec.json.Encoder = _UNSORTED) -> byte
 _sorted_json = partial(json_bytes, encoder=_SORTED)
 
 
-class Memory(Protocol):
+class ResponseCache(Protocol):
     """The exchanges of a trial by their place, in the journal of a run or in a cassette.
 
     `clean` takes secrets out of JSON text: exchanges are compared and kept without them.
@@ -92,7 +92,7 @@ class Cassettes:
         """Whether a trial is answered from a recording."""
         return False
 
-    def memory(self, request: AttemptRequest, /) -> Memory | None:
+    def memory(self, request: AttemptRequest, /) -> ResponseCache | None:
         """Where the exchanges of a trial are recorded, or come from."""
         return None
 
@@ -111,10 +111,10 @@ class Cassettes:
         """Called when a trial is over and has a row."""
 
 
-class RememberingModel:
+class CachedModel:
     """A model whose answers are kept before anything else sees them, and recalled when known."""
 
-    def __init__(self, model: ChatModel, memory: Memory) -> None:
+    def __init__(self, model: ChatModel, memory: ResponseCache) -> None:
         self._model = model
         self._memory = memory
 
@@ -128,7 +128,7 @@ class RememberingModel:
         return reply
 
 
-class RememberingTools:
+class CachedTools:
     """Tools whose results are kept and recalled.
 
     Where `rebuild` says so, a recalled call is made anyway and its result dropped: a server that
@@ -136,7 +136,7 @@ class RememberingTools:
     """
 
     def __init__(
-        self, tools: Tools, memory: Memory, *, rebuild: Callable[[str], bool] | None = None
+        self, tools: Tools, memory: ResponseCache, *, rebuild: Callable[[str], bool] | None = None
     ) -> None:
         self._tools = tools
         self._memory = memory
@@ -158,10 +158,10 @@ class RememberingTools:
         return result
 
 
-class RememberingAgent:
+class CachedAgent:
     """An agent whose whole attempt is kept and recalled as one exchange."""
 
-    def __init__(self, agent: Agent, memory: Memory) -> None:
+    def __init__(self, agent: Agent, memory: ResponseCache) -> None:
         self._agent = agent
         self._memory = memory
 
@@ -180,7 +180,7 @@ class JournalMemory:
 
     def __init__(
         self,
-        scribe: Scribe,
+        scribe: JournalWriter,
         answers: dict[int, Answer] | None = None,
         *,
         redactor: Redactor = NOTHING_SECRET,
@@ -376,7 +376,7 @@ class BudgetRefused(Exception):
     """The budget that the store keeps has nothing left for a call."""
 
 
-class Scribe:
+class JournalWriter:
     """Writes to a journal from many tasks at once, in batches.
 
     `keep` returns when the entry is durable. While one batch is written the next one is collected,

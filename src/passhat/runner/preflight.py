@@ -23,7 +23,7 @@ from passhat.records import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Absent:
+class MissingProgram:
     """Something that a system or server of a suite needs and does not have, by its key."""
 
     section: Literal["systems", "servers"]
@@ -35,7 +35,7 @@ class Absent:
         return f"{self.section.removesuffix('s')} {self.name}: {self.reason}"
 
 
-def absent_programs(suite: Suite) -> Iterator[Absent]:
+def absent_programs(suite: Suite) -> Iterator[MissingProgram]:
     """Each program that the suite starts and that is not here.
 
     >>> from passhat.records import Pairing, Task
@@ -47,13 +47,13 @@ def absent_programs(suite: Suite) -> Iterator[Absent]:
     """
     for system in _systems(suite):
         if reason := lacks_program(system, suite.directory):
-            yield Absent(section="systems", name=system.name, key="command", reason=reason)
+            yield MissingProgram(section="systems", name=system.name, key="command", reason=reason)
     for server in suite.used_servers:
         if reason := lacks_program(server, suite.directory):
-            yield Absent(section="servers", name=server.name, key="command", reason=reason)
+            yield MissingProgram(section="servers", name=server.name, key="command", reason=reason)
 
 
-def absent_functions(suite: Suite) -> Iterator[Absent]:
+def absent_functions(suite: Suite) -> Iterator[MissingProgram]:
     """Each function that the suite calls and that cannot be imported or called.
 
     Functions that run in worker processes are not imported here: they may hang or crash.
@@ -62,10 +62,10 @@ def absent_functions(suite: Suite) -> Iterator[Absent]:
         if not isinstance(system, PythonSystem) or system.workers:
             continue
         if reason := lacks_function(system):
-            yield Absent(section="systems", name=system.name, key="python", reason=reason)
+            yield MissingProgram(section="systems", name=system.name, key="python", reason=reason)
 
 
-def absent_modules(suite: Suite) -> Iterator[Absent]:
+def absent_modules(suite: Suite) -> Iterator[MissingProgram]:
     """Each module of a function that is not here; nothing is imported, so nothing of it runs."""
     for system in _systems(suite):
         if not isinstance(system, PythonSystem):
@@ -74,7 +74,7 @@ def absent_modules(suite: Suite) -> Iterator[Absent]:
         if not _can_find(module, system.search):
             where = f"neither in {system.search or Path()} nor among the installed packages"
             reason = f'there is no module "{module}", {where}'
-            yield Absent(section="systems", name=system.name, key="python", reason=reason)
+            yield MissingProgram(section="systems", name=system.name, key="python", reason=reason)
 
 
 def _can_find(module: str, folder: Path | None) -> bool:

@@ -38,13 +38,13 @@ from passhat.runner.agents.conversation import Agent, AttemptRequest
 from passhat.runner.grading import GRADE_TOOL
 from passhat.runner.journal import (
     JUDGE_STEP,
+    CachedAgent,
+    CachedModel,
+    CachedTools,
     Cassettes,
     JournalMemory,
-    Memory,
-    RememberingAgent,
-    RememberingModel,
-    RememberingTools,
-    Scribe,
+    JournalWriter,
+    ResponseCache,
 )
 from passhat.runner.models.exchange import (
     ChatModel,
@@ -61,7 +61,13 @@ from passhat.runner.models.factory import ModelSupply
 from passhat.runner.models.retrying import Draw, RetryBudget, Retrying, RetryPolicy, Throttle
 from passhat.runner.processes import Scratch
 from passhat.runner.schedule import OnEvent, Retry
-from passhat.runner.spending import LookedUpFirst, Metered, MeteredAgent, RunSpending, most_of
+from passhat.runner.spending import (
+    BudgetedModel,
+    CacheFirstModel,
+    MeteredAgent,
+    RunSpending,
+    most_of,
+)
 
 if TYPE_CHECKING:
     from passhat.runner.grading import Ask
@@ -69,17 +75,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Memories:
+class ResponseCaches:
     """The memories of one trial: the journal of the run, and a cassette if there is one."""
 
-    journal: Memory | None
-    cassette: Memory | None
+    journal: ResponseCache | None
+    cassette: ResponseCache | None
 
     def around(self, model: ChatModel) -> ChatModel:
         """The model with both memories around it, the cassette outermost."""
         for memory in (self.journal, self.cassette):
             if memory is not None:
-                model = RememberingModel(model, memory)
+                model = CachedModel(model, memory)
         return model
 
 
@@ -95,7 +101,7 @@ class RunResources:
         self,
         suite: Suite,
         *,
-        scribe: Scribe,
+        scribe: JournalWriter,
         spending: RunSpending,
         cassettes: Cassettes | None = None,
         on_event: OnEvent | None = None,
@@ -161,14 +167,14 @@ class RunResources:
         """The recordings in use."""
         return self._cassettes
 
-    def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> Memories:
+    def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> ResponseCaches:
         """The memories of one trial; a recorded trial costs nothing and needs no journal."""
         held = self._cassettes.holds(request)
         journal = None if held else JournalMemory(self._scribe, answers, redactor=self.redactor)
-        return Memories(journal, self._cassettes.memory(request))
+        return ResponseCaches(journal, self._cassettes.memory(request))
 
     async def model(
-        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+        self, system: ModelSystem, request: AttemptRequest, memories: ResponseCaches
     ) -> ChatModel:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
@@ -180,15 +186,15 @@ class RunResources:
         """The agent of a system that is not a model."""
         cassette = self._cassettes.memory(request)
         if cassette is not None and self._cassettes.holds(request):
-            return RememberingAgent(_NeverAsked(), cassette)
+            return CachedAgent(_NeverAsked(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
         made = self._agents[system.name]
         agent = MeteredAgent(made, self._spending, self._scribe, self._count_free)
-        return agent if cassette is None else RememberingAgent(agent, cassette)
+        return agent if cassette is None else CachedAgent(agent, cassette)
 
     def tools(
-        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+        self, system: ModelSystem, request: AttemptRequest, memories: ResponseCaches
     ) -> AbstractAsyncContextManager[Tools]:
         """The tools of a system, for the length of one trial."""
         if not system.servers:
@@ -197,12 +203,12 @@ class RunResources:
 
     @asynccontextmanager
     async def _tools_of_servers(
-        self, system: ModelSystem, request: AttemptRequest, memories: Memories
+        self, system: ModelSystem, request: AttemptRequest, memories: ResponseCaches
     ) -> AsyncIterator[Tools]:
         if (recorded := self._cassettes.tools(request)) is not None:
             assert memories.cassette is not None
             self.tools_offered.update(spec.name for spec in recorded.specs)
-            yield RememberingTools(recorded, memories.cassette)
+            yield CachedTools(recorded, memories.cassette)
             return
         if self._pool is None:
             from passhat.runner.mcp_servers import ServerPool
@@ -217,16 +223,16 @@ class RunResources:
                 tools = FaultyTools(tools, faults, seed=request.seed)
             if memories.journal is not None:
                 shared = {server.name for server in servers if server.shared}
-                tools = RememberingTools(
+                tools = CachedTools(
                     tools,
                     memories.journal,
                     rebuild=lambda name: not shared & {getattr(live.server_of(name), "name", "")},
                 )
             if memories.cassette is not None and not self._cassettes.holds(request):
-                tools = RememberingTools(tools, memories.cassette)
+                tools = CachedTools(tools, memories.cassette)
             yield tools
 
-    def ask(self, request: AttemptRequest, memories: Memories) -> Ask:
+    def ask(self, request: AttemptRequest, memories: ResponseCaches) -> Ask:
         """The judge of one trial; its answers are kept and recalled like those of other models."""
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
@@ -285,13 +291,13 @@ class RunResources:
             live = self._patient(live, model)
         lost = self._cut_short.get(request.place[:3]) if self._cut_short else None
         if lost is not None and remote:
-            live = LookedUpFirst(
+            live = CacheFirstModel(
                 live,
                 lambda asked: self._supply.find(model, asked, lost.get(asked.place.step)),
                 self._spending,
                 self._scribe,
             )
-        return Metered(
+        return BudgetedModel(
             live,
             self._spending,
             name=model.name,

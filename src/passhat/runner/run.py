@@ -17,7 +17,7 @@ from passhat.messages import plural, short_repr
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
 from passhat.runner.attempt import Attempts
-from passhat.runner.journal import Cassettes, Journal, MemoryJournal, Scribe, reply_spent
+from passhat.runner.journal import Cassettes, Journal, JournalWriter, MemoryJournal, reply_spent
 from passhat.runner.processes import signals_to
 from passhat.runner.resources import RunResources
 from passhat.runner.schedule import (
@@ -128,7 +128,7 @@ def run_trials(
     at_once = suite.concurrency if concurrency is None else concurrency
     if at_once < 1:
         raise ArgumentError("concurrency", "must be at least 1", at_once)
-    with rare_collections():
+    with less_garbage_collection():
         run = _Run(
             suite,
             rule=stopping_rule or FixedRuns(suite.pairings),
@@ -196,7 +196,7 @@ class _Run:
         clock = time.perf_counter()
         self._take_up()
         async with (
-            Scribe(self._journal) as self._scribe,
+            JournalWriter(self._journal) as self._scribe,
             RunResources(
                 self._suite,
                 scribe=self._scribe,
@@ -343,10 +343,10 @@ _before: tuple[int, int, int] = (0, 0, 0)
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def less_garbage_collection() -> Iterator[None]:
     """Let the collector run rarely; Python's setting is back when the last run has ended.
 
-    >>> with rare_collections():
+    >>> with less_garbage_collection():
     ...     gc.get_threshold()[0] >= ALLOCATIONS
     True
     """

@@ -23,9 +23,9 @@ from passhat.records import (
 )
 from passhat.records.ledger import NO_CALLS, CallKey
 from passhat.runner.agents.conversation import Agent, AttemptRequest
-from passhat.runner.journal import BudgetRefused, Scribe
+from passhat.runner.journal import BudgetRefused, JournalWriter
 from passhat.runner.models.exchange import ChatModel, Reply, Request
-from passhat.runner.models.retrying import excused
+from passhat.runner.models.retrying import paused
 
 Price = Callable[[TokenUsage], float | None]
 Find = Callable[[Request], Awaitable[Reply | None]]
@@ -102,7 +102,7 @@ class RunSpending:
             if self.over():
                 raise Exhausted
             self._changed = self._changed or asyncio.Event()
-            with excused():
+            with paused():
                 await self._changed.wait()
         self.calls += 1
         self._hold(most, 1)
@@ -169,7 +169,7 @@ class RunSpending:
 
 
 @dataclass(frozen=True, slots=True)
-class Metered:
+class BudgetedModel:
     """A model that is asked only while the suite has something left to spend.
 
     With a `scribe`, every call's intent is durable before the call goes out: `price` bounds what
@@ -180,7 +180,7 @@ class Metered:
     spending: RunSpending
     name: str = ""
     price: Price | None = None
-    scribe: Scribe | None = None
+    scribe: JournalWriter | None = None
 
     async def complete(self, request: Request, /) -> Reply:
         if self.scribe is None and not self.spending.budget.limited:
@@ -216,7 +216,7 @@ class Metered:
         return reply
 
 
-async def _intend(scribe: Scribe, at: CallKey, request: str, most: Amount | None) -> None:
+async def _intend(scribe: JournalWriter, at: CallKey, request: str, most: Amount | None) -> None:
     """Write the intent of a call or an attempt; Exhausted if the store's budget refuses it."""
     try:
         await scribe.intend(CallIntent(call=at, request=request, most=most or Amount()))
@@ -241,10 +241,12 @@ def most_of(
     return Amount(cost=price(usage) if price else 0.0, tokens=usage.total)
 
 
-class LookedUpFirst:
+class CacheFirstModel:
     """A model whose first answer may be at the provider already: it was on the wire at a crash."""
 
-    def __init__(self, model: ChatModel, find: Find, spending: RunSpending, scribe: Scribe) -> None:
+    def __init__(
+        self, model: ChatModel, find: Find, spending: RunSpending, scribe: JournalWriter
+    ) -> None:
         self._model = model
         self._find: Find | None = find
         self._spending = spending
@@ -271,7 +273,7 @@ class MeteredAgent:
 
     agent: Agent
     spending: RunSpending
-    scribe: Scribe | None = None
+    scribe: JournalWriter | None = None
     count_free: bool = False
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:

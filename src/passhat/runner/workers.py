@@ -14,12 +14,12 @@ from typing import Protocol, TypeVar
 from passhat.dataclass import dataclass
 from passhat.errors import LostRun
 from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
-from passhat.records.ledger import BoardState, CallKey, Claim, Entry, TrialKey
+from passhat.records.ledger import CallKey, Claim, Entry, QueueState, TrialKey
 from passhat.runner.attempt import Attempts
-from passhat.runner.journal import Journal, Scribe
+from passhat.runner.journal import Journal, JournalWriter
 from passhat.runner.processes import signals_to, signals_to_thread
 from passhat.runner.resources import RunResources
-from passhat.runner.run import GRACE, RunResult, rare_collections
+from passhat.runner.run import GRACE, RunResult, less_garbage_collection
 from passhat.runner.schedule import (
     Allocation,
     BudgetHit,
@@ -56,7 +56,7 @@ class Board(Protocol):
 
     def finished_from(self, number: int, *, limit: int) -> list[tuple[int, Trial]]: ...
 
-    def state(self) -> BoardState: ...
+    def state(self) -> QueueState: ...
 
     def stop(self, why: str) -> None: ...
 
@@ -84,7 +84,7 @@ def drive(
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
     driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
-    with rare_collections():
+    with less_garbage_collection():
         return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
 
 
@@ -161,7 +161,7 @@ class _Driver:
         self._gather()
         return False
 
-    def _hand_out(self, state: BoardState) -> None:
+    def _hand_out(self, state: QueueState) -> None:
         # A sequential rule is asked for no more than can run at once: what it decides depends on
         # the evidence it has.
         ahead = AHEAD_OF_FIXED if self._fixed else max(1, state.hands)
@@ -175,7 +175,7 @@ class _Driver:
             self._board.publish(batch)
             self._tickets.update({ticket.number: ticket for ticket in batch})
 
-    def _no_more(self, state: BoardState) -> None:
+    def _no_more(self, state: QueueState) -> None:
         """The rule gives no more tickets: a fixed plan runs to its end, a settled one stops."""
         if not self._fixed:
             self._board.stop("settled")
@@ -213,7 +213,7 @@ class _Driver:
         self._on_event(StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()
 
-    def _tell_crew(self, state: BoardState) -> None:
+    def _tell_crew(self, state: QueueState) -> None:
         if (state.workers, state.hands) != self._crew:
             self._crew = (state.workers, state.hands)
             self._on_event(WorkersChanged(workers=state.workers, hands=state.hands))
@@ -308,7 +308,7 @@ def run_worker(
     If no signal can arrive, in a thread, setting `stop` does the same.
     """
     worker = _Worker(suite, session, concurrency=concurrency, idle_seconds=idle_seconds, stop=stop)
-    with rare_collections():
+    with less_garbage_collection():
         return asyncio.run(worker.go(budget or suite.budget, environment, handle_signals))
 
 
@@ -343,7 +343,7 @@ class _Worker:
         # The store has the limits that all workers share; here calls are only given a bound.
         spending = RunSpending(Budget(), unseen=UNSEEN_ANSWER)
         async with (
-            Scribe(self._session, thread=self._thread) as self._scribe,
+            JournalWriter(self._session, thread=self._thread) as self._scribe,
             RunResources(
                 self._suite,
                 scribe=self._scribe,

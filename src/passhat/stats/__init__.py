@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from passhat.stats.estimate import Interval as Interval
     from passhat.stats.estimate import Scope as Scope
     from passhat.stats.estimate import Unavailable as Unavailable
-    from passhat.stats.exact_tests import NullLaws as NullLaws
+    from passhat.stats.exact_tests import NullDistributions as NullDistributions
     from passhat.stats.multiple_testing import TaskTests as TaskTests
     from passhat.stats.multiple_testing import benjamini_hochberg as benjamini_hochberg
     from passhat.stats.multiple_testing import (
@@ -101,4 +101,4 @@ if TYPE_CHECKING:
     from passhat.stats.variance import spearman_brown as spearman_brown
     from passhat.stats.variance import variance_components as variance_components
 
-__getattr__, __dir__, __all__ = lazy_exports(__name__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__, renamed={"NullLaws": "NullDistributions"})

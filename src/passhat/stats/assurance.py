@@ -213,7 +213,7 @@ def possible_suites(
     return PossibleSuites(rates=rates, a=a, b=b, group=group)
 
 
-def guessed_suites(
+def prior_suites(
     rate: float, icc: float, tasks: int, *, suites: int = WIDTH_SUITES
 ) -> PossibleSuites:
     """Suites before any run: tasks of a beta with this mean and this correlation of their runs."""

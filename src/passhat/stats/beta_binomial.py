@@ -15,7 +15,7 @@ from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.estimate import Interval
-from passhat.stats.sufficient_statistics import Cells, count_cells, remembered
+from passhat.stats.sufficient_statistics import Cells, cached, count_cells
 
 # Points along each axis of the grid, and how often it zooms in at most.
 _POINTS = 24
@@ -87,7 +87,7 @@ class DifficultyModel:
         return self.solid + self.broken > 0
 
 
-@remembered
+@cached
 def prior_weights(cells: Cells) -> PriorWeights:
     """The posterior over priors: a uniform mean, and a correlation of runs that favours small ones.
 
@@ -118,7 +118,7 @@ def prior_weights(cells: Cells) -> PriorWeights:
     return PriorWeights(a=shapes[0][kept], b=shapes[1][kept], weight=flat / flat.sum())
 
 
-@remembered
+@cached
 def fit_with_atoms(cells: Cells) -> DifficultyModel:
     """The beta fitted to one suite, and the shares of tasks at its ends that it cannot explain.
 
@@ -321,7 +321,7 @@ def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
     return BetaPrior(a=float(a), b=float(b))
 
 
-@remembered
+@cached
 def fit_cells(cells: Cells) -> tuple[Floats, Floats]:
     """(a, b) of every suite in `cells`, by damped Newton steps on logit(mean) and log(a + b)."""
     likelihood, start = Likelihood(cells), _start(cells)

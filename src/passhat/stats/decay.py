@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import dataclass, replace, short_dataclass
+from passhat.dataclass import dataclass, replace, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, trial_counts
@@ -35,7 +35,7 @@ from passhat.stats.passk import (
 )
 from passhat.stats.population_bounds import population_bounds
 from passhat.stats.proportions import interval_at, proportion_interval, share_estimate
-from passhat.stats.sufficient_statistics import Cells, count_cells, remembered, task_counts
+from passhat.stats.sufficient_statistics import Cells, cached, count_cells, task_counts
 from passhat.stats.suite_mean import METRICS, estimates_within, suite_estimates
 
 # A curve is read by eye: more than ten runs in a row are shown only if k says so.
@@ -50,7 +50,7 @@ _TOLERANCE = 1e-10
 _NODES = 24
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class DecayCurve:
     """pass^1 .. pass^K, unbiased, with a band that holds the whole curve at once."""
 
@@ -72,7 +72,7 @@ class DecayCurve:
         return tuple(point.interval for point in self.points)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class DecaySummary:
     """A description of every sequence, which depends on its order, and a curve that does not."""
 
@@ -373,7 +373,7 @@ def _density(t: float, freedom: float) -> float:
 TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceDecay:
     """The measures of mcptest's documentation for one task's runs, in the order they were made.
 
@@ -477,7 +477,7 @@ EXACT_ZERO_PASSES = "product of steps, exact (a step never passed)"
 EFFECTIVE_RUNS = "product of steps, Lindstrom-Madden with effective runs"
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade:
     """A chain that succeeds only if every step does: the product, and the steps it came from."""
 
@@ -654,7 +654,7 @@ def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Inte
     return Interval(seen**share, seen), Interval(ends.low**share, ends.high)
 
 
-@remembered
+@cached
 def _seen(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
     """pass^k of the runs there are, with its interval."""
     values = share_of_passing_subsets(cells.n, cells.c, k)

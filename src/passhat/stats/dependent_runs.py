@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import (
@@ -35,12 +35,12 @@ from passhat.stats.estimate import (
     Unavailable,
     hull,
 )
-from passhat.stats.numerics import bisected
+from passhat.stats.numerics import bisect
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import wilson_bounds
 from passhat.stats.special import chdtrc, ndtr, ndtri, stdtrit
 
-Arms = tuple[float, float]
+Margins = tuple[float, float]
 """Two lengths or two factors: of the arm below a value, and of the arm above it."""
 
 # Day-to-day standard deviations of 0 to 0.6 logit, with a half-normal prior. Over 100 calm points
@@ -83,7 +83,7 @@ class GroupedRuns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DaySpread:
+class BetweenDayVariance:
     """What is known of the standard deviation between days: a weight for each value of a grid.
 
     A day shifts the whole suite by some amount on the logit scale: a provider's load, a new build
@@ -94,10 +94,10 @@ class DaySpread:
     days: int = 0
 
     @classmethod
-    def unknown(cls) -> DaySpread:
+    def unknown(cls) -> BetweenDayVariance:
         """Before any history.
 
-        >>> round(DaySpread.unknown().sigma, 2)
+        >>> round(BetweenDayVariance.unknown().sigma, 2)
         0.26
         """
         return cls(-(_SIGMAS**2) / (2 * _PRIOR_SD**2))
@@ -112,7 +112,7 @@ class DaySpread:
         """The expected standard deviation, in logits."""
         return float(self.weights @ _SIGMAS)
 
-    def after(self, values: Floats, noise: Floats, slope: float) -> DaySpread:
+    def after(self, values: Floats, noise: Floats, slope: float) -> BetweenDayVariance:
         """The same after days with these means, each with its variance from runs.
 
         `slope` is how much the mean moves per logit. Restricted likelihood: the level itself is
@@ -157,9 +157,9 @@ class DaySpread:
         high = 1.0
         while not within(high) and high < 1e6:
             high *= 2
-        return bisected(within, 0.0, high)[1]
+        return bisect(within, 0.0, high)[1]
 
-    def arms(self, interval: Interval, slope: float, days: float, confidence: float) -> Arms:
+    def arms(self, interval: Interval, slope: float, days: float, confidence: float) -> Margins:
         """What the spread between days adds to the arms of an interval, as squares add up."""
         half = interval.width / 2
         noise = (half / float(ndtri((1 + confidence) / 2))) ** 2
@@ -219,11 +219,11 @@ def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -
     new = after.interval
     if found.interval is None or new is None:
         return found
-    outer = hull(longer_arms(found.interval, found.value, excess(before, after)), new)
+    outer = hull(wider_margins(found.interval, found.value, excess(before, after)), new)
     return _noted(found, Interval(max(0.0, outer.low), min(1.0, outer.high)), note)
 
 
-def excess(before: Estimate, after: Estimate) -> Arms:
+def excess(before: Estimate, after: Estimate) -> Margins:
     """How much the two arms of an interval grew, as squares add up."""
     if before.interval is None or after.interval is None:
         return 0.0, 0.0
@@ -234,10 +234,10 @@ def excess(before: Estimate, after: Estimate) -> Arms:
     )
 
 
-def longer_arms(interval: Interval, value: float, more: Arms) -> Interval:
+def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
     """An interval whose arms grew by independent errors of so much.
 
-    >>> longer_arms(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
+    >>> wider_margins(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
     Interval(low=0.0, high=0.8)
     """
     return Interval(
@@ -246,7 +246,7 @@ def longer_arms(interval: Interval, value: float, more: Arms) -> Interval:
     )
 
 
-def stretched(found: Estimate, by: Arms, note: str) -> Estimate:
+def stretched(found: Estimate, by: Margins, note: str) -> Estimate:
     """An estimate whose interval has arms so many times as long, cut off at 0 and 1."""
     if found.interval is None:
         return found
@@ -255,7 +255,7 @@ def stretched(found: Estimate, by: Arms, note: str) -> Estimate:
     return _noted(found, Interval(max(0.0, low), min(1.0, high)), note)
 
 
-def arm_ratios(before: Estimate, after: Estimate) -> Arms:
+def margin_ratios(before: Estimate, after: Estimate) -> Margins:
     """How many times as long the two arms of an interval became."""
     if before.interval is None or after.interval is None:
         return 1.0, 1.0
@@ -321,7 +321,7 @@ _BORROWED_RUNS = 1.5
 _FEWEST_FAILURES = 3
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTests:
     """How far whole rounds differ, tested against chance: runs that are independent given the task.
 
@@ -603,7 +603,7 @@ FEWEST_SEEDS = 5
 _WORST_CONDITION = 1e10
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedVariance:
     """The variance that moves the whole suite from seed to seed, and that of a single run."""
 

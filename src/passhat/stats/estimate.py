@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from passhat.dataclass import dataclass, replace, short_dataclass
+from passhat.dataclass import dataclass, replace, result_dataclass
 from passhat.errors import ArgumentError
 
 
@@ -31,7 +31,7 @@ def to_zero(interval: Interval) -> Interval:
     return hull(interval, Interval(0.0, 0.0))
 
 
-def no_narrower(wider: Number, narrower: Number) -> Number:
+def at_least_as_wide(wider: Number, narrower: Number) -> Number:
     """`wider`, with an interval that holds that of `narrower` too.
 
     How a suite would do on other tasks like these cannot be known better than how it does on its
@@ -41,7 +41,7 @@ def no_narrower(wider: Number, narrower: Number) -> Number:
     >>> from passhat.stats.estimate import Estimate
     >>> own = Estimate(value=0.5, interval=Interval(0.3, 0.7), method="", confidence=0.95)
     >>> like = Estimate(value=0.5, interval=Interval(0.4, 0.8), method="", confidence=0.95)
-    >>> no_narrower(like, own).interval
+    >>> at_least_as_wide(like, own).interval
     Interval(low=0.3, high=0.8)
     """
     if isinstance(wider, Unavailable) or isinstance(narrower, Unavailable):
@@ -51,7 +51,7 @@ def no_narrower(wider: Number, narrower: Number) -> Number:
     return replace(wider, interval=hull(wider.interval, narrower.interval))
 
 
-def rising(estimates: Sequence[Number]) -> list[Number]:
+def isotonic(estimates: Sequence[Number]) -> list[Number]:
     """Estimates of numbers that cannot fall from one to the next, their ends tightened to agree.
 
     pass@10 is at least pass@5, so a lower bound of pass@5 is one of pass@10 too. Near k = n an
@@ -64,7 +64,7 @@ def rising(estimates: Sequence[Number]) -> list[Number]:
 
     >>> wide = Estimate(value=1.0, interval=Interval(0.5, 1.0), method="", confidence=0.95)
     >>> sure = Estimate(value=0.9, interval=Interval(0.8, 1.0), method="", confidence=0.95)
-    >>> rising([sure, wide])[1].interval
+    >>> isotonic([sure, wide])[1].interval
     Interval(low=0.8, high=1.0)
     """
     found: list[Number] = []
@@ -75,7 +75,7 @@ def rising(estimates: Sequence[Number]) -> list[Number]:
 
 
 def tightened(group: Sequence[Number]) -> list[Estimate]:
-    """`rising` for estimates over the same tasks, each with an interval."""
+    """`isotonic` for estimates over the same tasks, each with an interval."""
     known = [one for one in group if isinstance(one, Estimate) and one.interval is not None]
     low = np.array([one.interval.low for one in known if one.interval])
     high = np.array([one.interval.high for one in known if one.interval])
@@ -202,7 +202,7 @@ class Interval:
         return self.low <= value <= self.high
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A number with its interval, the method behind both, and the tasks and runs they come from.
 

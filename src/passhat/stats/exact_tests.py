@@ -40,7 +40,7 @@ Stratum = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StratifiedLaw:
+class StratifiedDistribution:
     """How many failing runs have a property, if chance alone decides which runs fail.
 
     `p[i]` is the two-sided p of `fewest + i` failing runs with it: the smaller tail, doubled.
@@ -80,14 +80,14 @@ def boschloo_greater(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayL
     return np.maximum(p, _SMALLEST)[which.ravel()].reshape(tables[0].shape)
 
 
-def stratified_law(strata: Iterable[Stratum]) -> StratifiedLaw:
+def stratified_distribution(strata: Iterable[Stratum]) -> StratifiedDistribution:
     """The law of the number of failing runs with a property, summed over strata.
 
     Given how many runs of a stratum fail and how many have the property, the number that do both
     is hypergeometric (Fisher 1935); the law of a sum of independent counts is the convolution of
     their laws. One stratum gives Fisher's exact test with a doubled tail.
 
-    >>> round(stratified_law([(8, 4, 4)]).p_of(4), 6)
+    >>> round(stratified_distribution([(8, 4, 4)]).p_of(4), 6)
     0.028571
     """
     kinds = sorted(strata)
@@ -95,7 +95,7 @@ def stratified_law(strata: Iterable[Stratum]) -> StratifiedLaw:
     # If all or none have the property, or all or none fail, the count cannot vary.
     varying = tuple(s for s in kinds if 0 < s[1] < s[0] and 0 < s[2] < s[0])
     chance, p = _chances(varying)
-    return StratifiedLaw(fewest=fewest, chance=chance, p=p)
+    return StratifiedDistribution(fewest=fewest, chance=chance, p=p)
 
 
 def _one_design(n_a: int, c_a: Counts, n_b: int, c_b: Counts) -> Floats:
@@ -181,14 +181,14 @@ _MOST_KEPT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NullLaws:
+class NullDistributions:
     """The law of each test's p-value if nothing changed.
 
     `kind[i]` says which of the `attainable` lists test i has: the p-values that it can take,
     ascending. A p-value of at most x has the chance x, for every x in the list. None is a law
     without gaps.
 
-    >>> laws = NullLaws(kind=np.array([0, 1]), attainable=(np.array([0.1, 1.0]), None))
+    >>> laws = NullDistributions(kind=np.array([0, 1]), attainable=(np.array([0.1, 1.0]), None))
     >>> laws.chance(0, np.array([0.05, 0.3])).tolist(), laws.chance(1, np.array([0.3])).tolist()
     ([0.0, 0.1], [0.3])
     """
@@ -207,7 +207,7 @@ class NullLaws:
 
 def pass_tests(
     n_a: Counts, c_a: Counts, n_b: Counts, c_b: Counts, alternative: Alternative = "two-sided"
-) -> tuple[Floats, NullLaws]:
+) -> tuple[Floats, NullDistributions]:
     """Fisher's exact p of every task, by the difference of the two pass rates, and its laws.
 
     >>> p, laws = pass_tests(*(np.array([x]) for x in (4, 4, 4, 0)))
@@ -226,7 +226,7 @@ def pass_tests(
         values = _tail_chances(gap, chance, alternative)
         p[members] = values[c_a[members] - fewest]
         laws.append(_distinct(values))
-    return p, NullLaws(kind.ravel().astype(np.int64), tuple(laws))
+    return p, NullDistributions(kind.ravel().astype(np.int64), tuple(laws))
 
 
 def score_tests(
@@ -236,7 +236,7 @@ def score_tests(
     *,
     ranks: bool = False,
     rng: np.random.Generator,
-) -> tuple[Floats, NullLaws]:
+) -> tuple[Floats, NullDistributions]:
     """The permutation p of every task's mean scores, and its laws.
 
     With `ranks`, scores are replaced by their ranks in the task: Wilcoxon's rank-sum test.
@@ -256,7 +256,7 @@ def score_tests(
                 laws[i] = law
         else:
             p[members] = _drawn(values, shape, alternative, rng)
-    return p, NullLaws(kind, tuple(laws))
+    return p, NullDistributions(kind, tuple(laws))
 
 
 def _tail_chances(gap: Floats, chance: Floats, alternative: Alternative) -> Floats:

@@ -13,7 +13,7 @@ from passhat.stats.estimate import THIS_SUITE, Interval, Scope
 from passhat.stats.passk import observed_noise_and_values, share_of_passing_subsets
 from passhat.stats.population_bounds import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
-from passhat.stats.sufficient_statistics import Cells, remembered, together
+from passhat.stats.sufficient_statistics import Cells, cached, together
 from passhat.stats.suite_bounds import shares_of_cells, suite_bounds
 
 # So many coin flips that Wilson's interval is a point: constant scores are worth this many.
@@ -72,8 +72,8 @@ def wilson_suite_bounds(
     effective = np.where(noise > 0, np.clip(effective, tasks, _NO_NOISE), _NO_NOISE)
     quantile = student_quantile(np.array(max(runs - tasks, tasks - 1)), confidence)
     low, high = guarded_wilson(mean, effective, quantile)
-    stray_low = few_strays_bound(mean, noise, runs, quantile, confidence)
-    stray_high = 1 - few_strays_bound(1 - mean, noise, runs, quantile, confidence)
+    stray_low = rare_failure_bound(mean, noise, runs, quantile, confidence)
+    stray_high = 1 - rare_failure_bound(1 - mean, noise, runs, quantile, confidence)
     low, high = np.minimum(low, stray_low), np.maximum(high, stray_high)
     # Without a failure, or without a pass, the bound is exact.
     exact = _tail(confidence) ** (1 / runs)
@@ -101,7 +101,7 @@ def student_quantile(freedom: Floats, confidence: float) -> Floats:
     return np.asarray(special.stdtrit(np.maximum(freedom, 1), 1 - _tail(confidence)))
 
 
-def few_strays_bound(
+def rare_failure_bound(
     mean: Floats, noise: Floats, runs: float, quantile: Floats, confidence: float
 ) -> Floats:
     """How low the mean may lie when few stray runs were seen: Poisson-like, on the log scale.
@@ -173,7 +173,7 @@ def _is_small(cells: Cells) -> bool:
     return few and bool(cells.n.max() <= _FEW_RUNS)
 
 
-@remembered
+@cached
 def _both_ways(cells: Cells, ks: tuple[int, ...], scope: Scope, confidence: float) -> Bounds:
     return _bounds(cells.both_ways(), ks, scope, confidence)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
     Counts,
@@ -23,12 +23,12 @@ from passhat.stats.arguments import (
 )
 from passhat.stats.exact_tests import (
     Alternative,
-    NullLaws,
+    NullDistributions,
     boschloo_greater,
     pass_tests,
     score_tests,
 )
-from passhat.stats.numerics import crossing, log_choose
+from passhat.stats.numerics import find_root, log_choose
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.special import ndtr, ndtri, stdtrit, xlogy
 
@@ -43,7 +43,7 @@ TaskAnswer = Literal["better", "worse", "no difference shown", "unevaluable"]
 ScoreTest = Literal["permutation", "wilcoxon"]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@result_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskTests:
     """An answer per task: where a is better or worse than b, and where too few runs can tell.
 
@@ -98,7 +98,7 @@ def task_tests(
     value, low, high = _differences(*sides, confidence)
     if sides[0].size == 1:
         p, method = _boschloo(*sides, alternative), "Boschloo"
-        laws = NullLaws(np.zeros(1, dtype=np.int64), (None,))
+        laws = NullDistributions(np.zeros(1, dtype=np.int64), (None,))
     else:
         (p, laws), method = pass_tests(*sides, alternative), "Fisher exact"
     return _answered(asked, sides[0], sides[2], (value, low, high), p, laws, method)
@@ -180,7 +180,7 @@ def _answered(
     n_b: Counts,
     differences: tuple[Floats, Floats, Floats],
     p: Floats,
-    laws: NullLaws,
+    laws: NullDistributions,
     method: str,
 ) -> TaskTests:
     alpha = 1 - asked.confidence
@@ -361,19 +361,20 @@ def tukey_level(alpha: float, systems: int) -> float:
 
     bonferroni = alpha / (systems * (systems - 1) / 2)
     low, high = np.log([bonferroni / 2]), np.log([alpha])
-    return alpha if systems == 2 else float(np.exp(crossing(below, low, high))[0])
+    return alpha if systems == 2 else float(np.exp(find_root(below, low, high))[0])
 
 
-def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
+def discrete_holm(p: ArrayLike, laws: NullDistributions) -> Floats:
     """Like `holm`, if it is known which p-values each test can take.
 
     A test that cannot reach a p-value costs nothing at it: Westfall and Wolfinger (1997), stepped
     down. Valid under any dependence.
 
     >>> import numpy as np
-    >>> from passhat.stats.exact_tests import NullLaws
-    >>> laws = NullLaws(kind=np.array([0, 1]), attainable=(np.array([0.02, 1.0]), np.array([1.0])))
-    >>> discrete_holm([0.02, 1.0], laws).tolist()
+    >>> from passhat.stats.exact_tests import NullDistributions
+    >>> attainable = (np.array([0.02, 1.0]), np.array([1.0]))
+    >>> null = NullDistributions(kind=np.array([0, 1]), attainable=attainable)
+    >>> discrete_holm([0.02, 1.0], null).tolist()
     [0.02, 1.0]
     """
     values = _p_values(p)
@@ -386,7 +387,7 @@ def discrete_holm(p: ArrayLike, laws: NullLaws) -> Floats:
     return _restored(np.maximum.accumulate(reached), order)
 
 
-def discrete_benjamini_hochberg(p: ArrayLike, laws: NullLaws) -> Floats:
+def discrete_benjamini_hochberg(p: ArrayLike, laws: NullDistributions) -> Floats:
     """Like `benjamini_hochberg`, if it is known which p-values each test can take.
 
     Heyse (2011) uses the sum of the tests' laws in place of their number. Doehler, Durand and
@@ -394,9 +395,10 @@ def discrete_benjamini_hochberg(p: ArrayLike, laws: NullLaws) -> Floats:
     and finds less; for the plain sum the false share is simulated (at most 0.04 at 0.05).
 
     >>> import numpy as np
-    >>> from passhat.stats.exact_tests import NullLaws
-    >>> laws = NullLaws(kind=np.array([0, 1]), attainable=(np.array([0.02, 1.0]), np.array([1.0])))
-    >>> discrete_benjamini_hochberg([0.02, 1.0], laws).tolist()
+    >>> from passhat.stats.exact_tests import NullDistributions
+    >>> attainable = (np.array([0.02, 1.0]), np.array([1.0]))
+    >>> null = NullDistributions(kind=np.array([0, 1]), attainable=attainable)
+    >>> discrete_benjamini_hochberg([0.02, 1.0], null).tolist()
     [0.02, 1.0]
     """
     values = _p_values(p)

@@ -91,13 +91,13 @@ _WIDE, _NARROW = 2e-2, 5e-5
 _LONGEST_MOVE, _MOST_ROUNDS = 0.5, 6
 
 
-def crossing(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+def find_root(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
     """The x in [low, high] where `of` falls through 0, one for each entry of the brackets.
 
     The method of Anderson and Bjorck (1973): the secant through both ends, where the value of an
     end that stays a second time is scaled down. Every eighth step halves the bracket.
 
-    >>> crossing(lambda x: 2 - x**2, np.zeros(1), np.full(1, 2.0)).round(9)
+    >>> find_root(lambda x: 2 - x**2, np.zeros(1), np.full(1, 2.0)).round(9)
     array([1.41421356])
     """
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -140,12 +140,12 @@ def crossing_within(
     return _crossing(of, (low, high), (above, below))
 
 
-def bisected(
+def bisect(
     holds: Callable[[float], bool], low: float, high: float, *, steps: int = _HALVINGS
 ) -> tuple[float, float]:
     """Two neighbours, the second of which `holds`: it does at the end `high`, not at `low`.
 
-    >>> low, high = bisected(lambda x: x * x >= 2, 0.0, 2.0)
+    >>> low, high = bisect(lambda x: x * x >= 2, 0.0, 2.0)
     >>> low <= 2**0.5 <= high, high - low < 1e-15
     (True, True)
     """

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, probability
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats.arguments import (
@@ -62,7 +62,7 @@ SETTLING_POWER = 0.8
 _HOPELESS = 1e9
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
     """Mean of a minus mean of b over the same tasks, and whether a is better or worse.
 

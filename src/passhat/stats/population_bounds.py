@@ -376,10 +376,10 @@ class _Ratio:
             axis=-1
         )
 
-    def solve(self, rising: Callable[[_Ratio, Floats], Floats]) -> Floats:
+    def solve(self, isotonic: Callable[[_Ratio, Floats], Floats]) -> Floats:
         """The t at which a function of the law and it rises through 0."""
         found = crossing_within(
-            lambda log: rising(self, np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
+            lambda log: isotonic(self, np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
         )
         return np.exp(-found)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import short_dataclass
+from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import (
@@ -24,7 +24,7 @@ from passhat.stats.proportions import proportion_bounds, wilson_bounds
 _DRAWS = 10_000
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
     """The forecasts in [low, high) (the last bin holds 1): their mean and what happened."""
 
@@ -40,7 +40,7 @@ class CalibrationBin:
         return self.happened - self.stated
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """How far stated probabilities lie from what happened.
 

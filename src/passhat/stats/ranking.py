@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats.arguments import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from passhat.stats.sufficient_statistics import Mask
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class PairOfSystems:
     """System `first` minus system `second` (by position), with a simultaneous interval."""
 
@@ -56,7 +56,7 @@ class PairOfSystems:
         return 0 not in self.interval
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """What the tasks say about the order of the systems, all statements true at once.
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from passhat.arguments import CONFIDENCE, finite_number, probability, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, one_of
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.mean_intervals import wilson_suite_bounds
-from passhat.stats.numerics import bisected
+from passhat.stats.numerics import bisect
 from passhat.stats.population_bounds import population_bounds
 
 WIDEST = 0.5
@@ -47,7 +47,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ObservedDesign:
     """A design that was run, its spread, and half the widths that a report prints for it."""
 
     tasks: int
@@ -121,7 +121,7 @@ class Expected:
     icc: float
 
 
-def seen_spread(
+def observed_variance(
     *, variance: float, icc: float, icc_interval: Interval | None, tasks: int, runs: int
 ) -> Spread:
     """The spread of so many runs; where few tasks ran twice, the share of luck is a guess."""
@@ -139,7 +139,7 @@ def bounded_variance(variance: float) -> float:
 
 
 def plan_from(
-    seen: Seen,
+    seen: ObservedDesign,
     spread: Spread,
     *,
     tasks: int,
@@ -222,7 +222,7 @@ def _rough_plan(tasks: int, runs: int, spread: Spread, **options: Any) -> SuiteP
 
 
 def _suite_widths(
-    seen: Seen, spread: Spread, rough: Callable[..., SuitePlan], confidence: float
+    seen: ObservedDesign, spread: Spread, rough: Callable[..., SuitePlan], confidence: float
 ) -> _Widths | _ExactWidths:
     """The half-widths for this suite; where the share of luck is a guess, all spread is luck."""
     if seen.constant and seen.spread == spread:
@@ -288,7 +288,7 @@ def _typical_values(rate: float, variance: float) -> Floats:
 # --------------------------------------------------------------------------------------------------
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class DetectableDifference:
     """The smallest difference of two systems that a paired t test sees with the given power."""
 
@@ -456,7 +456,7 @@ def _noncentrality(freedom: int, *, power: float, confidence: float) -> float:
     low, high = 0.0, 1.0
     while not enough(high):
         low, high = high, 2 * high
-    return bisected(enough, low, high)[1]
+    return bisect(enough, low, high)[1]
 
 
 def _difference(value: object) -> float:
@@ -478,7 +478,7 @@ MOST = 10_000_000
 _FINEST = 1e-6
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SuitePlan:
     """What tasks x runs buys, and what a target half-width costs, in both scopes."""
 

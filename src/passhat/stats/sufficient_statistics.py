@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, TypeVarTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.dataclass import short_dataclass
+from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, score_array, score_sums, trial_counts
 
@@ -100,7 +100,7 @@ class Cells:
         return np.flatnonzero(fresh)
 
 
-def remembered(find: Callable[[Cells, *More], Found]) -> Callable[[Cells, *More], Found]:
+def cached(find: Callable[[Cells, *More], Found]) -> Callable[[Cells, *More], Found]:
     """`find`, with a cache for one suite or two: a report asks for the same answers many times.
 
     The arguments after the cells must be hashable.
@@ -195,7 +195,7 @@ def _cells(runs: Counts, passes: Counts, tasks: Counts) -> Cells:
 Mask = NDArray[np.bool_]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@result_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskSums:
     """The runs of one system on each task, the sum of their scores and that of their squares.
 

@@ -23,7 +23,7 @@ from passhat.stats.numerics import crossing_within
 from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets
 from passhat.stats.population_bounds import UNSEEN
 from passhat.stats.proportions import Bounds
-from passhat.stats.sufficient_statistics import Cells, remembered
+from passhat.stats.sufficient_statistics import Cells, cached
 
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
 # always pass may lie, which says how much a further pass of it would add to pass^k.
@@ -42,7 +42,7 @@ _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
 
 
-class ShrunkLaw:
+class ShrunkDistribution:
     """The law of X U^(1/groups), with X at `places`, which rise along the last axis, U uniform.
 
     U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
@@ -136,7 +136,7 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
     return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
 
 
-@remembered
+@cached
 def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
     """pass^k of each cell, a row for each k; every scope and confidence needs it."""
     return shares_of_passing_subsets(cells.n, cells.c, ks)
@@ -255,10 +255,10 @@ def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bo
     return low.reshape(shape), high.reshape(shape)
 
 
-@remembered
+@cached
 def _laws_of_means(
     cells: Cells, ks: tuple[int, ...]
-) -> list[tuple[tuple[Places, Places], ShrunkLaw]]:
+) -> list[tuple[tuple[Places, Places], ShrunkDistribution]]:
     """The laws of the mean pass^k and of what it lacks to 1, with the suite and k of each."""
     unseen = [part.reshape(-1, len(ks)) for part in _unseen_groups(cells, ks)]
     tasks = cells.task_count.reshape(-1)
@@ -269,13 +269,13 @@ def _laws_of_means(
         sides = np.stack((shares, 1 - shares[:, ::-1]))
         both = np.stack((laws.chances, laws.chances[:, ::-1]))
         groups = np.stack([part[at] for part in unseen])
-        found.append((at, ShrunkLaw(sides, both, groups)))
+        found.append((at, ShrunkDistribution(sides, both, groups)))
     return found
 
 
-def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaws]:
+def _sums(cells: Cells, ks: Sequence[int]) -> list[SumDistribution]:
     """The laws of the summed pass^k, those on as many points together."""
-    found, places = list[SumLaws](), list(range(len(ks)))
+    found, places = list[SumDistribution](), list(range(len(ks)))
     if cells.n.max() > TABLED_RUNS:
         found, places = sums_of_long_tasks(cells, ks)
     by_steps = defaultdict[int, list[int]](list)
@@ -284,14 +284,14 @@ def _sums(cells: Cells, ks: Sequence[int]) -> list[SumLaws]:
     for steps, some in by_steps.items():
         laws = sums_of_tasks(cells, [ks[place] for place in some], steps)
         found += (replace(one, k=np.array(some)[one.k]) for one in laws)
-    by_points = defaultdict[int, list[SumLaws]](list)
+    by_points = defaultdict[int, list[SumDistribution]](list)
     for one in found:
         by_points[one.chances.shape[-1]].append(one)
     return [_joined(some) for some in by_points.values()]
 
 
-def _joined(laws: Sequence[SumLaws]) -> SumLaws:
-    return SumLaws(
+def _joined(laws: Sequence[SumDistribution]) -> SumDistribution:
+    return SumDistribution(
         suite=np.concatenate([one.suite for one in laws]),
         k=np.concatenate([one.k for one in laws]),
         positions=np.concatenate([one.positions for one in laws]),
@@ -362,7 +362,7 @@ _PEAK = (_ORDER / np.e) ** (_ORDER / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SumLaws:
+class SumDistribution:
     """Laws of sums, a row each: `chances` of being at `positions`, which rise along the last axis.
 
     Row i is about the suite at the place `suite[i]` and the k at the place `k[i]`.
@@ -374,7 +374,7 @@ class SumLaws:
     chances: Floats
 
 
-def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumLaws]:
+def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistribution]:
     """The laws of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps.
 
     Each suite gets the law that it would get alone. All k are computed together, because most of
@@ -390,7 +390,7 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumLaws]:
     # A power of two, so that the tables of one report serve all its questions.
     window = np.maximum(np.minimum(longest, _WINDOW * np.sqrt(variance)), _POINTS)
     periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
-    found = list[SumLaws]()
+    found = list[SumDistribution]()
     for period in set(periods.ravel().tolist()):
         k, suite = np.nonzero(periods == period)
         asked = _Sums(cells=cells, ks=ks, steps=steps, k=k, suite=suite)
@@ -398,7 +398,7 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumLaws]:
     return found
 
 
-def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumLaws], list[int]]:
+def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistribution], list[int]]:
     """The laws of the summed pass^k by cumulants, and the places of the k too far from normal.
 
     All k are computed together: with hundreds of different counts that takes a fifth of the time.
@@ -421,7 +421,7 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumLaws], 
     if not taken:
         return [], rest
     positions, chances = _from_spectrum(terms[..., near], centre[:, near], deviation[:, near])
-    laws = SumLaws(
+    laws = SumDistribution(
         suite=np.repeat(np.arange(len(rows)), len(taken)),
         k=np.tile(taken, len(rows)),
         positions=positions.reshape(-1, _POINTS),
@@ -457,7 +457,9 @@ class _Sums:
         return np.asarray(np.exp(size + 1j * angle))
 
 
-def _sums_over(asked: _Sums, period: int, centre: Floats, longest: Floats) -> Iterator[SumLaws]:
+def _sums_over(
+    asked: _Sums, period: int, centre: Floats, longest: Floats
+) -> Iterator[SumDistribution]:
     """The laws of sums with the same period; those with whole lattices of a length together."""
     spectrum = asked.spectrum(period)
     alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
@@ -474,7 +476,7 @@ def _sums_over(asked: _Sums, period: int, centre: Floats, longest: Floats) -> It
         chances = np.maximum(np.fft.irfft(found, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
         positions, laid = _turned(chances, start=start, period=whole, unit=asked.steps)
-        yield SumLaws(suite=some.suite, k=some.k, positions=positions, chances=laid)
+        yield SumDistribution(suite=some.suite, k=some.k, positions=positions, chances=laid)
 
 
 def _turned(

@@ -38,11 +38,11 @@ from passhat.stats.mean_intervals import (
     SuiteCurve,
     bca_interval,
     exact_task_interval,
-    few_strays_bound,
     hierarchical_means,
     normal_bounds,
     percentile_interval,
     pooled_wilson_bounds,
+    rare_failure_bound,
     student_bounds,
     student_quantile,
     task_means,
@@ -368,7 +368,7 @@ def _worst_bound(side: _Losses, confidence: float) -> float:
         level = np.maximum(mean * (1 - mean), _NO_NOISE)
         flips = np.clip(level / np.maximum(noise, _NO_NOISE), side.runs.size, 1 / _NO_NOISE)
         low = wilson_bounds(mean, flips, quantile)[0]
-        few = few_strays_bound(mean, noise, runs, np.array(quantile), confidence)
+        few = rare_failure_bound(mean, noise, runs, np.array(quantile), confidence)
         return np.asarray(np.minimum(low, few))
 
     points = np.union1d(*(np.linspace(0, end, _POINTS + 1) for end in strata.multiples))

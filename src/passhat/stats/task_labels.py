@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, score_array
@@ -27,7 +27,7 @@ from passhat.stats.sufficient_statistics import Cells, count_cells, task_counts
 ABOVE, BELOW, UNDETERMINED = "above", "below", "undetermined"
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@result_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BarsCleared:
     """Tasks certified above their bar, certified below it, and those with too few runs to tell.
 
@@ -167,7 +167,7 @@ _MARGIN = 0.005
 _RUNS_SHARE = 0.93
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@result_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskLabels:
     """One label per task, and the posterior chance of each: they add up to 1."""
 

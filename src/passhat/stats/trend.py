@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import short_dataclass
+from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
     Counts,
@@ -23,7 +23,7 @@ from passhat.stats.arguments import (
     trial_counts,
 )
 from passhat.stats.beta_binomial import fit_cells
-from passhat.stats.dependent_runs import DaySpread, longer_arms
+from passhat.stats.dependent_runs import BetweenDayVariance, wider_margins
 from passhat.stats.estimate import Estimate, Interval, Unavailable, independent_difference
 from passhat.stats.numerics import log_probability, upper_tail
 from passhat.stats.passk import beta_moments, run_covariances, share_of_passing_subsets
@@ -35,7 +35,7 @@ from passhat.stats.suite_mean import METRICS, suite_estimate
 Direction = Literal["up", "down"]
 
 
-@short_dataclass(frozen=True, slots=True, eq=False)
+@result_dataclass(frozen=True, slots=True, eq=False)
 class PassSeries:
     """Runs and passes at each point of a history (a commit, a day), oldest first.
 
@@ -90,7 +90,7 @@ class PassSeries:
         return Interval(float(new - old - down), float(new - old + up))
 
 
-@short_dataclass(frozen=True, slots=True, eq=False)
+@result_dataclass(frozen=True, slots=True, eq=False)
 class MeanSeries:
     """A value and its standard error at each point of a history, oldest first."""
 
@@ -370,7 +370,7 @@ _CALIBRATION_SEED = 20_261_115
 _CALIBRATION_CELLS = 2_000_000
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoint:
     """The rate moved at `position` (the first point of the new rate), which `alarm` showed.
 
@@ -393,7 +393,7 @@ class ChangePoint:
         return self.after - self.before
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """The changes in a history, found with a chance `false_alarm` of any in `horizon` calm points.
 
@@ -414,7 +414,7 @@ class Changes:
     day_sigma: float | None = None
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class DivergingTrend:
     """Whether pass@k rose while pass^k fell, and how much each moved from first to last.
 
@@ -456,7 +456,7 @@ def change_points(
     threshold = alarm_threshold(rate, span) * (_OF_DAYS if _has_days(series) else 1.0)
     found: list[ChangePoint] = []
     start, looked = 0, 0
-    spread = DaySpread.unknown()
+    spread = BetweenDayVariance.unknown()
     while (alarm := _first_alarm(series, start, looked, threshold, spread)) is not None:
         found.append(_located(series, alarm, start, confidence))
         spread = _learned(series, spread, start, found[-1].position)
@@ -497,9 +497,9 @@ def alarm_threshold(false_alarm: float, horizon: int) -> float:
     return float(2 * ndtr(-np.quantile(largest, 1 - false_alarm)))
 
 
-def day_spread(series: TaskSeries, found: Changes) -> DaySpread:
+def day_spread(series: TaskSeries, found: Changes) -> BetweenDayVariance:
     """How far the points of a history lie apart between its changes."""
-    spread = DaySpread.unknown()
+    spread = BetweenDayVariance.unknown()
     ends = [0, *(change.position for change in found.points), len(series)]
     for start, end in pairwise(ends):
         spread = spread.after(*series.rate.days(start, end))
@@ -556,7 +556,7 @@ def _windows(start: int, length: int, looked: int) -> tuple[Counts, Counts, Coun
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class _Alarm:
     """The newest point when old and new first differed, and the series that showed it."""
 
@@ -565,7 +565,7 @@ class _Alarm:
 
 
 def _first_alarm(
-    series: Series, start: int, looked: int, threshold: float, spread: DaySpread
+    series: Series, start: int, looked: int, threshold: float, spread: BetweenDayVariance
 ) -> _Alarm | None:
     """The first point, from `looked` on, at which old and new differ.
 
@@ -583,7 +583,7 @@ def _first_alarm(
 
 
 def _apart(
-    series: Series, windows: tuple[Counts, Counts, Counts], line: float, spread: DaySpread
+    series: Series, windows: tuple[Counts, Counts, Counts], line: float, spread: BetweenDayVariance
 ) -> bool:
     """Whether old and new differ in any window by more than the spread between days explains.
 
@@ -612,7 +612,9 @@ def _has_days(series: Series) -> bool:
     return isinstance(series, TaskSeries)
 
 
-def _learned(series: Series, spread: DaySpread, start: int, end: int) -> DaySpread:
+def _learned(
+    series: Series, spread: BetweenDayVariance, start: int, end: int
+) -> BetweenDayVariance:
     """The spread between days after the points of a stretch without a change.
 
     Measured on the pass rate, which shows it best: the spread is that of its logit.
@@ -644,7 +646,7 @@ def _located(series: Series, alarm: _Alarm, start: int, confidence: float) -> Ch
 
 
 def _named(
-    series: Series, found: Sequence[ChangePoint], spread: DaySpread, confidence: float
+    series: Series, found: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
 ) -> tuple[ChangePoint, ...]:
     """The changes with the levels next to them, without those in which pass^k may not have changed.
 
@@ -658,7 +660,7 @@ def _named(
 
 
 def _between_neighbours(
-    series: Series, found: Sequence[ChangePoint], spread: DaySpread, confidence: float
+    series: Series, found: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
 ) -> Iterator[ChangePoint]:
     """The same changes, each with the levels of the stretches next to it, and days in the interval.
 
@@ -682,7 +684,7 @@ def _between_neighbours(
 
 
 def _with_days(
-    series: Series, spread: DaySpread, window: tuple[int, int, int], confidence: float
+    series: Series, spread: BetweenDayVariance, window: tuple[int, int, int], confidence: float
 ) -> Interval:
     """The interval of a change, widened by the spread between days."""
     found = series.difference(*window, confidence)
@@ -692,7 +694,7 @@ def _with_days(
     before, after = series.levels(*window)
     days = 1 / (split - start) + 1 / (end - split)
     slope = (series.slope(start, split) + series.slope(split, end)) / 2
-    wide = longer_arms(found, after - before, spread.arms(found, slope, days, confidence))
+    wide = wider_margins(found, after - before, spread.arms(found, slope, days, confidence))
     return Interval(max(-1.0, wide.low), min(1.0, wide.high))
 
 

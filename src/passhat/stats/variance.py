@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
@@ -50,7 +50,7 @@ class GroupedBounds:
     notes: tuple[str, ...]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyComponents:
     """The variance of a single run's score, split into families, tasks inside them, and luck."""
 
@@ -120,7 +120,7 @@ def weight_notes(group: TaskGroups) -> tuple[str, ...]:
     return (f"{tasks}, as good as {group.alone().effective:.1f} equal ones",)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyShares:
     """The shares of a single run's variance: of families, of tasks inside them, and of luck.
 
@@ -331,7 +331,7 @@ _ROUNDING = 1e-10
 _EPSILON = float(np.finfo(float).eps)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents:
     """The variance of a single run's score, split into tasks (skill) and repetition (luck)."""
 
@@ -592,7 +592,7 @@ Unit = Literal["tasks", "families"]
 Purchase = Literal["runs", "tasks", "families", "undecided"]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseSources:
     """Where the variance of a mean over tasks like these comes from, and what would reduce it.
 

@@ -5,7 +5,7 @@ import pytest
 
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
@@ -64,7 +64,9 @@ def test_one_table_of_two_systems_is_compared_in_its_order():
 
 
 def test_agents_that_are_the_same_are_equivalent_within_a_margin():
-    trials = simulate(tasks=60, runs=40, rate={"a": 0.9, "b": 0.9}, world=World(shared=1), seed=1)
+    trials = simulate(
+        tasks=60, runs=40, rate={"a": 0.9, "b": 0.9}, world=SimulationModel(shared=1), seed=1
+    )
     found = compare(trials, margin=0.1)
     assert found.headline.answer("this suite", 0.1) == "equivalent"
     assert compare(trials).headline.answer("this suite") == "undecided"
@@ -87,7 +89,9 @@ def test_pass_hat_is_compared_on_the_tasks_with_enough_runs():
 
 
 def test_partial_credit_is_compared_by_score_and_by_passing():
-    trials = simulate(tasks=30, runs=6, rate={"a": 0.7, "b": 0.6}, world=World(partial=True))
+    trials = simulate(
+        tasks=30, runs=6, rate={"a": 0.7, "b": 0.6}, world=SimulationModel(partial=True)
+    )
     found = compare(trials)
     means = [trials.tally(name).score_total.sum() / 180 for name in ("a", "b")]
     assert found.headline.value == pytest.approx(means[0] - means[1])
@@ -105,7 +109,7 @@ def test_errors_are_counted_as_the_policy_says_and_noted():
 
 
 def test_a_suite_wide_seed_effect_widens_the_difference():
-    world = World(seeds=8, seed_effect=1.0)
+    world = SimulationModel(seeds=8, seed_effect=1.0)
     rate = {"a": 0.7, "b": 0.6}
     trials = simulate(tasks=30, runs=8, rate=rate, world=world, seed=4)
     found = compare(trials)
@@ -187,7 +191,7 @@ def test_by_default_every_k_up_to_five_that_both_have_runs_for_is_compared(runs,
 @pytest.mark.parametrize("rates", [(0.95, 0.4), (0.4, 0.95), (0.9, 0.9), (0.75, 0.7)])
 def test_an_answer_without_a_test_of_its_own_is_read_off_the_whole_interval(rates):
     names = dict(zip(("new", "old"), rates, strict=True))
-    trials = simulate(tasks=60, runs=30, rate=names, world=World(shared=1), seed=1)
+    trials = simulate(tasks=60, runs=30, rate=names, world=SimulationModel(shared=1), seed=1)
     difference = compare(trials, margin=0.15).differences["pass^2"]
     interval = difference.this_suite.interval
     told = {
@@ -202,7 +206,7 @@ def test_an_answer_without_a_test_of_its_own_is_read_off_the_whole_interval(rate
 @pytest.mark.parametrize("errors", ["fail", "exclude"])
 def test_a_seeded_difference_is_of_the_same_runs_as_the_difference(errors):
     """Of the shared tasks, with errors counted as the policy says, and of runs with a seed."""
-    world = World(seeds=8, seed_effect=1.0, error_rate=0.2)
+    world = SimulationModel(seeds=8, seed_effect=1.0, error_rate=0.2)
     trials = simulate(tasks=20, runs=8, rate={"a": 0.8, "b": 0.5}, world=world, seed=4)
     first, second = (trials.where(system=name) for name in "ab")
     second = second.take(second.task.codes < 15)
@@ -256,7 +260,7 @@ def test_no_p_for_tasks_like_these_is_smaller_than_that_for_the_suite(seed):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_an_interval_leaves_out_0_only_where_the_tests_do(seed):
-    world = World(luck=0.2, shared=0.0)
+    world = SimulationModel(luck=0.2, shared=0.0)
     trials = simulate(tasks=6, runs=3, rate={"a": 0.4, "b": 0.7}, world=world, seed=seed)
     for difference in compare(trials, ks=(1, 3)).differences.values():
         for number in (difference.this_suite, difference.tasks_like_these):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from passhat.analysis.comparing.ranking import profile
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
@@ -55,8 +55,8 @@ def test_a_reference_agent_with_too_few_runs_is_named():
 
 
 def test_a_flaky_agent_has_a_high_flaky_share():
-    calm = simulate(tasks=30, runs=20, rate=[0.7] * 5, world=World(luck=0.02), seed=1)
-    wild = simulate(tasks=30, runs=20, rate=0.7, world=World(luck=1.0), seed=2)
+    calm = simulate(tasks=30, runs=20, rate=[0.7] * 5, world=SimulationModel(luck=0.02), seed=1)
+    wild = simulate(tasks=30, runs=20, rate=0.7, world=SimulationModel(luck=1.0), seed=2)
     norm = _norm(profile(wild, calm), "flaky share")
     assert norm.percentile.value == 1.0
     assert norm.high_is_good is False

@@ -1,7 +1,7 @@
 import pytest
 
 from passhat.analysis.comparing.ranking import rank
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
@@ -42,7 +42,7 @@ def test_only_tasks_that_all_ran_count_and_the_others_are_named():
 
 
 def test_equal_agents_are_all_tied():
-    trials = simulate(tasks=40, runs=5, rate=[0.7] * 5, world=World(shared=0.9), seed=3)
+    trials = simulate(tasks=40, runs=5, rate=[0.7] * 5, world=SimulationModel(shared=0.9), seed=3)
     found = rank(trials)
     assert len(found.tie_bands) == 1
     assert {system.ranks for system in found.systems} == {(1, 5)}

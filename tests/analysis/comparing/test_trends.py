@@ -11,7 +11,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Tally
 from passhat.reporters import render
 from passhat.reporters.answers.trend import sentences
-from passhat.reporters.formatting import Ink
+from passhat.reporters.formatting import TerminalStyle
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.trend import Changes
 
@@ -122,7 +122,7 @@ def test_a_task_that_was_not_run_is_carried_forward_and_said_so():
     assert trend.points[1].carried == ("t1", "t2")
     assert (trend.points[1].tasks, trend.points[1].runs) == (1, 10)
     assert trend.points[1].metrics["pass^2"].tasks == 3
-    told = render_terminal([trend], Ink(width=80))
+    told = render_terminal([trend], TerminalStyle(width=80))
     assert " 1*" in told
     assert "carried forward" in " ".join(told.split())
     assert max(map(len, told.splitlines())) <= 80

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from passhat.analysis.explaining.runs import ExplainedRun, normal_calls
+from passhat.analysis.explaining.runs import ExplainedRun, normalized_calls
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Transcript, Turn
 
@@ -36,7 +36,7 @@ def run(outcome, *calls, task="a", trial=0, system="bot", costs=None, error="", 
         trial=trial,
         outcome=ways[outcome],
         error=error,
-        calls=normal_calls(said),
+        calls=normalized_calls(said),
         transcript=said,
         costs=costs or {},
     )

@@ -12,7 +12,7 @@ from passhat.analysis.explaining.runs import (
     ExplainedRun,
     compared_runs,
     explained_runs,
-    normal_calls,
+    normalized_calls,
 )
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
@@ -54,7 +54,7 @@ def right_calls(airline):
             task=str(entry["task_id"]),
             trial=0,
             outcome=Outcome.PASSED,
-            calls=normal_calls(said),
+            calls=normalized_calls(said),
             transcript=said,
         )
     return found

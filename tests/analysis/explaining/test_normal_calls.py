@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.runs import list_lengths, masked_text, normal_calls
+from passhat.analysis.explaining.runs import list_lengths, masked_text, normalized_calls
 from passhat.records.transcript import Call, Transcript, Turn
 
 values = st.recursive(
@@ -21,7 +21,7 @@ def calls_of(*arguments, answer="ok", is_error=False):
     for i, text in enumerate(arguments):
         turns.append(Turn(role="assistant", calls=(Call(name="f", arguments=text, id=str(i)),)))
         turns.append(Turn(role="tool", text=answer, call_id=str(i), is_error=is_error))
-    return normal_calls(Transcript(messages=tuple(turns)))
+    return normalized_calls(Transcript(messages=tuple(turns)))
 
 
 @given(st.dictionaries(st.text(max_size=4), values, max_size=4))

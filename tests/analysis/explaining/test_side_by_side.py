@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.analysis.explaining.run_diff import align, first_parting
-from passhat.analysis.explaining.runs import NormalCall
+from passhat.analysis.explaining.runs import NormalizedCall
 
 made = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.booleans()), max_size=6)
 
 
 def calls(rows):
     return [
-        NormalCall(
+        NormalizedCall(
             tool=tool,
             arguments={"x": str(x)},
             key=f"{tool} {x}",

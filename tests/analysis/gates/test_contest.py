@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from passhat.analysis.gates.gate import BestOfDemand, parse_gate
+from passhat.analysis.gates.gate import BestOfRequirement, parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.stopping import StoppingRule, replay_run
 from passhat.errors import ArgumentError
@@ -131,8 +131,8 @@ def test_a_log_of_several_systems_is_judged_too():
 
 
 def test_the_sentence_has_a_margin_of_its_own():
-    assert parse_gate("best_of").demand == BestOfDemand(margin=0.1)
-    assert parse_gate("best of by 5%").demand == BestOfDemand(margin=0.05)
+    assert parse_gate("best_of").demand == BestOfRequirement(margin=0.1)
+    assert parse_gate("best of by 5%").demand == BestOfRequirement(margin=0.05)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.analysis.gates.gate import (
-    EveryTaskDemand,
+    EveryTaskRequirement,
     Gate,
-    NoTaskWorseDemand,
-    NoWorseDemand,
-    NumberDemand,
+    NoTaskWorseRequirement,
+    NoWorseRequirement,
+    ThresholdRequirement,
     parse_gate,
     why_not_sequential,
 )
@@ -44,22 +44,24 @@ from passhat.errors import ArgumentError, InputError
 )
 def test_a_sentence_demands_a_number_of_the_report(sentence, target, sign, threshold):
     demand = parse_gate(sentence).demand
-    assert demand == NumberDemand(target=parse_target(target), sign=sign, threshold=threshold)
+    assert demand == ThresholdRequirement(
+        target=parse_target(target), sign=sign, threshold=threshold
+    )
     assert demand.target.name == target
 
 
 @pytest.mark.parametrize(
     ("sentence", "demand"),
     [
-        ("no_worse_than main by 0.02", NoWorseDemand(baseline="main", margin=0.02)),
-        ("no worse than v1.2 by 2%", NoWorseDemand(baseline="v1.2", margin=0.02)),
+        ("no_worse_than main by 0.02", NoWorseRequirement(baseline="main", margin=0.02)),
+        ("no worse than v1.2 by 2%", NoWorseRequirement(baseline="v1.2", margin=0.02)),
         (
             "no_worse_than main by 0.05 in pass^3",
-            NoWorseDemand(baseline="main", margin=0.05, metric="pass^3"),
+            NoWorseRequirement(baseline="main", margin=0.05, metric="pass^3"),
         ),
-        ("no task worse than main", NoTaskWorseDemand(baseline="main")),
-        ("every task: pass^3 >= its bar", EveryTaskDemand(k=3, bar=None)),
-        ("Every task: pass^3 >= 0.8", EveryTaskDemand(k=3, bar=0.8)),
+        ("no task worse than main", NoTaskWorseRequirement(baseline="main")),
+        ("every task: pass^3 >= its bar", EveryTaskRequirement(k=3, bar=None)),
+        ("Every task: pass^3 >= 0.8", EveryTaskRequirement(k=3, bar=0.8)),
     ],
 )
 def test_a_sentence_demands_of_a_baseline_or_of_every_task(sentence, demand):

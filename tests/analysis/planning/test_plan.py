@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.planning.budgets import Spending
 from passhat.analysis.planning.plan import plan
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -18,7 +18,7 @@ def test_the_published_figures_come_out_before_any_run():
 
 
 def test_trials_replace_the_guesses():
-    trials = simulate(tasks=80, runs=10, rate=0.85, world=World(luck=0.3), seed=1)
+    trials = simulate(tasks=80, runs=10, rate=0.85, world=SimulationModel(luck=0.3), seed=1)
     found = plan(trials)
     assert not plan().assumptions.measured
     assert found.assumptions.measured
@@ -187,7 +187,9 @@ def test_near_the_ends_a_plan_says_how_wide_reports_will_be(rate, icc):
     here, there = (float(part.split()[0]) / 100 for part in note.split("±")[1:3])
     widths = []
     for seed in range(40):
-        trials = simulate(tasks=20, runs=3, rate=rate, world=World(luck=1 - icc), seed=seed)
+        trials = simulate(
+            tasks=20, runs=3, rate=rate, world=SimulationModel(luck=1 - icc), seed=seed
+        )
         mean = measure(trials, ks=(1,)).system().mean_score
         widths.append(
             (mean.this_suite.interval.width / 2, mean.tasks_like_these.interval.width / 2)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.stats.variance import variance_components
@@ -21,7 +21,7 @@ def test_the_same_seed_gives_the_same_trials_and_another_seed_others():
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("luck", [0.2, 0.6, 0.9])
 def test_luck_is_the_share_of_variance_that_repeating_redraws(luck, partial):
-    world = World(luck=luck, partial=partial)
+    world = SimulationModel(luck=luck, partial=partial)
     split = _split(simulate(tasks=3000, runs=10, world=world, seed=1))
     assert split.luck.value == pytest.approx(luck, abs=0.03)
 
@@ -29,7 +29,7 @@ def test_luck_is_the_share_of_variance_that_repeating_redraws(luck, partial):
 @pytest.mark.parametrize("luck", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("rate", [0.4, 0.8])
 def test_partial_credit_spreads_half_as_far_as_passes_with_its_mean_and_as_luck_says(luck, rate):
-    world = World(luck=luck, partial=True)
+    world = SimulationModel(luck=luck, partial=True)
     split = _split(simulate(tasks=6000, runs=10, rate=rate, world=world, seed=1))
     total = rate * (1 - rate) / 2
     assert split.within == pytest.approx(luck * total, rel=0.04)
@@ -43,29 +43,29 @@ def test_the_mean_is_the_rate(rate):
 
 
 def test_no_luck_makes_every_task_all_or_nothing_and_all_luck_makes_tasks_alike():
-    none = simulate(tasks=200, runs=10, world=World(luck=0.0), seed=1).tally()
+    none = simulate(tasks=200, runs=10, world=SimulationModel(luck=0.0), seed=1).tally()
     assert set(none.passed.tolist()) == {0, 10}
-    alike = _split(simulate(tasks=500, runs=20, world=World(luck=1.0), seed=1))
+    alike = _split(simulate(tasks=500, runs=20, world=SimulationModel(luck=1.0), seed=1))
     assert alike.between < 0.01
 
 
 @pytest.mark.parametrize(("shared", "expected"), [(0.0, 0.0), (1.0, 1.0)])
 def test_systems_find_the_same_tasks_hard_as_far_as_they_share(shared, expected):
-    world = World(shared=shared, luck=0.05)
+    world = SimulationModel(shared=shared, luck=0.05)
     trials = simulate(tasks=1500, runs=10, rate={"a": 0.5, "b": 0.5}, world=world, seed=1)
     rates = [trials.tally(name).passed / 10 for name in ("a", "b")]
     assert np.corrcoef(*rates)[0, 1] == pytest.approx(expected, abs=0.1)
 
 
 def test_drift_raises_later_runs():
-    trials = simulate(tasks=2000, runs=10, rate=0.5, world=World(drift=2.0), seed=1)
+    trials = simulate(tasks=2000, runs=10, rate=0.5, world=SimulationModel(drift=2.0), seed=1)
     early, late = (trials.score[trials.trial == run].mean() for run in (0, 9))
     assert late - early > 0.2
 
 
 def test_a_seed_effect_moves_the_whole_suite():
     def spread(effect):
-        world = World(seeds=8, seed_effect=effect)
+        world = SimulationModel(seeds=8, seed_effect=effect)
         trials = simulate(tasks=500, runs=8, rate=0.5, world=world, seed=1)
         return np.std([trials.score[trials.seed == seed].mean() for seed in range(1, 9)])
 
@@ -73,14 +73,14 @@ def test_a_seed_effect_moves_the_whole_suite():
 
 
 def test_errors_are_as_frequent_as_asked_and_have_no_score():
-    trials = simulate(tasks=500, runs=10, world=World(error_rate=0.1), seed=1)
+    trials = simulate(tasks=500, runs=10, world=SimulationModel(error_rate=0.1), seed=1)
     errored = trials.outcome == Outcome.ERRORED
     assert errored.mean() == pytest.approx(0.1, abs=0.02)
     assert np.isnan(trials.score[errored]).all()
 
 
 def test_partial_credit_passes_at_the_pass_score():
-    world = World(partial=True, pass_score=0.8)
+    world = SimulationModel(partial=True, pass_score=0.8)
     trials = simulate(tasks=100, runs=10, world=world, seed=1)
     assert ((trials.score > 0) & (trials.score < 1)).any()
     assert np.array_equal(trials.outcome == Outcome.PASSED, trials.score >= 0.8)
@@ -98,9 +98,12 @@ def test_systems_may_be_named_or_numbered():
         (lambda: simulate(tasks=0), "tasks must be a whole number >= 1, got 0"),
         (lambda: simulate(rate=1.0), "rate must lie strictly between 0 and 1, got 1.0"),
         (lambda: simulate(rate={}), "rate must name at least one system"),
-        (lambda: World(luck=1.1), r"luck must lie in \[0, 1\], got 1.1"),
-        (lambda: World(seed_effect=-1), "seed_effect must be a standard deviation >= 0, got -1"),
-        (lambda: World(drift=float("nan")), "drift must be a finite change of log-odds"),
+        (lambda: SimulationModel(luck=1.1), r"luck must lie in \[0, 1\], got 1.1"),
+        (
+            lambda: SimulationModel(seed_effect=-1),
+            "seed_effect must be a standard deviation >= 0, got -1",
+        ),
+        (lambda: SimulationModel(drift=float("nan")), "drift must be a finite change of log-odds"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(make, message):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.dependence import determinism_check, seed_agreement
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
@@ -10,7 +10,7 @@ from passhat.stats.estimate import Unavailable
 
 
 def test_a_report_comes_out_the_same_bit_for_bit():
-    trials = simulate(tasks=6, runs=5, world=World(error_rate=0.1, seeds=5), seed=1)
+    trials = simulate(tasks=6, runs=5, world=SimulationModel(error_rate=0.1, seeds=5), seed=1)
     found = determinism_check(lambda: measure(trials, bars=0.8), calls=3)
     assert found
     assert (found.same, found.calls, found.difference) == (True, 3, None)

@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Unavailable
@@ -90,7 +90,9 @@ def test_a_task_that_told_its_cost_once_takes_part_in_streaks_by_its_mean():
 
 
 def test_errored_runs_say_nothing_of_what_goes_with_passing():
-    trials = simulate(tasks=15, runs=8, rate=0.6, world=World(luck=0.9, error_rate=0.2), seed=1)
+    trials = simulate(
+        tasks=15, runs=8, rate=0.6, world=SimulationModel(luck=0.9, error_rate=0.2), seed=1
+    )
     ended = trials.take(trials.outcome != Outcome.ERRORED)
     every, some = (measure(one).system().features["turns"] for one in (trials, ended))
     assert every.association == some.association
@@ -107,7 +109,9 @@ def test_the_quantiles_are_those_of_all_trials():
 
 
 def test_every_interval_narrows_with_the_confidence_asked_for():
-    trials = simulate(tasks=15, runs=8, rate=0.6, world=World(luck=0.9, error_rate=0.2), seed=1)
+    trials = simulate(
+        tasks=15, runs=8, rate=0.6, world=SimulationModel(luck=0.9, error_rate=0.2), seed=1
+    )
     sure, hasty = (
         measure(trials, confidence=level, ks=[2]).system().features["cost"] for level in (0.95, 0.8)
     )

@@ -5,7 +5,7 @@ from threading import Barrier, Thread
 import pytest
 
 from passhat.analysis.reports.measure import measure
-from passhat.dataclass import Later, Parts
+from passhat.dataclass import LazyMapping, LazyValue
 from passhat.records import Trials
 
 
@@ -22,7 +22,7 @@ class _Counted:
 
 def test_an_answer_is_made_at_the_first_look_and_only_then():
     make = _Counted()
-    later = Later(make)
+    later = LazyValue(make)
     assert make.times == 0
     assert [later.look(), later.look()] == [7, 7]
     assert make.times == 1
@@ -30,7 +30,7 @@ def test_an_answer_is_made_at_the_first_look_and_only_then():
 
 def test_two_that_look_at_the_same_time_get_one_answer():
     together, seen = Barrier(8), []
-    later = Later(object)
+    later = LazyValue(object)
 
     def look():
         together.wait()
@@ -52,7 +52,7 @@ def test_what_could_not_be_made_is_tried_again_at_the_next_look():
             raise found
         return found
 
-    later = Later(make)
+    later = LazyValue(make)
     with pytest.raises(ZeroDivisionError, match="no"):
         later.look()
     assert later.look() == 5
@@ -60,7 +60,7 @@ def test_what_could_not_be_made_is_tried_again_at_the_next_look():
 
 def test_the_names_of_parts_cost_nothing():
     makers = {name: _Counted() for name in "ab"}
-    parts = Parts({name: Later(make) for name, make in makers.items()})
+    parts = LazyMapping({name: LazyValue(make) for name, make in makers.items()})
     assert (list(parts), len(parts), "a" in parts, "z" in parts) == (["a", "b"], 2, True, False)
     assert repr(parts) == "<Parts: 'a', 'b'>"
     assert [make.times for make in makers.values()] == [0, 0]
@@ -72,10 +72,10 @@ def test_the_names_of_parts_cost_nothing():
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_what_is_copied_or_sent_elsewhere_is_made(again):
-    parts = Parts({"a": Later(lambda: 1), "b": Later(lambda: 2)})
+    parts = LazyMapping({"a": LazyValue(lambda: 1), "b": LazyValue(lambda: 2)})
     assert again(parts) == parts == {"a": 1, "b": 2}
     assert type(again(parts)) is dict
-    assert again(Later(lambda: [3])).look() == [3]
+    assert again(LazyValue(lambda: [3])).look() == [3]
 
 
 def test_a_report_that_is_sent_elsewhere_brings_its_labels_and_advice():

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from passhat.analysis.comparing.ranking import rank
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import Leaders
 from passhat.ingest import read_tallies, read_trials
@@ -52,7 +52,7 @@ def _agrees(trials, **options):
 def test_the_leaders_of_a_report_are_the_first_of_a_ranking(
     rates, tasks, runs, luck, error_rate, errors, confidence, seed
 ):
-    world = World(luck=luck, error_rate=error_rate)
+    world = SimulationModel(luck=luck, error_rate=error_rate)
     trials = simulate(tasks=tasks, runs=runs, rate=rates, world=world, seed=seed)
     options = {"errors": errors, "confidence": confidence, "seed": seed}
     found = measure(trials, **options).leaders

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import Metric
 from passhat.analysis.reports.report import SystemReport
@@ -93,7 +93,7 @@ def test_the_order_of_rows_does_not_matter():
 
 
 def test_counts_give_the_same_numbers_as_the_trials_they_count():
-    trials = simulate(tasks=9, runs=7, rate=0.7, world=World(error_rate=0.1), seed=2)
+    trials = simulate(tasks=9, runs=7, rate=0.7, world=SimulationModel(error_rate=0.1), seed=2)
     rows = measure(trials).system()
     counts = measure([trials.tally()]).system()
     assert counts.metrics == rows.metrics
@@ -182,7 +182,7 @@ def test_errors_are_counted_by_kind_the_most_frequent_first():
 
 
 def test_seeds_of_whole_suite_runs_are_compared():
-    world = World(seeds=6, seed_effect=1.5, luck=0.5)
+    world = SimulationModel(seeds=6, seed_effect=1.5, luck=0.5)
     system = measure(simulate(tasks=40, runs=6, world=world, seed=3)).system()
     assert len(system.seeds.means) == 6
     assert system.seeds.variance.between.value > 0
@@ -195,7 +195,7 @@ def test_negative_seeds_are_seeds():
 
 @pytest.mark.parametrize("errors", ["fail", "exclude"])
 def test_an_errored_run_of_a_seed_is_a_failure_or_no_run_as_the_policy_says(errors):
-    world = World(seeds=6, error_rate=0.3)
+    world = SimulationModel(seeds=6, error_rate=0.3)
     trials = simulate(tasks=12, runs=12, rate=0.8, world=world, seed=1)
     found = measure(trials, errors=errors).system().seeds
     for seed, mean in found.means.items():
@@ -382,7 +382,9 @@ def test_a_report_without_a_number_is_told_too():
 def test_without_partial_credit_the_mean_score_is_pass_1_under_its_other_name(
     tasks, runs, errors, ks
 ):
-    trials = simulate(tasks=tasks, runs=runs, rate=0.7, world=World(error_rate=0.1), seed=tasks)
+    trials = simulate(
+        tasks=tasks, runs=runs, rate=0.7, world=SimulationModel(error_rate=0.1), seed=tasks
+    )
     mean = measure(trials, errors=errors, ks=ks).system().mean_score
     once = measure(trials, errors=errors, ks=[1]).system().pass_hat(1)
     assert (mean.this_suite, mean.tasks_like_these) == (once.this_suite, once.tasks_like_these)
@@ -398,7 +400,7 @@ def test_partial_credit_keeps_a_mean_of_its_own_even_where_its_sum_is_that_of_th
 @pytest.mark.parametrize("luck", [0.05, 0.5, 1.0])
 def test_the_interval_for_tasks_like_these_holds_that_for_this_suite(luck):
     for seed in range(15):
-        trials = simulate(tasks=25, runs=4, rate=0.85, world=World(luck=luck), seed=seed)
+        trials = simulate(tasks=25, runs=4, rate=0.85, world=SimulationModel(luck=luck), seed=seed)
         for metric in measure(trials).system().metrics.values():
             own, alike = metric.this_suite.interval, metric.tasks_like_these.interval
             assert alike.low <= own.low <= own.high <= alike.high

@@ -7,14 +7,14 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 import passhat
-from passhat.analysis.planning.simulate import World
+from passhat.analysis.planning.simulate import SimulationModel
 from passhat.messages import LONGEST
 
 TRIALS = passhat.simulate(
     tasks=40,
     runs=8,
     rate={"a": 0.9, "b" * 300: 0.7, "c\nd\x1b[31m": 0.4},
-    world=World(seeds=5, error_rate=0.05, partial=True),
+    world=SimulationModel(seeds=5, error_rate=0.05, partial=True),
     seed=1,
 )
 ONE, OTHER, _ = (TRIALS.where(system=name) for name in TRIALS.systems)
@@ -36,7 +36,7 @@ RESULTS = {
     "profile": passhat.profile(OTHER, TRIALS),
     "verdicts": passhat.judge(TRIALS, ["pass^3 >= 0.8", "every task: pass^1 >= 0.1"]),
     "gate": passhat.parse_gate("pass^3 >= 0.8"),
-    "world": World(),
+    "world": SimulationModel(),
     "determinism": passhat.determinism_check(lambda: 1),
 }
 

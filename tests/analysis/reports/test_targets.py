@@ -5,9 +5,9 @@ import pytest
 
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.targets import FAMILIES, parse_target, targets
+from passhat.analysis.reports.targets import METRIC_FORMS, parse_target, targets
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -22,7 +22,7 @@ def test_the_sources_names_are_there_on_their_own_scale():
 
 
 def test_what_a_suite_may_demand_is_listed():
-    world = World(error_rate=0.1, seeds=5)
+    world = SimulationModel(error_rate=0.1, seeds=5)
     found = targets(measure(simulate(tasks=6, runs=6, world=world, seed=1)))
     for name in (
         "pass^3",
@@ -70,7 +70,7 @@ def test_a_task_with_too_few_runs_says_so():
 
 
 def a_table_with_everything() -> Trials:
-    trials = simulate(tasks=6, runs=10, world=World(error_rate=0.1, seeds=5), seed=1)
+    trials = simulate(tasks=6, runs=10, world=SimulationModel(error_rate=0.1, seeds=5), seed=1)
     return Trials.from_records(
         replace(
             trial,
@@ -95,7 +95,7 @@ def test_every_number_that_is_listed_can_be_gated():
 def test_every_family_is_listed_where_the_trials_have_it():
     listed = targets(measure(a_table_with_everything(), bars=0.5))
     found = {parse_target(name).family.form for name in listed}
-    assert found == {family.form for family in FAMILIES} - {"reliability@{k}"}
+    assert found == {family.form for family in METRIC_FORMS} - {"reliability@{k}"}
 
 
 def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from passhat.analysis.planning.plan import plan
-from passhat.analysis.planning.simulate import World, simulate
+from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.unsettled import SENSIBLE_RUNS, WORTH_RUNNING, runs_until
 from passhat.records import Trials
@@ -71,7 +71,7 @@ def test_without_a_failure_nobody_is_sent_to_look_at_the_failures():
 
 
 def test_a_well_known_suite_leaves_nothing_about_its_own_mean_open():
-    trials = simulate(tasks=200, runs=20, rate=0.9, world=World(luck=0.9), seed=1)
+    trials = simulate(tasks=200, runs=20, rate=0.9, world=SimulationModel(luck=0.9), seed=1)
     open_ = {one.what for one in measure(trials).system().unsettled}
     assert "mean_score, this suite" not in open_
     assert "luck" not in open_

@@ -22,14 +22,14 @@ from passhat.analysis.reports.evidence import (
     gather,
     stamp,
 )
-from passhat.analysis.reports.metrics import Subject, measure_metrics, trials_on
+from passhat.analysis.reports.metrics import SystemTrials, measure_metrics, trials_on
 from passhat.arguments import COMPARED_KS, CONFIDENCE
-from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.trials import check_subject, one_tally
-from passhat.stats.dependent_runs import Arms, DaySpread, excess, longer_arms
+from passhat.records.trials import check_trials_argument, one_tally
+from passhat.stats.dependent_runs import BetweenDayVariance, Margins, excess, wider_margins
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -135,7 +135,7 @@ def compare(
     pair = _Pair(left=left, right=right, options=options, margin=margin)
     differences = pair.differences()
     tables = _shared_trials(given, shared)
-    moved = including_what_moved(differences, tables, options, margin)
+    moved = with_dependence(differences, tables, options, margin)
     if days is not None:
         wider = including_days(
             moved.differences, (left, right), days, confidence=options.confidence, margin=margin
@@ -165,7 +165,7 @@ def _two_sides(
 ) -> tuple[Trials | Tally, Trials | Tally]:
     if second is not None:
         return first, second
-    check_subject("trials", first)
+    check_trials_argument("trials", first)
     if not isinstance(first, Trials) or len(first.systems) != 2:
         names = first.systems if isinstance(first, Trials) else (first.system,)
         raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
@@ -372,11 +372,11 @@ MOST_RUNS = 50
 """Older runs of a suite say little about the agent as it is today."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
     """How far stored runs of the same suite differ."""
 
-    spread: DaySpread
+    spread: BetweenDayVariance
     runs: int
 
     @property
@@ -410,7 +410,7 @@ def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
         columns = [place[name] for name in tally.tasks]
         runs[row, columns], passes[row, columns] = tally.runs(errors), tally.passed
     if len(moments) < FEWEST_RUNS:
-        return Days(spread=DaySpread.unknown(), runs=len(moments))
+        return Days(spread=BetweenDayVariance.unknown(), runs=len(moments))
     series = TaskSeries(runs, passes)
     return Days(spread=day_spread(series, change_points(series)), runs=len(moments))
 
@@ -437,7 +437,7 @@ def including_days(
 
 def _arms(
     found: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
-) -> Arms:
+) -> Margins:
     """What one day against another adds, as squares add up."""
     if isinstance(found, Unavailable) or found.interval is None:
         return 0.0, 0.0
@@ -460,7 +460,7 @@ def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
 # A comparison whose intervals and answers include what moved runs together: seeds, outages.
 # --------------------------------------------------------------------------------------------------
 
-_Excess = Mapping[str, Arms]
+_Excess = Mapping[str, Margins]
 """By metric, how much the arms of an interval grow, as squares add up."""
 
 _Found = TypeVar("_Found", bound=PairedDifference | Estimate)
@@ -474,7 +474,7 @@ class Moved:
     notes: tuple[str, ...] = ()
 
 
-def including_what_moved(
+def with_dependence(
     differences: dict[str, Difference],
     tables: tuple[Trials, Trials] | None,
     options: ReportOptions,
@@ -483,7 +483,7 @@ def including_what_moved(
     """The differences with what seeds and disturbances of both sides add to their intervals."""
     if tables is None:
         return Moved(differences=differences)
-    sides = [Subject.of(one, errors=options.errors) for one in tables]
+    sides = [SystemTrials.of(one, errors=options.errors) for one in tables]
     notes = [
         f"{side.name}: {sentence.rstrip('.')}"
         for side in sides
@@ -506,7 +506,7 @@ def including_what_moved(
 
 
 def wider(
-    found: Difference, on_suite: Arms, on_alike: Arms, note: str, margin: float | None
+    found: Difference, on_suite: Margins, on_alike: Margins, note: str, margin: float | None
 ) -> Difference:
     """A difference with independent errors added to its intervals in both scopes."""
     suite, alike = found.this_suite, found.tasks_like_these
@@ -517,7 +517,7 @@ def wider(
     return replace(found, this_suite=suite, tasks_like_these=alike)
 
 
-def _side_excess(subject: Subject, names: Sequence[str], *, confidence: float) -> _Excess:
+def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: float) -> _Excess:
     """What seeds and disturbances add to each metric of one system."""
     if not subject.groupings:
         return {}
@@ -532,16 +532,16 @@ def _side_excess(subject: Subject, names: Sequence[str], *, confidence: float) -
     return grown
 
 
-def _difference_arms(first: Arms, second: Arms) -> Arms:
+def _difference_arms(first: Margins, second: Margins) -> Margins:
     """What two independent sides add to their difference: the far arm of the second is its low."""
     return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
 
 
-def _with_added(found: _Found, more: Arms, note: str, margin: float | None) -> _Found:
+def _with_added(found: _Found, more: Margins, note: str, margin: float | None) -> _Found:
     """A difference with independent errors added to its interval, and the answer that it leaves."""
     if more == (0.0, 0.0) or found.interval is None:
         return found
-    interval = longer_arms(found.interval, found.value, more)
+    interval = wider_margins(found.interval, found.value, more)
     notes = (*found.notes, note)
     if isinstance(found, Estimate):
         return replace(found, interval=interval, notes=notes)
@@ -585,7 +585,7 @@ Scores = tuple[list[Floats], list[Floats]]
 """The scores of every run of each shared task, of both systems."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One metric of the first system minus the second, in both scopes, with a verdict in each.
 
@@ -615,7 +615,7 @@ class Difference:
         return _read_off(number.interval, margin)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDifference:
     """One task: passes and runs of both, the difference, and the tests.
 

@@ -14,10 +14,10 @@ from passhat.analysis.reports.evidence import (
     stamp,
     too_few_runs,
 )
-from passhat.analysis.reports.metrics import Subject, rank_subjects
+from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
 from passhat.arguments import CONFIDENCE, PROFILE_KS, instance, several, whole_number
-from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
@@ -43,7 +43,7 @@ from passhat.stats.variance import icc
 Measure = Callable[[Evidence, float], Number]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Norm:
     """One number of the agent, and the same number of every reference agent.
 
@@ -248,7 +248,7 @@ _MOST_NAMED = 5
 _LONGEST_COUNT = 10
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class RankedSystem:
     """One system: its value over the shared tasks, and the ranks it may truly have."""
 
@@ -258,7 +258,7 @@ class RankedSystem:
     metric: Metric
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class PairDifference:
     """The first system minus the second, with an interval that holds for all pairs at once."""
 
@@ -273,7 +273,7 @@ class PairDifference:
         return 0 not in self.interval
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Unranked:
     """A system that has too few runs for the metric, and what it has instead."""
 
@@ -332,7 +332,7 @@ def rank(
     metric = by if metric is None else metric
     instance("by", metric, str, _METRICS)
     k = _attempts(metric)
-    every = [Subject.of(one, errors=options.errors) for one in _systems(trials)]
+    every = [SystemTrials.of(one, errors=options.errors) for one in _systems(trials)]
     able = _able(every, k)
     if len(able) < 2:
         return Unavailable(_too_few(metric, k, every))
@@ -380,7 +380,7 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     return found
 
 
-def _able(sides: Sequence[Subject], k: int) -> list[Subject]:
+def _able(sides: Sequence[SystemTrials], k: int) -> list[SystemTrials]:
     """Those with k runs of most tasks or, where that leaves fewer than two, of any.
 
     Otherwise one system with few runs would remove the tasks of all others from the ranking.
@@ -389,7 +389,7 @@ def _able(sides: Sequence[Subject], k: int) -> list[Subject]:
     return able if len(able) > 1 else [one for one in sides if (one.evidence.runs >= k).any()]
 
 
-def _too_few(metric: str, k: int, sides: Sequence[Subject]) -> str:
+def _too_few(metric: str, k: int, sides: Sequence[SystemTrials]) -> str:
     """Which systems are in the way of a ranking."""
     runs = {one.name: one.evidence.runs for one in sides}
     short = [f"{name} has {too_few_runs(n, k)}" for name, n in runs.items() if not (n >= k).any()]
@@ -399,7 +399,9 @@ def _too_few(metric: str, k: int, sides: Sequence[Subject]) -> str:
     return f"ranking by {metric} {needs}; {', '.join(named)}"
 
 
-def _too_few_tasks(metric: str, k: int, able: Sequence[Subject], every: Sequence[Subject]) -> str:
+def _too_few_tasks(
+    metric: str, k: int, able: Sequence[SystemTrials], every: Sequence[SystemTrials]
+) -> str:
     """How many tasks have the runs, and up to which k two of them do."""
     found = sum(runs >= k for runs in _fewest_runs(able))
     ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
@@ -410,7 +412,7 @@ def _too_few_tasks(metric: str, k: int, able: Sequence[Subject], every: Sequence
     return f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
 
 
-def _fewest_runs(sides: Sequence[Subject]) -> list[int]:
+def _fewest_runs(sides: Sequence[SystemTrials]) -> list[int]:
     """Of each task that all of these ran, the runs of the one that ran it least."""
     found = [one.evidence for one in sides]
     tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for side in found]

@@ -11,7 +11,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.analysis.reports.metrics import RunGroups, measure_metrics
 from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
-from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy, Tally
@@ -154,7 +154,7 @@ class Moment:
     groupings: Mapping[str, Sequence[RunGroups]] = field(default_factory=dict)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
     """The rates at one moment; `tasks` and `runs` count what was run then.
 
@@ -171,7 +171,7 @@ class TrendPoint:
     carried: tuple[str, ...]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskTurn:
     """A task whose label changed, at the first moment that showed the new one."""
 
@@ -183,7 +183,7 @@ class TaskTurn:
     label: str
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMove:
     """A task before and after the newest change: passed runs and all runs of each stretch.
 
@@ -200,7 +200,7 @@ class TaskMove:
         return self.after[0] / self.after[1] - self.before[0] / self.before[1]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTrend(Displayed):
     """One system over history, oldest moment first.
 

@@ -13,20 +13,25 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.explaining.run_diff import Departure, Divergence, departures, nearest_passing
+from passhat.analysis.explaining.run_diff import (
+    Divergence,
+    ToolDisagreement,
+    departures,
+    nearest_passing,
+)
 from passhat.analysis.explaining.runs import (
     FREE_TEXT,
     ComparedRuns,
     ExplainedRun,
-    NormalCall,
+    NormalizedCall,
     compared_runs,
     list_lengths,
 )
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural
 from passhat.records.transcript import TranscriptKey
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.exact_tests import StratifiedLaw, stratified_law
+from passhat.stats.exact_tests import StratifiedDistribution, stratified_distribution
 from passhat.stats.multiple_testing import shuffled_in_strata, step_down_p
 
 TESTS = 2
@@ -42,7 +47,7 @@ MOST_FEATURES = 3
 """Most properties named; each further one holds among runs that are alike in those before it."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A failing run to read, beside the passing run of its task that is nearest to it.
 
@@ -60,7 +65,7 @@ class Example:
         return cls(failing=one.run.key, passing=one.passing.key, call=place)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """Something that goes together with failing; `p` is adjusted for all that was tested.
 
@@ -174,7 +179,7 @@ def _still_departing(
     return {one.tool for one in departures(alike, shuffled) if one.p <= level}
 
 
-def _from_departure(one: Departure, found: Sequence[Divergence]) -> Cause:
+def _from_departure(one: ToolDisagreement, found: Sequence[Divergence]) -> Cause:
     kinds = ((one.more, "more"), (one.fewer, "fewer"), (one.other, "other"))
     counts = [f"{count:,} {word}" for count, word in kinds if count]
     runs = {run.key for run in one.runs}
@@ -193,7 +198,7 @@ def _from_departure(one: Departure, found: Sequence[Divergence]) -> Cause:
     )
 
 
-def _departing(one: Departure, found: Sequence[Divergence]) -> Example:
+def _departing(one: ToolDisagreement, found: Sequence[Divergence]) -> Example:
     """A run whose first difference is in the tool, or else any that departs from it."""
     best = next((d for d in found if d.tool == one.tool), found[0])
     return Example.of(best if best.tool == one.tool else replace(best, call=None))
@@ -290,7 +295,7 @@ class _Class:
     members: tuple[RunFeature, ...]
     column: Mask
     varying: Mask
-    law: StratifiedLaw
+    law: StratifiedDistribution
 
 
 def associations(
@@ -378,11 +383,13 @@ def _same_division(column: Mask, varying: Mask) -> bytes:
     return np.packbits((column != first) & varying).tobytes() + np.packbits(varying).tobytes()
 
 
-def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedLaw:
+def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedDistribution:
     sizes = np.bincount(strata)
     with_it = np.bincount(strata, weights=column, minlength=sizes.size).astype(int)
     failing = np.bincount(strata, weights=failed, minlength=sizes.size).astype(int)
-    return stratified_law(zip(sizes.tolist(), with_it.tolist(), failing.tolist(), strict=True))
+    return stratified_distribution(
+        zip(sizes.tolist(), with_it.tolist(), failing.tolist(), strict=True)
+    )
 
 
 def _shuffled_p(found: Sequence[_Class], shuffled: Mask) -> Floats:
@@ -511,7 +518,7 @@ class _Mentions:
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
         self._first: dict[str, int] = {}
 
-    def before(self, value: str, call: NormalCall) -> bool:
+    def before(self, value: str, call: NormalizedCall) -> bool:
         """Whether the value occurs before this call; a short or composed one always counts."""
         if len(value) < _SHORTEST_MENTION or value[0] in "[{" or not self._text:
             return True
@@ -569,7 +576,7 @@ def _of_one_run(run: ExplainedRun) -> Iterator[RunFeature]:
     yield from _arguments(run)
 
 
-def _repeated(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
+def _repeated(calls: Sequence[NormalizedCall]) -> Iterator[RunFeature]:
     made: set[str] = set()
     for call in calls:
         if call.key in made:
@@ -578,7 +585,7 @@ def _repeated(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
         made.add(call.key)
 
 
-def _results(calls: Sequence[NormalCall]) -> Iterator[RunFeature]:
+def _results(calls: Sequence[NormalizedCall]) -> Iterator[RunFeature]:
     last_success = {call.tool: call.place for call in calls if call.worked}
     for call in calls:
         if call.empty:
@@ -654,7 +661,9 @@ def _against_the_group(
                     yield RunFeature("unusual argument", call.tool, (name,)), number
 
 
-def _usual_arguments(calls_of_runs: Iterable[Sequence[NormalCall]]) -> dict[tuple[str, str], str]:
+def _usual_arguments(
+    calls_of_runs: Iterable[Sequence[NormalizedCall]],
+) -> dict[tuple[str, str], str]:
     """The most common value of each argument; of several, the first in the alphabet."""
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for calls in calls_of_runs:

@@ -17,7 +17,7 @@ from passhat.analysis.explaining.causes import (
     find_causes,
     smallest_possible_p,
 )
-from passhat.analysis.explaining.run_diff import Divergence, SideBySide, aligned_runs, divergences
+from passhat.analysis.explaining.run_diff import Divergence, RunDiff, aligned_runs, divergences
 from passhat.analysis.explaining.runs import (
     ComparedRuns,
     ExplainedRun,
@@ -29,7 +29,7 @@ from passhat.analysis.explaining.runs import (
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.evidence import Provenance, ReportOptions, stamp
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import Displayed, short_dataclass
+from passhat.dataclass import Displayed, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import Check, TranscriptKey, Transcripts
@@ -45,7 +45,7 @@ SHUFFLES = 4_999
 """Shuffles that a cause is compared with: p is a multiple of 1 / 5,000, doubled for two tests."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class RunCounts:
     """How many runs there are of each sort, and how many could be compared.
 
@@ -65,7 +65,7 @@ class RunCounts:
     never_passed_runs: int
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
@@ -91,7 +91,7 @@ class Explanation(Displayed):
     confidence: float
     shuffles: int
     provenance: Provenance
-    pairs: tuple[SideBySide, ...] = field(default=(), repr=False)
+    pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
     first_trial: int = 0
 
 
@@ -181,7 +181,7 @@ def _pairs(
     partings: Sequence[Example],
     runs: Sequence[ExplainedRun],
     first_trial: int,
-) -> Iterator[SideBySide]:
+) -> Iterator[RunDiff]:
     """The example of each cause, then one of each of the largest groups, call by call."""
     by_key = {run.key: run for run in runs}
     nearest = {one.failing: one for one in partings}
@@ -220,7 +220,7 @@ LOGGED = frozenset({ERROR, STOP, CHECK, EXIT})
 """What the log itself says about a run."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
     """Failed runs that went wrong in the same way.
 
@@ -370,7 +370,7 @@ _STRETCH = 3
 _COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class LuckyTask:
     """One of the tasks that hold half of the luck between runs; `share` is what it holds."""
 
@@ -381,7 +381,7 @@ class LuckyTask:
     share: float
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicates:
     """Two tasks that ask for nearly the same."""
 
@@ -390,7 +390,7 @@ class NearDuplicates:
     likeness: float
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class GraderPair:
     """Two graders of the same runs: how often they agree, beyond chance (Cohen 1960).
 
@@ -406,7 +406,7 @@ class GraderPair:
     example: tuple[str, str, int]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteReview:
     """Tasks that never discriminate, are near-duplicates or mostly luck; graders that disagree."""
 

@@ -11,8 +11,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.explaining.runs import ComparedRuns, ExplainedRun, NormalCall, explained_runs
-from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.analysis.explaining.runs import (
+    ComparedRuns,
+    ExplainedRun,
+    NormalizedCall,
+    explained_runs,
+)
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import listed, one_of_rule, short
 from passhat.records import Trials
@@ -30,8 +35,8 @@ MOST_CALLS = 1_000
 _SAME, _SAME_TOOL = 4, 2
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
-class SideBySide(Displayed):
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class RunDiff(Displayed):
     """Two runs call by call; `parting` is the place of the first pair that is not the same.
 
     `runs` are all runs of the task that left a transcript, passing ones first, and `partings` says
@@ -52,13 +57,13 @@ class SideBySide(Displayed):
 class AlignedCalls:
     """A call of the left run beside one of the right; `arguments` are those that differ."""
 
-    left: NormalCall | None
-    right: NormalCall | None
+    left: NormalizedCall | None
+    right: NormalizedCall | None
     relation: Relation
     arguments: tuple[str, ...] = ()
 
 
-def side_by_side(
+def diff_runs(
     trials: Trials,
     transcripts: Transcripts,
     task: str,
@@ -67,7 +72,7 @@ def side_by_side(
     *,
     system: str | None = None,
     first_trial: int | None = None,
-) -> SideBySide:
+) -> RunDiff:
     """Two trials of a task, aligned call by call.
 
     Without `right` it is the passing run nearest to `left`; without both, the first failing run
@@ -88,11 +93,11 @@ def side_by_side(
 
 def aligned_runs(
     one: ExplainedRun, other: ExplainedRun, runs: Sequence[ExplainedRun], *, first_trial: int
-) -> SideBySide:
+) -> RunDiff:
     """Two runs of a task call by call, among all `runs` of it."""
     pairs = align(one.calls, other.calls)
     kept = [run for run in runs if run.transcript is not None]
-    return SideBySide(
+    return RunDiff(
         left=one,
         right=other,
         pairs=pairs,
@@ -103,7 +108,9 @@ def aligned_runs(
     )
 
 
-def align(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> tuple[AlignedCalls, ...]:
+def align(
+    left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]
+) -> tuple[AlignedCalls, ...]:
     """The calls of two runs in order, with as many equal calls paired as possible.
 
     Only calls of the same tool are paired (Needleman and Wunsch 1970, with free gaps).
@@ -174,13 +181,13 @@ def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
     return nearest_passing(one, passing, tools)
 
 
-def _shared_start(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> int:
+def _shared_start(left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]) -> int:
     """How many calls are the same from the first on."""
     pairs = zip(left, right, strict=False)
     return len(list(takewhile(lambda pair: pair[0].key == pair[1].key, pairs)))
 
 
-def _aligned(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[AlignedCalls]:
+def _aligned(left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]) -> list[AlignedCalls]:
     best = _best_scores(left, right)
     pairs: list[AlignedCalls] = []
     i = j = 0
@@ -199,7 +206,9 @@ def _aligned(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[Al
     return pairs + [_alone(call, "right only") for call in right[j:]]
 
 
-def _best_scores(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> list[list[int]]:
+def _best_scores(
+    left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]
+) -> list[list[int]]:
     """The best score that the calls from (i, j) on can reach."""
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for i in range(len(left) - 1, -1, -1):
@@ -211,13 +220,13 @@ def _best_scores(left: Sequence[NormalCall], right: Sequence[NormalCall]) -> lis
     return best
 
 
-def _score(one: NormalCall, other: NormalCall) -> int:
+def _score(one: NormalizedCall, other: NormalizedCall) -> int:
     if one.tool != other.tool:
         return 0
     return _SAME if one.key == other.key else _SAME_TOOL
 
 
-def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
+def _pair(left: NormalizedCall, right: NormalizedCall) -> AlignedCalls:
     relation: Relation = "other arguments"
     if left.key == right.key:
         alike = (left.error, left.empty) == (right.error, right.empty)
@@ -227,7 +236,7 @@ def _pair(left: NormalCall, right: NormalCall) -> AlignedCalls:
     )
 
 
-def _alone(call: NormalCall, relation: Literal["left only", "right only"]) -> AlignedCalls:
+def _alone(call: NormalizedCall, relation: Literal["left only", "right only"]) -> AlignedCalls:
     here = relation == "left only"
     left, right = (call, None) if here else (None, call)
     return AlignedCalls(left=left, right=right, relation=relation)
@@ -261,8 +270,8 @@ class Divergence:
     passing: ExplainedRun
     kind: Kind
     tool: str = ""
-    call: NormalCall | None = None
-    passing_call: NormalCall | None = None
+    call: NormalizedCall | None = None
+    passing_call: NormalizedCall | None = None
     arguments: tuple[str, ...] = ()
 
 
@@ -345,7 +354,7 @@ def first_difference(
     return Divergence(run=run, passing=passing, kind="no difference")
 
 
-def differing_arguments(one: NormalCall, other: NormalCall) -> tuple[str, ...]:
+def differing_arguments(one: NormalizedCall, other: NormalizedCall) -> tuple[str, ...]:
     """The names of the arguments in which two calls differ."""
     names = sorted({*one.arguments, *other.arguments})
     return tuple(name for name in names if one.arguments.get(name) != other.arguments.get(name))
@@ -380,7 +389,9 @@ def _jaccard(one: Counter[str], other: Counter[str]) -> float:
     return (one & other).total() / every if every else 1.0
 
 
-def _beyond(calls: Sequence[NormalCall], others: Sequence[NormalCall]) -> list[NormalCall]:
+def _beyond(
+    calls: Sequence[NormalizedCall], others: Sequence[NormalizedCall]
+) -> list[NormalizedCall]:
     """The calls that are made more often here than there, in order."""
     left = Counter(call.key for call in others)
     found = []
@@ -404,7 +415,7 @@ Value = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
+class ToolDisagreement:
     """A tool whose calls failing runs make differently, over the tasks in which they differ.
 
     `failing` of `failing_of` failing runs made calls of the tool that no passing run of their task
@@ -426,7 +437,7 @@ class Departure:
     runs: tuple[ExplainedRun, ...]
 
 
-def departures(compared: ComparedRuns, shuffled: NDArray[np.bool_]) -> tuple[Departure, ...]:
+def departures(compared: ComparedRuns, shuffled: NDArray[np.bool_]) -> tuple[ToolDisagreement, ...]:
     """Every tool that was called, the smallest p first; p is adjusted for all of them.
 
     `shuffled` are the outcomes (True for failing), first as observed and then shuffled inside the
@@ -490,7 +501,7 @@ def _disagreement(codes: Counts, passing: NDArray[np.bool_]) -> Floats:
 
 def _departure(
     compared: ComparedRuns, tool: str, values: list[Value], blocks: Sequence[slice], p: float
-) -> Departure:
+) -> ToolDisagreement:
     failing: list[tuple[ExplainedRun, str]] = []
     failing_of = passing = passing_of = tasks = 0
     for rows in blocks:
@@ -509,7 +520,7 @@ def _departure(
             if bad and here[i] not in good
         ]
     kinds = Counter(kind for _, kind in failing)
-    return Departure(
+    return ToolDisagreement(
         tool=tool,
         p=p,
         failing=len(failing),

@@ -40,7 +40,7 @@ class ExplainedRun:
     trial: int
     outcome: Outcome
     error: str = ""
-    calls: tuple[NormalCall, ...] = ()
+    calls: tuple[NormalizedCall, ...] = ()
     transcript: Transcript | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedR
                 trial=trial,
                 outcome=outcomes[row],
                 error=errors[row] or "",
-                calls=normal_calls(transcript) if transcript else (),
+                calls=normalized_calls(transcript) if transcript else (),
                 transcript=transcript,
                 costs={name: float(c[row]) for name, c in costs.items() if c[row] == c[row]},
             )
@@ -189,7 +189,7 @@ Arguments = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NormalCall:
+class NormalizedCall:
     """One call in a form that can be compared between runs.
 
     `key` is equal for two calls that ask for the same; `error` is the masked text of a call that
@@ -210,7 +210,7 @@ class NormalCall:
         return self.error is None
 
 
-def normal_calls(transcript: Transcript) -> tuple[NormalCall, ...]:
+def normalized_calls(transcript: Transcript) -> tuple[NormalizedCall, ...]:
     """The calls of a transcript, in the order they were made."""
     return tuple(_normal(call, i) for i, call in enumerate(answered_calls(transcript)))
 
@@ -244,9 +244,9 @@ def list_lengths(arguments: Arguments) -> Iterator[tuple[str, int]]:
                 yield name, len(parsed)
 
 
-def _normal(call: AnsweredCall, place: int) -> NormalCall:
+def _normal(call: AnsweredCall, place: int) -> NormalizedCall:
     arguments = _arguments(call.arguments)
-    return NormalCall(
+    return NormalizedCall(
         tool=call.name,
         arguments=arguments,
         key=f"{call.name} {json.dumps(arguments, ensure_ascii=False)}",

@@ -11,8 +11,8 @@ from itertools import combinations, zip_longest
 import numpy as np
 
 from passhat.analysis.explaining.run_diff import Divergence, align
-from passhat.analysis.explaining.runs import COSTS, ExplainedRun, NormalCall, runs_by_task
-from passhat.dataclass import short_dataclass
+from passhat.analysis.explaining.runs import COSTS, ExplainedRun, NormalizedCall, runs_by_task
+from passhat.dataclass import result_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import score_estimate
@@ -29,7 +29,7 @@ NOTHING = ""
 """The entry in a matrix of tools if no tool was expected, or none was chosen."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectories:
     """The ways that runs took: how alike they are, what they repeated, what failing ones cost.
 
@@ -48,7 +48,7 @@ class Trajectories:
     matrix: ToolMatrix
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedBehaviour:
     """Something that runs do along the way, and how often runs pass that do it."""
 
@@ -60,7 +60,7 @@ class ObservedBehaviour:
     pass_rate: Estimate
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class CostSplit:
     """What passing and failing runs take: the mean of each, and the share that failing ones had."""
 
@@ -71,7 +71,7 @@ class CostSplit:
     runs: int
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMatrix:
     """Tools expected against tools chosen: how often each stood in the place of each.
 
@@ -288,7 +288,7 @@ def _mended(run: ExplainedRun) -> bool:
     return any(call.worked for call in _calls_after_error(run))
 
 
-def _calls_after_error(run: ExplainedRun) -> Iterator[NormalCall]:
+def _calls_after_error(run: ExplainedRun) -> Iterator[NormalizedCall]:
     """The calls of tools that had returned an error before."""
     broken: set[str] = set()
     for call in run.calls:

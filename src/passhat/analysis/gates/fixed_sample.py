@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from passhat.analysis.comparing.comparison import Comparison, Days, compare
 from passhat.analysis.gates.gate import (
-    BetterDemand,
-    EquivalentDemand,
-    EveryTaskDemand,
+    BetterRequirement,
+    EquivalentRequirement,
+    EveryTaskRequirement,
     Gate,
-    NoWorseDemand,
-    NumberDemand,
+    NoWorseRequirement,
     TaskEvidence,
+    ThresholdRequirement,
     Verdict,
     Word,
     bound_sentence,
@@ -28,7 +28,7 @@ from passhat.analysis.gates.gate import (
 )
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.metrics import Bars, Subject, measure_metrics
+from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural
@@ -52,7 +52,7 @@ from passhat.stats.usage import quantile_estimate
 
 
 def judge_no_worse(
-    gate: Gate, subject: Subject, baseline: Trials, days: Days | None = None
+    gate: Gate, subject: SystemTrials, baseline: Trials, days: Days | None = None
 ) -> Verdict:
     """PASS when the difference is shown to lie above -margin, FAIL when shown to lie below.
 
@@ -61,7 +61,7 @@ def judge_no_worse(
     `days` is how far runs of the same system differ, where the baseline is of another day.
     """
     demand = gate.demand
-    assert isinstance(demand, NoWorseDemand)
+    assert isinstance(demand, NoWorseRequirement)
     found = _difference(gate, demand, subject, baseline, days)
     verdict = open_verdict(gate, subject, found)
     if isinstance(found, Unavailable):
@@ -78,20 +78,20 @@ def judge_no_worse(
     )
 
 
-def _word(gate: Gate, demand: NoWorseDemand, interval: Interval) -> Word:
+def _word(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Word:
     """What the interval of the difference says about the demand."""
-    if isinstance(demand, EquivalentDemand):
+    if isinstance(demand, EquivalentRequirement):
         if -demand.margin < interval.low and interval.high < demand.margin:
             return "PASS"
         apart = interval.low > demand.margin or interval.high < -demand.margin
         return "FAIL" if apart else "UNDECIDED"
     bar = -demand.margin
-    if interval.low > bar or (interval.low == bar and not isinstance(demand, BetterDemand)):
+    if interval.low > bar or (interval.low == bar and not isinstance(demand, BetterRequirement)):
         return "PASS"
     return "FAIL" if interval.high < bar + (gate.indifference or 0.0) else "UNDECIDED"
 
 
-def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdict:
+def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> Verdict:
     """FAIL when a task is shown to be worse: an exact test of each, one Holm family at beta.
 
     A PASS says that no drop was found which these runs could have found; it has no error rate.
@@ -122,7 +122,11 @@ def judge_no_task_worse(gate: Gate, subject: Subject, baseline: Tally) -> Verdic
 
 
 def _difference(
-    gate: Gate, demand: NoWorseDemand, subject: Subject, baseline: Trials, days: Days | None
+    gate: Gate,
+    demand: NoWorseRequirement,
+    subject: SystemTrials,
+    baseline: Trials,
+    days: Days | None,
 ) -> Estimate | Unavailable:
     k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
     ours = subject.tally if subject.trials is None else subject.trials
@@ -169,7 +173,7 @@ def _unshared(found: Comparison) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _runs_to_settle(gate: Gate, demand: NoWorseDemand, found: Estimate) -> int | None:
+def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, found: Estimate) -> int | None:
     """Runs of both sides together that settle it four times in five, by the root law."""
     assert found.interval is not None
     gap = found.value + demand.margin
@@ -185,13 +189,13 @@ def _regression_sentence(
     gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: int | None
 ) -> str:
     demand = gate.demand
-    assert isinstance(demand, NoWorseDemand)
+    assert isinstance(demand, NoWorseRequirement)
     assert found.interval is not None
     low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
     changed = "The mean score" if demand.metric == "mean_score" else demand.metric
     start = f"{opening(gate, verdict.system, word)}. {changed} changed by "
     start += f"{100 * found.value:+.1f} points"
-    if isinstance(demand, EquivalentDemand) and word != "UNDECIDED":
+    if isinstance(demand, EquivalentRequirement) and word != "UNDECIDED":
         return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."
     if word == "PASS":
         return f"{start}, no lower than {low} at {percentage(1 - gate.alpha)} confidence."
@@ -206,7 +210,7 @@ def _regression_sentence(
 
 
 def _task_tests(
-    gate: Gate, subject: Subject, baseline: Tally
+    gate: Gate, subject: SystemTrials, baseline: Tally
 ) -> tuple[TaskTests, list[str], tuple[TaskEvidence, ...]]:
     new, old = subject.tally, baseline
     places = {name: j for j, name in enumerate(old.tasks)}
@@ -270,7 +274,7 @@ _NAMED = 5
 _CLEARS, _MISSES = "clears its bar", "misses its bar"
 
 
-def bars_of(demand: EveryTaskDemand, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
+def bars_of(demand: EveryTaskRequirement, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
     """The bar of each task; those without one of their own are not gated."""
     if demand.bar is not None:
         return dict.fromkeys(tasks, demand.bar)
@@ -285,14 +289,14 @@ def bars_of(demand: EveryTaskDemand, bars: Bars, tasks: Sequence[str]) -> dict[s
     return found
 
 
-def judge_every_task(gate: Gate, subject: Subject) -> Verdict:
+def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
     """PASS when every task is shown to clear its bar, FAIL when one is shown to miss it.
 
     A wrong PASS needs the one bad task to be certified, so each may use alpha (Berger 1982); any
     of T good tasks could bring a wrong FAIL, so each gets beta / T. Exact: Clopper-Pearson.
     """
     demand = gate.demand
-    assert isinstance(demand, EveryTaskDemand)
+    assert isinstance(demand, EveryTaskRequirement)
     bars = bars_of(demand, subject.bars, subject.tally.tasks)
     rows = [task for task in task_evidence(gate, subject) if task.task in bars]
     runs, passed = (np.array([getattr(r, name) for r in rows]) for name in ("runs", "passed"))
@@ -312,7 +316,9 @@ def judge_every_task(gate: Gate, subject: Subject) -> Verdict:
     return _verdict(gate, subject, word, noted)
 
 
-def _verdict(gate: Gate, subject: Subject, word: Word, rows: Sequence[TaskEvidence]) -> Verdict:
+def _verdict(
+    gate: Gate, subject: SystemTrials, word: Word, rows: Sequence[TaskEvidence]
+) -> Verdict:
     system, total = subject.name, len(rows)
     lowest = min((row.value for row in rows if row.value is not None), default=None)
     return Verdict(
@@ -371,7 +377,7 @@ _POINT = 'evidence "point" looks at the number alone'
 _NO_INTERVAL = "there is no interval for it"
 
 
-def judge_number(gate: Gate, subject: Subject, planned: Planned) -> Verdict:
+def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict:
     """PASS when the bound meets the demand, FAIL when the other bound misses it."""
     missing = _missing(subject.tally, planned)
     if any(missing.values()) and counts_passes(gate):
@@ -381,13 +387,13 @@ def judge_number(gate: Gate, subject: Subject, planned: Planned) -> Verdict:
 
 def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
     """Whether the runs still planned can no longer change the verdict of a gate on passes."""
-    subject = Subject(tally=tally, trials=None)
+    subject = SystemTrials(tally=tally, trials=None)
     return judge_number(gate, subject, planned).word != "UNDECIDED"
 
 
-def _judge_finished(gate: Gate, subject: Subject) -> Verdict:
+def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     demand = gate.demand
-    assert isinstance(demand, NumberDemand)
+    assert isinstance(demand, ThresholdRequirement)
     found = one_sided(gate, subject)
     verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
     if isinstance(found, Unavailable):
@@ -411,7 +417,7 @@ def _way_out(target: Target, tally: Tally) -> str:
 
 def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
     gate = verdict.gate
-    assert isinstance(gate.demand, NumberDemand)
+    assert isinstance(gate.demand, ThresholdRequirement)
     word: Word = "PASS" if gate.demand.met_by(value) else "FAIL"
     return replace(
         verdict,
@@ -423,7 +429,7 @@ def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
     )
 
 
-def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) -> Verdict:
+def _judge_unfinished(gate: Gate, subject: SystemTrials, missing: Mapping[str, int]) -> Verdict:
     """The verdict that holds whether all missing runs pass or all fail, if there is one."""
     best, worst = (
         _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
@@ -448,7 +454,7 @@ def _judge_unfinished(gate: Gate, subject: Subject, missing: Mapping[str, int]) 
 def counts_passes(gate: Gate) -> bool:
     """Whether more passes can only help: then the missing runs have a best and a worst case."""
     demand = gate.demand
-    assert isinstance(demand, NumberDemand)
+    assert isinstance(demand, ThresholdRequirement)
     return demand.target.is_metric
 
 
@@ -483,7 +489,7 @@ def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally
     )
 
 
-def open_verdict(gate: Gate, subject: Subject, found: Estimate | Unavailable) -> Verdict:
+def open_verdict(gate: Gate, subject: SystemTrials, found: Estimate | Unavailable) -> Verdict:
     """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
     system = subject.tally.system
     reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
@@ -503,7 +509,7 @@ def open_verdict(gate: Gate, subject: Subject, found: Estimate | Unavailable) ->
     )
 
 
-def error_words(subject: Subject) -> str:
+def error_words(subject: SystemTrials) -> str:
     """How errored runs counted: never for a PASS."""
     count = int(subject.tally.errored.sum())
     if not count:
@@ -512,11 +518,11 @@ def error_words(subject: Subject) -> str:
     return f"{plural(count, 'errored run')} {counted}"
 
 
-def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
+def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]:
     """What each task contributes, so that anybody can add it up."""
     tally = subject.tally
     runs = tally.runs(subject.errors)
-    power = gate.demand.target.attempts if isinstance(gate.demand, NumberDemand) else None
+    power = gate.demand.target.attempts if isinstance(gate.demand, ThresholdRequirement) else None
     if power is not None:
         values = task_values(runs, tally.passed, power[1], metric=power[0])
     else:
@@ -541,10 +547,10 @@ def task_evidence(gate: Gate, subject: Subject) -> tuple[TaskEvidence, ...]:
 _MOST_RUNS = 10_000_000
 
 
-def one_sided(gate: Gate, subject: Subject) -> Number:
+def one_sided(gate: Gate, subject: SystemTrials) -> Number:
     """The number a gate demands, with a lower and an upper bound at the gate's own error rates."""
     demand = gate.demand
-    assert isinstance(demand, NumberDemand)
+    assert isinstance(demand, ThresholdRequirement)
     # the end that a PASS rests on is missed with chance alpha, the other with chance beta
     errors = (gate.alpha, gate.beta) if demand.upward else (gate.beta, gate.alpha)
     found = {error: _estimate(gate, demand.target, subject, 1 - 2 * error) for error in {*errors}}
@@ -562,7 +568,7 @@ def one_sided(gate: Gate, subject: Subject) -> Number:
     )
 
 
-def word_of(demand: NumberDemand, interval: Interval) -> Word:
+def word_of(demand: ThresholdRequirement, interval: Interval) -> Word:
     """PASS when the whole interval meets the demand, FAIL when none of it does."""
     met = demand.met_by(interval.low), demand.met_by(interval.high)
     return "PASS" if all(met) else "UNDECIDED" if any(met) else "FAIL"
@@ -575,7 +581,7 @@ def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
     chance is that of `compare` and `plan`, so that all three name the same number of runs.
     """
     demand = gate.demand
-    assert isinstance(demand, NumberDemand)
+    assert isinstance(demand, ThresholdRequirement)
     interval, runs = estimate.interval, estimate.runs
     gap = abs(estimate.value - demand.threshold)
     if interval is None or not runs or gap == 0 or estimate.scope != THIS_SUITE:
@@ -597,7 +603,7 @@ def reached_often(error: float) -> float:
     return 1 + float(ndtri(SETTLING_POWER)) / float(ndtri(1 - error))
 
 
-def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
     if target.is_metric:
         return _metric(gate, target, subject, confidence)
     if target.name == "error_rate" or target.tool:
@@ -607,7 +613,7 @@ def _estimate(gate: Gate, target: Target, subject: Subject, confidence: float) -
     return _any_target(gate, target, subject, confidence)
 
 
-def _metric(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
     evidence = subject.evidence
     if not evidence.tasks:
         return Unavailable(f"{target} needs a run; no task has one")
@@ -632,7 +638,7 @@ def _metric(gate: Gate, target: Target, subject: Subject, confidence: float) -> 
 
 
 def _including_groups(
-    found: Number, gate: Gate, target: Target, subject: Subject, confidence: float
+    found: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
 ) -> Number:
     """No narrower than a report of the same trials, which includes what moved runs together."""
     if isinstance(found, Unavailable) or not subject.groupings:
@@ -674,7 +680,7 @@ def _with_unknown_tasks(found: Estimate, unknown: int) -> Estimate:
     return replace(found, interval=Interval(low, high), notes=(*found.notes, note))
 
 
-def _share_of_trials(target: Target, subject: Subject, confidence: float) -> Number:
+def _share_of_trials(target: Target, subject: SystemTrials, confidence: float) -> Number:
     """A share of all trials, by Clopper-Pearson.
 
     Tasks with different rates make the count less spread than one coin would (Hoeffding 1956), so
@@ -701,14 +707,14 @@ def _share_of_trials(target: Target, subject: Subject, confidence: float) -> Num
     )
 
 
-def _quantile(quantile: tuple[str, float], subject: Subject, confidence: float) -> Number:
+def _quantile(quantile: tuple[str, float], subject: SystemTrials, confidence: float) -> Number:
     feature, share = quantile
     if subject.trials is None or feature not in subject.trials.features:
         return Unavailable(f"no trial recorded its {feature}")
     return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
 
 
-def _any_target(gate: Gate, target: Target, subject: Subject, confidence: float) -> Number:
+def _any_target(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
     """Any other number, as the report has it; a bare one has no interval."""
     report = measure(
         [subject.tally] if subject.trials is None else subject.trials,

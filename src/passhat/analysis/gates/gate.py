@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
 from passhat.arguments import CONFIDENCE, instance
-from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
@@ -45,7 +45,7 @@ def bound_sentence(
 ) -> str:
     """What a bound on a fixed number of runs says."""
     demand = gate.demand
-    assert isinstance(demand, NumberDemand)
+    assert isinstance(demand, ThresholdRequirement)
     target, threshold = demand.target, demand.threshold
     value = shown(estimate.value, threshold, share=target.is_share)
     seen = f"{target} is {value}" + (f" in {plural(estimate.runs, 'run')}" if estimate.runs else "")
@@ -63,7 +63,7 @@ def bound_sentence(
 def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str) -> str:
     """What a bare point says: it has no error rate."""
     demand = gate.demand
-    assert isinstance(demand, NumberDemand)
+    assert isinstance(demand, ThresholdRequirement)
     seen = f"{demand.target} is {shown(value, demand.threshold, share=demand.target.is_share)}"
     return f"{opening(gate, system, word)}. {seen}; {why}, so this verdict has no error rate."
 
@@ -305,7 +305,7 @@ _EXAMPLE = '"pass^3 >= 0.8"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberDemand:
+class ThresholdRequirement:
     """A number of the report, on one side of a threshold."""
 
     target: Target
@@ -324,7 +324,7 @@ class NumberDemand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EveryTaskDemand:
+class EveryTaskRequirement:
     """The pass^k of every single task reaches a bar: `bar`, or the task's own if it is None."""
 
     k: int
@@ -332,7 +332,7 @@ class EveryTaskDemand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoWorseDemand:
+class NoWorseRequirement:
     """A metric is no worse than a baseline's by more than `margin`, on the same tasks."""
 
     baseline: str
@@ -341,24 +341,24 @@ class NoWorseDemand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BetterDemand(NoWorseDemand):
+class BetterRequirement(NoWorseRequirement):
     """A metric is better than a baseline's, by more than -`margin` if that is stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EquivalentDemand(NoWorseDemand):
+class EquivalentRequirement(NoWorseRequirement):
     """A metric differs from a baseline's by less than `margin`, either way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoTaskWorseDemand:
+class NoTaskWorseRequirement:
     """No single task got worse than in a baseline."""
 
     baseline: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BestOfDemand:
+class BestOfRequirement:
     """One of several systems is known to be the best, or within `margin` of the best.
 
     If the gate names a system, it must be that one.
@@ -367,10 +367,16 @@ class BestOfDemand:
     margin: float = BEST_BY
 
 
-Demand = NumberDemand | EveryTaskDemand | NoWorseDemand | NoTaskWorseDemand | BestOfDemand
+Requirement = (
+    ThresholdRequirement
+    | EveryTaskRequirement
+    | NoWorseRequirement
+    | NoTaskWorseRequirement
+    | BestOfRequirement
+)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """A demand, how it is decided, and what follows.
 
@@ -381,7 +387,7 @@ class Gate:
     """
 
     require: str
-    demand: Demand
+    demand: Requirement
     name: str | None = None
     system: str | None = None
     tags: tuple[str, ...] = ()
@@ -401,7 +407,7 @@ class Gate:
             _inside(name, getattr(self, name), 0, 0.5)
         if self.evidence == "sequential" and (reason := why_not_sequential(self)):
             raise ArgumentError("evidence", reason, "sequential")
-        if isinstance(self.demand, BestOfDemand) and self.evidence not in (None, "sequential"):
+        if isinstance(self.demand, BestOfRequirement) and self.evidence not in (None, "sequential"):
             rule = 'must be "sequential": systems are dropped as runs come in'
             raise ArgumentError("evidence", rule, self.evidence)
 
@@ -415,9 +421,9 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
     """A gate from a sentence, or from a mapping whose `require` is the sentence.
 
     >>> parse_gate("pass^3 >= 80%").demand
-    NumberDemand(target=Target(name='pass^3'), sign='>=', threshold=0.8)
+    ThresholdRequirement(target=Target(name='pass^3'), sign='>=', threshold=0.8)
     >>> parse_gate({"require": "every task: pass^3 >= its bar", "alpha": 0.01}).demand
-    EveryTaskDemand(k=3, bar=None)
+    EveryTaskRequirement(k=3, bar=None)
     >>> parse_gate("pas^3 >= 0.8")
     Traceback (most recent call last):
     passhat.errors.ArgumentError: gate must name a number of the report; did you mean "pass^3"? ...
@@ -432,11 +438,11 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
     return _long_form(dict(text))
 
 
-def parse_demand(text: str) -> Demand:
+def parse_demand(text: str) -> Requirement:
     """What a sentence demands.
 
     >>> parse_demand("no_worse_than main by 0.02")
-    NoWorseDemand(baseline='main', margin=0.02, metric='mean_score')
+    NoWorseRequirement(baseline='main', margin=0.02, metric='mean_score')
     """
     sentence = _tidy(text)
     for pattern, read in _SENTENCES:
@@ -461,15 +467,15 @@ def why_not_sequential(gate: Gate) -> str | None:
     if gate.scope != "this suite":
         return 'must be "bound" for tasks like these: more runs of these tasks are not more tasks'
     demand = gate.demand
-    if isinstance(demand, NoTaskWorseDemand):
+    if isinstance(demand, NoTaskWorseRequirement):
         return 'must be "bound": a baseline is compared when all runs are there'
-    if isinstance(demand, NoWorseDemand):
+    if isinstance(demand, NoWorseRequirement):
         return (
             None
             if demand.metric == "mean_score"
             else f'must be "bound" for a difference of {demand.metric}'
         )
-    if isinstance(demand, EveryTaskDemand | BestOfDemand):
+    if isinstance(demand, EveryTaskRequirement | BestOfRequirement):
         return None
     share = demand.threshold if demand.target.quantile is None else 0.5
     if not 0 < share < 1:
@@ -477,7 +483,7 @@ def why_not_sequential(gate: Gate) -> str | None:
     return None if _countable(demand) else f'must be "bound" or "point": {demand.target} is no rate'
 
 
-def _countable(demand: NumberDemand) -> bool:
+def _countable(demand: ThresholdRequirement) -> bool:
     """Whether every run says yes or no (or a score) to the demand."""
     target = demand.target
     if target.is_metric:
@@ -487,31 +493,33 @@ def _countable(demand: NumberDemand) -> bool:
     return target.family.read is not None and not demand.upward
 
 
-def _number(match: re.Match[str]) -> Demand:
+def _number(match: re.Match[str]) -> Requirement:
     target = parse_target(match["target"])
     sign = cast(Sign, _SIGNS.get(match["sign"], match["sign"]))
     threshold = _value(match, share=target.is_share, what=target.name)
-    return NumberDemand(target=target, sign=sign, threshold=threshold)
+    return ThresholdRequirement(target=target, sign=sign, threshold=threshold)
 
 
-def _every_task(match: re.Match[str]) -> Demand:
+def _every_task(match: re.Match[str]) -> Requirement:
     known = parse_target(match["target"]).attempts
     if known is None or known[0] != "pass^k":
         raise ArgumentError("gate", "can ask a pass^k of every task", match["target"])
     own = match["own"] is not None
-    return EveryTaskDemand(k=known[1], bar=None if own else _value(match, share=True, what="bar"))
+    return EveryTaskRequirement(
+        k=known[1], bar=None if own else _value(match, share=True, what="bar")
+    )
 
 
-def _better(match: re.Match[str]) -> Demand:
+def _better(match: re.Match[str]) -> Requirement:
     terms = _compared(match)
-    return BetterDemand(**(terms | {"margin": -terms["margin"]}))
+    return BetterRequirement(**(terms | {"margin": -terms["margin"]}))
 
 
-def _equivalent(match: re.Match[str]) -> Demand:
+def _equivalent(match: re.Match[str]) -> Requirement:
     terms = _compared(match)
     if terms["margin"] == 0:
         raise ArgumentError("gate", "needs a margin above 0, as in equivalent_to main by 0.02", 0)
-    return EquivalentDemand(**terms)
+    return EquivalentRequirement(**terms)
 
 
 def _compared(match: re.Match[str]) -> dict[str, Any]:
@@ -524,11 +532,11 @@ def _compared(match: re.Match[str]) -> dict[str, Any]:
     return {"baseline": match["baseline"], "margin": margin, "metric": metric.name}
 
 
-def _best_of(match: re.Match[str]) -> Demand:
+def _best_of(match: re.Match[str]) -> Requirement:
     margin = _value(match, share=True, what="margin") if match["number"] else BEST_BY
     if not 0 < margin < 1:
         raise ArgumentError("gate", "needs a margin between 0 and 1, as in best_of by 0.1", margin)
-    return BestOfDemand(margin=margin)
+    return BestOfRequirement(margin=margin)
 
 
 _IN_METRIC = r"(?:\s+in\s+(?P<metric>\S+))?"
@@ -539,13 +547,13 @@ _SENTENCES = (
         rf"every task\s*:\s*(?P<target>.+?)\s*(?:>=|≥|=>)\s*(?:(?P<own>its bar)|{_WITH_NUMBER})",
         _every_task,
     ),
-    (rf"no[_ ]worse[_ ]than{_AGAINST}", lambda match: NoWorseDemand(**_compared(match))),
+    (rf"no[_ ]worse[_ ]than{_AGAINST}", lambda match: NoWorseRequirement(**_compared(match))),
     (rf"better[_ ]than{_AGAINST}", _better),
     (rf"equivalent[_ ]to{_AGAINST}", _equivalent),
     (rf"best[_ ]of(?:\s+by\s+{_WITH_NUMBER})?", _best_of),
     (
         r"no[_ ]task[_ ]worse[_ ]than\s+(?P<baseline>\S+)",
-        lambda match: NoTaskWorseDemand(baseline=match["baseline"]),
+        lambda match: NoTaskWorseRequirement(baseline=match["baseline"]),
     ),
     (rf"(?P<target>.+)\s*(?P<sign>(?<![<>=])(?:>=|<=|=>|=<|≥|≤|>|<))\s*{_WITH_NUMBER}", _number),
 )

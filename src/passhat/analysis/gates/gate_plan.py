@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from passhat.analysis.gates.gate import (
-    BestOfDemand,
-    Demand,
-    EquivalentDemand,
-    EveryTaskDemand,
+    BestOfRequirement,
+    EquivalentRequirement,
+    EveryTaskRequirement,
     Gate,
-    NoTaskWorseDemand,
-    NoWorseDemand,
-    NumberDemand,
+    NoTaskWorseRequirement,
+    NoWorseRequirement,
+    Requirement,
+    ThresholdRequirement,
     parse_gate,
     why_not_sequential,
 )
@@ -27,7 +27,7 @@ from passhat.analysis.gates.sequential import (
     least_share,
 )
 from passhat.arguments import probability, whole_number
-from passhat.dataclass import Displayed, short_dataclass
+from passhat.dataclass import Displayed, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.sample_size import GUESSED_ICC
@@ -48,7 +48,7 @@ _BASELINE_MEAN = 0.8
 """The assumed mean of a baseline when only the difference from it is demanded."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlanRow:
     """What happens if this is the truth: the chance of each verdict, and the runs it takes."""
 
@@ -60,7 +60,7 @@ class GatePlanRow:
     runs_95: float
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlan(Displayed):
     """A gate before any run, over a range of truths.
 
@@ -104,15 +104,15 @@ def plan_gate(
     """
     parsed = parse_gate(gate)
     reason = why_not_sequential(parsed)
-    if reason or isinstance(parsed.demand, NoTaskWorseDemand):
+    if reason or isinstance(parsed.demand, NoTaskWorseRequirement):
         raise ArgumentError(f"gate {parsed.label!r}", f"cannot be planned: it {reason}", "bound")
-    if isinstance(parsed.demand, BestOfDemand):
+    if isinstance(parsed.demand, BestOfRequirement):
         rule = "cannot be planned; plan better_than for the difference that matters"
         raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
     whole_number("tasks", tasks)
     probability("icc", icc)
     truths = _truths_around(parsed)
-    if isinstance(parsed.demand, EveryTaskDemand):
+    if isinstance(parsed.demand, EveryTaskRequirement):
         every = every_task_gate(parsed, _bars(parsed.demand, tasks, bars))
         rates = [truth ** (1 / parsed.demand.k) for truth in truths]
         each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
@@ -140,16 +140,16 @@ def plan_gate(
 def _truths_around(gate: Gate) -> tuple[float, ...]:
     """True values on both sides of what is demanded, its two boundaries among them."""
     demand, step = gate.demand, gate.indifference or _DEFAULT_STEP
-    if isinstance(demand, EquivalentDemand):
+    if isinstance(demand, EquivalentRequirement):
         half = demand.margin / 2
         return tuple(round(i * half, 10) for i in range(-3, 4))
-    if isinstance(demand, NoWorseDemand):
+    if isinstance(demand, NoWorseRequirement):
         step = gate.indifference or abs(demand.margin) or BETTER_BY
         return tuple(round(-demand.margin + i * step, 10) for i in range(-2, 4))
-    if isinstance(demand, EveryTaskDemand):
+    if isinstance(demand, EveryTaskRequirement):
         low = _BASELINE_MEAN if demand.bar is None else demand.bar
     else:
-        assert isinstance(demand, NumberDemand)
+        assert isinstance(demand, ThresholdRequirement)
         low = least_share(demand)
     steps = range(-_STEPS_EACH_WAY, _STEPS_EACH_WAY + 1)
     around = {round(low + i * step, 10) for i in steps}
@@ -157,7 +157,9 @@ def _truths_around(gate: Gate) -> tuple[float, ...]:
     return tuple(sorted(inside))
 
 
-def _bars(demand: EveryTaskDemand, tasks: int, bars: Sequence[float] | None) -> Sequence[float]:
+def _bars(
+    demand: EveryTaskRequirement, tasks: int, bars: Sequence[float] | None
+) -> Sequence[float]:
     found = list(bars or []) if demand.bar is None else [demand.bar] * tasks
     if not found:
         raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
@@ -225,9 +227,13 @@ def _differences(new: Floats, old: Floats) -> Results:
     return results
 
 
-def _as_demanded(demand: Demand, share: float) -> float:
+def _as_demanded(demand: Requirement, share: float) -> float:
     """The truth as the demand states it: an error rate, where runs without error are watched."""
-    if isinstance(demand, NumberDemand) and not demand.upward and not demand.target.quantile:
+    if (
+        isinstance(demand, ThresholdRequirement)
+        and not demand.upward
+        and not demand.target.quantile
+    ):
         return round(1 - share, 10)
     return share
 

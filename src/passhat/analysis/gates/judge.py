@@ -19,22 +19,26 @@ from passhat.analysis.gates.fixed_sample import (
     judge_number,
 )
 from passhat.analysis.gates.gate import (
-    BestOfDemand,
-    EveryTaskDemand,
+    BestOfRequirement,
+    EveryTaskRequirement,
     Gate,
-    NoTaskWorseDemand,
-    NoWorseDemand,
-    NumberDemand,
+    NoTaskWorseRequirement,
+    NoWorseRequirement,
+    ThresholdRequirement,
     Verdict,
     Verdicts,
     parse_gate,
     why_not_sequential,
 )
-from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, Stream, every_task_gate
-from passhat.analysis.gates.sequential_verdicts import Contest, every_task_verdict, stream_verdict
+from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, SharedDraws, every_task_gate
+from passhat.analysis.gates.sequential_verdicts import (
+    BestSystemGate,
+    every_task_verdict,
+    stream_verdict,
+)
 from passhat.analysis.reports.dependence import Disturbance, disturbance_sentence, dropped_note
 from passhat.analysis.reports.evidence import error_policy
-from passhat.analysis.reports.metrics import Bars, Subject
+from passhat.analysis.reports.metrics import Bars, SystemTrials
 from passhat.analysis.reports.targets import passed
 from passhat.arguments import names, several
 from passhat.dataclass import dataclass
@@ -42,13 +46,13 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.trial import stopped_by_gates
-from passhat.records.trials import check_subject, refuse_file
+from passhat.records.trials import check_trials_argument, refuse_file
 
 GateLike = Gate | str | Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Circumstances:
+class _JudgeContext:
     """What else a verdict depends on: bars, baselines, what was planned, what is not gated."""
 
     bars: Bars = None
@@ -91,9 +95,9 @@ def judge(
     ('PASS', 0)
     """
     refuse_file("trials", trials, instead="passhat.gate_results")
-    check_subject("trials", trials, counts=False)
+    check_trials_argument("trials", trials, counts=False)
     named = _named_baselines(baseline)
-    around = _Circumstances(
+    around = _JudgeContext(
         bars=bars,
         baselines=named | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
@@ -114,30 +118,30 @@ def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str
         baseline = {} if baseline is None else {"": baseline}
     for one in baseline.values():
         refuse_file("baseline", one, instead="passhat.read_trials")
-        check_subject("baseline", one, counts=False)
+        check_trials_argument("baseline", one, counts=False)
     return dict(baseline)
 
 
-def _judged(gate: Gate, trials: Trials, around: _Circumstances) -> Iterator[Verdict]:
+def _judged(gate: Gate, trials: Trials, around: _JudgeContext) -> Iterator[Verdict]:
     tables = gated_tables(trials, gate, around.quarantined)
-    if isinstance(gate.demand, BestOfDemand):
+    if isinstance(gate.demand, BestOfRequirement):
         yield _with_quarantine(_judge_best(gate, tables, seed=around.seed), around)
     else:
         yield from (_judge_one(gate, table, around) for table in tables)
 
 
-def _judge_one(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
+def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
-    subject = Subject.of(trials, errors=around.errors, bars=around.bars)
+    subject = SystemTrials.of(trials, errors=around.errors, bars=around.bars)
     if gate.evidence == "sequential":
         verdict = _judge_sequentially(gate, trials, around)
-    elif isinstance(demand, EveryTaskDemand):
+    elif isinstance(demand, EveryTaskRequirement):
         verdict = judge_every_task(gate, subject)
-    elif isinstance(demand, NoWorseDemand):
+    elif isinstance(demand, NoWorseRequirement):
         days = around.days.get(around.name_of(demand.baseline))
         verdict = judge_no_worse(gate, subject, _baseline(demand, subject.name, around), days)
-    elif isinstance(demand, NoTaskWorseDemand):
+    elif isinstance(demand, NoTaskWorseRequirement):
         other = _baseline(demand, subject.name, around)
         verdict = judge_no_task_worse(gate, subject, other.tally())
     else:
@@ -145,15 +149,15 @@ def _judge_one(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
     bounded = verdict.evidence == "bound"
     if bounded and _stopped_by_gates(gate, trials, around):
         verdict = _without_error_rates(verdict)
-    included = bounded and isinstance(demand, NumberDemand) and demand.target.is_metric
+    included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
     return _with_quarantine(verdict, around)
 
 
-def _stopped_by_gates(gate: Gate, trials: Trials, around: _Circumstances) -> bool:
+def _stopped_by_gates(gate: Gate, trials: Trials, around: _JudgeContext) -> bool:
     """Whether there are as many trials, here or in the baseline, as results asked for."""
     sides = [trials]
-    if isinstance(gate.demand, NoWorseDemand | NoTaskWorseDemand):
+    if isinstance(gate.demand, NoWorseRequirement | NoTaskWorseRequirement):
         sides.append(_baseline(gate.demand, trials.systems[0], around))
     return stopped_by_gates(note for s in sides for source in s.sources for note in source.notes)
 
@@ -211,7 +215,7 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     if gate.tags:
         kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
     table = trials.take(kept)
-    one = gate.system is not None and not isinstance(gate.demand, BestOfDemand)
+    one = gate.system is not None and not isinstance(gate.demand, BestOfRequirement)
     names = (gate.system,) if one and gate.system else _subjects(gate, trials)
     for name in names:
         if name not in table.systems:
@@ -226,7 +230,7 @@ def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
 
 
 def _baseline(
-    demand: NoWorseDemand | NoTaskWorseDemand, system: str, around: _Circumstances
+    demand: NoWorseRequirement | NoTaskWorseRequirement, system: str, around: _JudgeContext
 ) -> Trials:
     """What the system is compared with: the only system of the baseline, or its namesake there."""
     name = demand.baseline
@@ -244,7 +248,7 @@ def _baseline(
     return found.where(system=system)
 
 
-def _with_quarantine(verdict: Verdict, around: _Circumstances) -> Verdict:
+def _with_quarantine(verdict: Verdict, around: _JudgeContext) -> Verdict:
     if not around.quarantined:
         return verdict
     names = ", ".join(around.quarantined)
@@ -252,22 +256,22 @@ def _with_quarantine(verdict: Verdict, around: _Circumstances) -> Verdict:
     return replace(verdict, notes=(*verdict.notes, note))
 
 
-def _judge_sequentially(gate: Gate, trials: Trials, around: _Circumstances) -> Verdict:
+def _judge_sequentially(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     """A sequential gate on a log of one system, its runs taken task by task in their order.
 
     Tasks are drawn at random with the seed; each draw takes the next runs of its task. If a task
     has no more, the gate stays open: stopping there depends on no later result, so the error rates
     hold.
     """
-    if isinstance(gate.demand, EveryTaskDemand):
+    if isinstance(gate.demand, EveryTaskRequirement):
         return _every_task(gate, gate.demand, trials, around.bars)
     sides = [trials]
-    if isinstance(gate.demand, NoWorseDemand):
+    if isinstance(gate.demand, NoWorseRequirement):
         sides.append(_baseline(gate.demand, trials.systems[0], around))
     queues = [_in_order(side) for side in sides]
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
     systems = tuple(side.systems[0] for side in sides)
-    stream = Stream(systems, sorted(shared), [gate], seed=around.seed)
+    stream = SharedDraws(systems, sorted(shared), [gate], seed=around.seed)
     empty = _draw_all(stream, lambda draw: queues[draw.run if stream.paired else 0][draw.task])
     return _out_of_runs(stream_verdict(stream, stream.watches[0]), empty)
 
@@ -278,12 +282,14 @@ def _judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
     shared = [t for t in next(iter(queues.values())) if all(t in q for q in queues.values())]
     if not shared:
         raise ArgumentError(f"gate {gate.label!r}", "finds no task that all systems share", 0)
-    contest = Contest(gate, tuple(queues), sorted(shared), seed=seed)
+    contest = BestSystemGate(gate, tuple(queues), sorted(shared), seed=seed)
     empty = _draw_all(contest, lambda draw: queues[draw.system][draw.task])
     return _out_of_runs(contest.verdict(), empty)
 
 
-def _draw_all(source: Stream | Contest, runs_of: Callable[[Draw], Iterator[Trial]]) -> str | None:
+def _draw_all(
+    source: SharedDraws | BestSystemGate, runs_of: Callable[[Draw], Iterator[Trial]]
+) -> str | None:
     """Draw until the gate is settled; the task that ran out of runs, if one did."""
     empty = None
     while empty is None and (draw := source.next_run()) is not None:
@@ -313,7 +319,7 @@ def _in_order(trials: Trials) -> dict[str, Iterator[Trial]]:
     return {task: iter(sorted(runs, key=lambda trial: trial.trial)) for task, runs in found.items()}
 
 
-def _every_task(gate: Gate, demand: EveryTaskDemand, trials: Trials, bars: Bars) -> Verdict:
+def _every_task(gate: Gate, demand: EveryTaskRequirement, trials: Trials, bars: Bars) -> Verdict:
     queues = _in_order(trials)
     wanted = bars_of(demand, bars, sorted(queues))
     design = every_task_gate(gate, tuple(wanted.values()))

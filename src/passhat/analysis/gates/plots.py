@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passhat.analysis.gates.gate import NumberDemand, Verdict
+from passhat.analysis.gates.gate import ThresholdRequirement, Verdict
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
 from passhat.messages import plural
@@ -96,7 +96,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
     demand = verdict.gate.demand
     interval = estimate.interval
     assert interval is not None, "the caller looked"
-    number = demand if isinstance(demand, NumberDemand) else None
+    number = demand if isinstance(demand, ThresholdRequirement) else None
     limit = number.threshold if number else -float(getattr(demand, "margin", 0.0))
     share = number is not None and number.target.is_share
     ends = [interval.low, interval.high, estimate.value, limit]
@@ -124,7 +124,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
 
 def _task_rows(verdict: Verdict) -> list[IntervalRow]:
     demand = verdict.gate.demand
-    if not isinstance(demand, NumberDemand) or not demand.target.is_metric:
+    if not isinstance(demand, ThresholdRequirement) or not demand.target.is_metric:
         return []
     known = [(task.value, task) for task in verdict.tasks if task.value is not None]
     return [
@@ -153,7 +153,7 @@ def gates_figure(verdicts: Sequence[Verdict]) -> Figure | Unavailable:
 
 def _gate_row(verdict: Verdict) -> IntervalRow | None:
     demand, estimate = verdict.gate.demand, verdict.estimate
-    if not isinstance(demand, NumberDemand) or not demand.target.is_share:
+    if not isinstance(demand, ThresholdRequirement) or not demand.target.is_share:
         return None
     if not isinstance(estimate, Estimate) or estimate.interval is None:
         return None

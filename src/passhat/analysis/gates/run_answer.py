@@ -11,7 +11,7 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, gather
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import Displayed, dataclass, short_dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Pairing, ToolSelection, Trials
 from passhat.stats.estimate import Estimate, Interval, Number, ratio_of
@@ -215,7 +215,7 @@ STRUCK, AFTER = "fault:", "after-fault:"
 _KS = (1, 2, 3, 5, 10)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryAt:
     """pass^k under faults against pass^k without; `score` is their ratio, 1 for full recovery."""
 
@@ -225,7 +225,7 @@ class RecoveryAt:
     score: Number
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class FaultKindReport:
     """How often the trials struck by one kind of fault passed; `score` is against no faults."""
 
@@ -235,7 +235,7 @@ class FaultKindReport:
     score: Number
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ReactionReport:
     """What agents did after a fault, in how many trials, and how often these passed."""
 
@@ -245,7 +245,7 @@ class ReactionReport:
     rate: Estimate
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
     """One system with and without faults, on the tasks that were run both ways."""
 
@@ -365,7 +365,7 @@ def _any_word(trials: Trials, prefix: str) -> np.ndarray[tuple[int], np.dtype[np
 # --------------------------------------------------------------------------------------------------
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFloor:
     """Whether an agent's runs keep to the floor of its task.
 

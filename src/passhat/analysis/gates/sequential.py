@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from passhat.analysis.gates.gate import (
-    BetterDemand,
-    EquivalentDemand,
-    EveryTaskDemand,
+    BetterRequirement,
+    EquivalentRequirement,
+    EveryTaskRequirement,
     Gate,
-    NoWorseDemand,
-    NumberDemand,
+    NoWorseRequirement,
+    ThresholdRequirement,
 )
 from passhat.analysis.reports.targets import parse_target
 from passhat.dataclass import dataclass
@@ -59,7 +59,7 @@ def may_go_ahead(under_way: int, ended: int, waiting: int) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class GateWatch:
+class GateProgress:
     """A gate that watches a stream, and how far it has come."""
 
     gate: DrawGate
@@ -81,7 +81,7 @@ class Draw:
     task: str
 
 
-class Stream:
+class SharedDraws:
     """Draws of tasks at random, seen by every gate on the same tasks of the same system.
 
     The task of a draw follows from the seed and its number alone. A draw is one run, or up to k
@@ -96,7 +96,7 @@ class Stream:
         self.tasks = tuple(tasks)
         self.seed = seed
         designs = [draw_gate(gate, tasks=len(self.tasks), seed=seed) for gate in gates]
-        self.watches = [GateWatch(gate=design, state=design.start()) for design in designs]
+        self.watches = [GateProgress(gate=design, state=design.start()) for design in designs]
         self.runs: dict[int, list[Trial]] = {}
         self.outages = OutageWatch([self._guard() for _ in systems])
         self._launched: dict[int, int] = {}
@@ -498,7 +498,7 @@ class DrawGate:
     def counts_share(self) -> bool:
         """Whether the number watched is a share of runs within a limit, not the number demanded."""
         demand = self.gate.demand
-        return isinstance(demand, NumberDemand) and demand.target.quantile is not None
+        return isinstance(demand, ThresholdRequirement) and demand.target.quantile is not None
 
     @property
     def max_draws(self) -> int:
@@ -514,7 +514,7 @@ class DrawGate:
     def is_guarded(self) -> bool:
         """Whether runs in an outage are set aside: not where errors or times are asked for."""
         demand = self.gate.demand
-        return not isinstance(demand, NumberDemand) or demand.target.is_metric
+        return not isinstance(demand, ThresholdRequirement) or demand.target.is_metric
 
     @property
     def expected_rate(self) -> float:
@@ -616,9 +616,9 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
     744
     """
     demand = gate.demand
-    if isinstance(demand, NoWorseDemand):
+    if isinstance(demand, NoWorseRequirement):
         return _paired_gate(gate, demand, tasks, seed)
-    assert isinstance(demand, NumberDemand), "a demand of every task has another gate"
+    assert isinstance(demand, ThresholdRequirement), "a demand of every task has another gate"
     power = block_of(demand)
     if tasks == 1 and not demand.target.is_mean_score:
         return DrawGate(
@@ -641,7 +641,7 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
 def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
     """The sequential design of a demand on every task, with the bars in the order of tasks."""
     demand = gate.demand
-    assert isinstance(demand, EveryTaskDemand)
+    assert isinstance(demand, EveryTaskRequirement)
     low = [min(max(bar, _NEARLY_NEVER), _NEARLY_ALWAYS) for bar in bars]
     per_task = None if gate.max_runs is None else max(1, gate.max_runs // len(bars))
     root = 1 / demand.k
@@ -658,13 +658,13 @@ def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
     )  # fmt: skip
 
 
-def block_of(demand: NumberDemand) -> tuple[BlockMetric, int]:
+def block_of(demand: ThresholdRequirement) -> tuple[BlockMetric, int]:
     """The metric and the runs of one draw; everything but pass^k and pass@k takes one run."""
     metric, k = demand.target.attempts or ("pass^k", 1)
     return ("pass^k" if metric == "pass^k" else "pass@k"), k
 
 
-def least_share(demand: NumberDemand) -> float:
+def least_share(demand: ThresholdRequirement) -> float:
     """The share of runs that just meets a demand."""
     if demand.target.quantile is not None:
         return demand.target.quantile[1]
@@ -677,15 +677,15 @@ def _rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
     return float(number ** (1 / k) if metric == "pass^k" else 1 - (1 - number) ** (1 / k))
 
 
-def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> DrawGate:
+def _paired_gate(gate: Gate, demand: NoWorseRequirement, tasks: int, seed: int) -> DrawGate:
     """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0.
 
     A gate on "better" is planned for a difference of `BETTER_BY` beyond the margin. A gate on
     "equivalent" must FAIL at the margin, either way, and is expected to PASS at 0.
     """
-    if isinstance(demand, EquivalentDemand):
+    if isinstance(demand, EquivalentRequirement):
         return _equivalence_gate(gate, demand, tasks, seed)
-    if isinstance(demand, BetterDemand):
+    if isinstance(demand, BetterRequirement):
         high = (gate.indifference or BETTER_BY) - demand.margin
     elif demand.margin == 0:
         raise ArgumentError(f"gate {gate.label!r}", "needs a margin to be decided run by run", 0)
@@ -699,7 +699,7 @@ def _paired_gate(gate: Gate, demand: NoWorseDemand, tasks: int, seed: int) -> Dr
     return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
 
 
-def _equivalence_gate(gate: Gate, demand: EquivalentDemand, tasks: int, seed: int) -> DrawGate:
+def _equivalence_gate(gate: Gate, demand: EquivalentRequirement, tasks: int, seed: int) -> DrawGate:
     inner = 0.0 if gate.indifference is None else demand.margin - gate.indifference
     if inner < 0:
         rule = f"must be at most the margin {demand.margin:g}: equal systems are expected to PASS"
@@ -711,7 +711,7 @@ def _equivalence_gate(gate: Gate, demand: EquivalentDemand, tasks: int, seed: in
     return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
 
 
-def _task_design(gate: Gate, demand: NumberDemand) -> TaskGate:
+def _task_design(gate: Gate, demand: ThresholdRequirement) -> TaskGate:
     low, high = _rates(gate, demand)
     power = block_of(demand)
     return TaskGate(
@@ -724,7 +724,9 @@ def _task_design(gate: Gate, demand: NumberDemand) -> TaskGate:
     )
 
 
-def _suite_design(gate: Gate, demand: NumberDemand, tasks: int, seed: int) -> SuiteGate | ScoreGate:
+def _suite_design(
+    gate: Gate, demand: ThresholdRequirement, tasks: int, seed: int
+) -> SuiteGate | ScoreGate:
     low, high = _rates(gate, demand)
     metric, k = block_of(demand)
     if demand.target.is_mean_score or low == high:
@@ -738,7 +740,7 @@ def _suite_design(gate: Gate, demand: NumberDemand, tasks: int, seed: int) -> Su
     )  # fmt: skip
 
 
-def _rates(gate: Gate, demand: NumberDemand) -> tuple[float, float]:
+def _rates(gate: Gate, demand: ThresholdRequirement) -> tuple[float, float]:
     """The share that must FAIL and the share expected to PASS, of runs that meet the demand."""
     low = least_share(demand)
     high = low + (gate.indifference or 0.0)
@@ -748,12 +750,12 @@ def _rates(gate: Gate, demand: NumberDemand) -> tuple[float, float]:
     return low, high
 
 
-def _mirrored(demand: NumberDemand) -> bool:
+def _mirrored(demand: ThresholdRequirement) -> bool:
     """Whether the design watches the share of runs that are *not* what the demand counts."""
     return not demand.upward and demand.target.quantile is None
 
 
-def _reader(demand: NumberDemand) -> Read:
+def _reader(demand: ThresholdRequirement) -> Read:
     """How well a run meets the demand: 1 if it does entirely, 0 if it does not at all."""
     target = demand.target
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.gates.gate import (
-    BestOfDemand,
+    BestOfRequirement,
     DecisionLine,
     Gate,
-    NumberDemand,
     TaskEvidence,
+    ThresholdRequirement,
     Verdict,
     Word,
     opening,
@@ -23,9 +23,9 @@ from passhat.analysis.gates.sequential import (
     Draw,
     DrawGate,
     EveryTaskWatch,
-    GateWatch,
+    GateProgress,
     OutageWatch,
-    Stream,
+    SharedDraws,
     drift_words,
     may_go_ahead,
     outage_words,
@@ -49,7 +49,7 @@ _LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
 _NAMED = 5
 
 
-def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
+def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     """What one gate says after the draws of a stream so far."""
     gate, result = watch.gate, watch.gate.result(watch.state)
     draws = stream.evidence(gate)
@@ -95,12 +95,12 @@ def stream_verdict(stream: Stream, watch: GateWatch) -> Verdict:
     )
 
 
-def runs_needed(stream: Stream) -> int:
+def runs_needed(stream: SharedDraws) -> int:
     """How many runs of a stream its gates took as evidence: those of the gate that took most."""
     return max(_runs_taken(stream, watch.gate) for watch in stream.watches)
 
 
-def _runs_taken(stream: Stream, gate: DrawGate) -> int:
+def _runs_taken(stream: SharedDraws, gate: DrawGate) -> int:
     draws = stream.evidence(gate)
     return sum(len(runs) for runs, _ in draws[: len(_steps(stream, gate, draws))])
 
@@ -182,7 +182,7 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
     if isinstance(found, Unavailable):
         return found.reason
     demand, value = gate.gate.demand, found.value
-    if not isinstance(demand, NumberDemand):
+    if not isinstance(demand, ThresholdRequirement):
         return f"the difference of mean scores is {100 * value:+.1f} points"
     if gate.counts_share:
         limit = f"{demand.sign} {demand.threshold:g}"
@@ -192,14 +192,14 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
     return f"{demand.target} is {number}"
 
 
-def _over(stream: Stream, draws: int, found: Estimate | Unavailable) -> str:
+def _over(stream: SharedDraws, draws: int, found: Estimate | Unavailable) -> str:
     """Says that the number is over draws: a report gives every task the same weight."""
     if len(stream.tasks) < 2 or isinstance(found, Unavailable):
         return ""
     return f" over {plural(draws, 'random draw')} of a task"
 
 
-def _notes(stream: Stream) -> tuple[str, ...]:
+def _notes(stream: SharedDraws) -> tuple[str, ...]:
     tasks = len(stream.tasks)
     if tasks < 2:
         return ()
@@ -228,7 +228,7 @@ def _error_words(count: int) -> str:
 
 
 def _steps(
-    stream: Stream, gate: DrawGate, draws: Sequence[tuple[Sequence[Trial], bool]]
+    stream: SharedDraws, gate: DrawGate, draws: Sequence[tuple[Sequence[Trial], bool]]
 ) -> tuple[DecisionLine, ...]:
     return tuple(
         DecisionLine(
@@ -262,7 +262,7 @@ _CAP_OVER_FIXED = 4
 _SCORE = parse_target("mean_score").read
 
 
-class Contest:
+class BestSystemGate:
     """Draws of tasks at random, each run by every system that is still in.
 
     What it decides follows from the seed and the results in the order of draws alone. A system that
@@ -273,7 +273,7 @@ class Contest:
     def __init__(
         self, gate: Gate, systems: Sequence[str], tasks: Sequence[str], *, seed: int
     ) -> None:
-        if not isinstance(gate.demand, BestOfDemand):
+        if not isinstance(gate.demand, BestOfRequirement):
             raise ArgumentError("gate", "must demand the best of several systems", gate.require)
         if len(systems) < 2:
             rule = "needs two systems or more to find the best of"

@@ -10,20 +10,20 @@ from typing import Any
 
 from passhat.analysis.gates.fixed_sample import bars_of, counts_passes, is_decided
 from passhat.analysis.gates.gate import (
-    BestOfDemand,
-    EveryTaskDemand,
+    BestOfRequirement,
+    EveryTaskRequirement,
     Gate,
-    NoWorseDemand,
-    NumberDemand,
+    NoWorseRequirement,
+    ThresholdRequirement,
     Verdict,
     Verdicts,
     parse_gate,
     why_not_sequential,
 )
 from passhat.analysis.gates.judge import GateLike, gated_tables, judge
-from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, Stream, every_task_gate
+from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, SharedDraws, every_task_gate
 from passhat.analysis.gates.sequential_verdicts import (
-    Contest,
+    BestSystemGate,
     every_task_verdict,
     runs_needed,
     stream_verdict,
@@ -127,7 +127,7 @@ class StoppingRule:
         for one in self._watching_outages():
             one.outages.resume_at = None
 
-    def _watching_outages(self) -> list[Stream | Contest | EveryTaskWatch]:
+    def _watching_outages(self) -> list[SharedDraws | BestSystemGate | EveryTaskWatch]:
         return [*self._sources, *self.every_task]
 
     def next(self, count: int, /) -> Sequence[Ticket] | None:
@@ -239,13 +239,13 @@ class StoppingRule:
         )
 
     def _is_sequential(self, gate: Gate, until_settled: bool) -> bool:
-        if gate.evidence == "sequential" or isinstance(gate.demand, BestOfDemand):
+        if gate.evidence == "sequential" or isinstance(gate.demand, BestOfRequirement):
             return True
         if gate.evidence is not None or not until_settled or why_not_sequential(gate):
             return False
         demand = gate.demand
         # a baseline that is not run beside the system has its runs already: it is compared
-        return not isinstance(demand, NoWorseDemand) or demand.baseline in self._systems()
+        return not isinstance(demand, NoWorseRequirement) or demand.baseline in self._systems()
 
     def _systems(self, gate: Gate | None = None) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(pairing.system.name for pairing in self._pairings))
@@ -273,7 +273,7 @@ class StoppingRule:
     def _gated_tasks(self, gate: Gate, system: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         tasks, demand = self._tasks(gate, system), gate.demand
         systems: tuple[str, ...] = (system,)
-        if isinstance(demand, NoWorseDemand):
+        if isinstance(demand, NoWorseRequirement):
             if demand.baseline not in self._systems():
                 rule = "must be a system of the suite to be compared run by run"
                 raise ArgumentError(f"baseline of the gate {gate.label!r}", rule, demand.baseline)
@@ -285,39 +285,39 @@ class StoppingRule:
         return systems, tasks
 
     @property
-    def _sources(self) -> list[Stream | Contest]:
+    def _sources(self) -> list[SharedDraws | BestSystemGate]:
         return [*self.streams, *self.contests]
 
-    def _make_contests(self) -> list[Contest]:
+    def _make_contests(self) -> list[BestSystemGate]:
         """A contest for each demand of the best, over the tasks that all systems share."""
         found = []
         for gate in self._sequential:
-            if isinstance(gate.demand, BestOfDemand):
+            if isinstance(gate.demand, BestOfRequirement):
                 systems = self._systems()
                 self._systems(gate)  # a system that the gate names must be one of them
                 shared = set.intersection(*(set(self._tasks(gate, name)) for name in systems))
                 if not shared:
                     rule = "finds no task that all systems share"
                     raise ArgumentError(f"gate {gate.label!r}", rule, 0)
-                found.append(Contest(gate, systems, sorted(shared), seed=self._seed))
+                found.append(BestSystemGate(gate, systems, sorted(shared), seed=self._seed))
         return found
 
-    def _make_streams(self) -> list[Stream]:
+    def _make_streams(self) -> list[SharedDraws]:
         """One stream for all gates on the same tasks of the same systems."""
         grouped: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Gate]] = {}
         for gate in self._sequential:
-            if not isinstance(gate.demand, EveryTaskDemand | BestOfDemand):
+            if not isinstance(gate.demand, EveryTaskRequirement | BestOfRequirement):
                 for system in self._systems(gate):
                     grouped.setdefault(self._gated_tasks(gate, system), []).append(gate)
         return [
-            Stream(systems, tasks, gates, seed=self._seed)
+            SharedDraws(systems, tasks, gates, seed=self._seed)
             for (systems, tasks), gates in grouped.items()
         ]
 
     def _make_every_task_watches(self) -> list[EveryTaskWatch]:
         found = []
         for gate in self._sequential:
-            if isinstance(gate.demand, EveryTaskDemand):
+            if isinstance(gate.demand, EveryTaskRequirement):
                 for system in self._systems(gate):
                     bars = bars_of(gate.demand, self._bars, self._gated_tasks(gate, system)[1])
                     design = every_task_gate(gate, tuple(bars.values()))
@@ -442,7 +442,9 @@ class FixedPart:
         return max(1, self.max_runs // _LOOKS)
 
     def _is_decided(self) -> bool:
-        if not all(isinstance(g.demand, NumberDemand) and counts_passes(g) for g in self._gates):
+        if not all(
+            isinstance(g.demand, ThresholdRequirement) and counts_passes(g) for g in self._gates
+        ):
             return False
         table = Trials.from_records(self.trials, duplicates=None)
         return all(

@@ -12,7 +12,7 @@ from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import Displayed, Later, dataclass, short_dataclass
+from passhat.dataclass import Displayed, LazyValue, dataclass, result_dataclass
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import one_tally
@@ -27,8 +27,8 @@ from passhat.stats.assurance import (
     PossibleReports,
     PossibleSuites,
     fewest,
-    guessed_suites,
     possible_suites,
+    prior_suites,
     with_families,
     with_tasks,
 )
@@ -40,18 +40,18 @@ from passhat.stats.sample_size import (
     WIDEST,
     DetectableDifference,
     Expected,
-    Seen,
+    ObservedDesign,
     Spread,
     SuitePlan,
     bounded_variance,
     confidence_band,
     detectable_difference,
     expected_half_widths,
+    observed_variance,
     plan_from,
     plan_suite,
     recommend_runs,
     runs_for_difference,
-    seen_spread,
     smallest_count,
     tasks_for_difference,
     zero_failure_runs,
@@ -91,8 +91,10 @@ class Plan(Displayed):
     power: float
     confidence: float
     notes: tuple[str, ...] = ()
-    assured: Later[Assured | Unavailable] = field(repr=False, compare=False)
-    assured_comparison: Later[AssuredComparison | Unavailable] = field(repr=False, compare=False)
+    assured: LazyValue[Assured | Unavailable] = field(repr=False, compare=False)
+    assured_comparison: LazyValue[AssuredComparison | Unavailable] = field(
+        repr=False, compare=False
+    )
 
     @property
     def promise(self) -> Assured | Unavailable:
@@ -181,7 +183,7 @@ def plan(
         power=power,
         confidence=level,
         notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
-        assured=Later(
+        assured=LazyValue(
             partial(
                 assure,
                 known,
@@ -191,7 +193,7 @@ def plan(
                 assurance=probability("assurance", assurance, open_ends=True),
             )
         ),
-        assured_comparison=Later(
+        assured_comparison=LazyValue(
             partial(
                 assure_comparison,
                 known,
@@ -209,7 +211,7 @@ class _Target:
     """What every design is compared with."""
 
     base: Assumptions
-    seen: Seen | None
+    seen: ObservedDesign | None
     pass_rate: bool
     half_width: float
     cost_ratio: float | None
@@ -354,7 +356,7 @@ def _size(
 # --------------------------------------------------------------------------------------------------
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
     """What the plan assumes: guessed before any run, measured where there are trials.
 
@@ -410,7 +412,7 @@ def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spre
         bounds = UNKNOWN if mean in (0, 1) else None
         luck = bounded_variance(rate * (1 - rate))
         return mean, Spread(variance=luck, icc=GUESSED_ICC, icc_interval=bounds)
-    return mean, seen_spread(
+    return mean, observed_variance(
         variance=split.total,
         icc=share.value,
         icc_interval=share.interval,
@@ -419,7 +421,7 @@ def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spre
     )
 
 
-def seen_before(evidence: Evidence | None, confidence: float) -> Seen | None:
+def seen_before(evidence: Evidence | None, confidence: float) -> ObservedDesign | None:
     """What a report prints of these trials: a plan from them begins there."""
     if evidence is None or not evidence.tasks:
         return None
@@ -455,7 +457,7 @@ class Purchase:
     tasks_like_these: float
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Assured:
     """The runs and tasks after which most reports are as narrow as asked.
 
@@ -486,7 +488,7 @@ class Assured:
         return min(self.purchases, key=lambda one: one.tasks_like_these, default=None)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class AssuredComparison:
     """What tells two agents apart with the power asked for, by comparisons that were drawn.
 
@@ -619,7 +621,7 @@ def _suites(
     evidence: Evidence | None, rate: float, icc: float, tasks: int, *, drawn: int
 ) -> PossibleSuites:
     if evidence is None or not evidence.tasks:
-        return guessed_suites(rate, icc, tasks, suites=drawn)
+        return prior_suites(rate, icc, tasks, suites=drawn)
     group = grouping(evidence.family, evidence.weight, len(evidence.tasks))
     suites = possible_suites(evidence.runs, evidence.passes, group, suites=drawn)
     return suites if tasks == suites.tasks else with_tasks(suites, tasks)

@@ -12,7 +12,7 @@ from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import short_repr
-from passhat.records import Labels, Outcome, Source, Trials
+from passhat.records import Categorical, Outcome, Source, Trials
 from passhat.stats import special
 from passhat.stats.arguments import Floats
 
@@ -28,7 +28,7 @@ _RATES = {"agent-a": 0.78, "agent-b": 0.80}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class SimulationModel:
     """What the simulated trials obey.
 
     `luck` is the share of a single run's variance that repeating the run redraws: 0 makes every
@@ -58,7 +58,7 @@ class World:
             raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
 
 
-_WORLD = World(luck=0.6, shared=0.9)
+_WORLD = SimulationModel(luck=0.6, shared=0.9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def simulate(
     tasks: int = 20,
     runs: int = 10,
     rate: float | Sequence[float] | Mapping[str, float] = 0.7,
-    world: World | None = None,
+    world: SimulationModel | None = None,
     seed: int = 0,
 ) -> Trials:
     """Seeded trials: `tasks` x `runs` for every system in `rate` (its mean chance of passing).
@@ -119,8 +119,8 @@ def simulate(
     >>> len(trials), trials.systems
     (40, ('a', 'b'))
     """
-    rules = World() if world is None else world
-    if not isinstance(rules, World):
+    rules = SimulationModel() if world is None else world
+    if not isinstance(rules, SimulationModel):
         raise ArgumentError("world", "must be World(...)", world)
     size = whole_number("tasks", tasks), whole_number("runs", runs)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
@@ -149,7 +149,7 @@ def _systems(rate: float | Sequence[float] | Mapping[str, float]) -> dict[str, f
 
 def _one_system(
     mean: float,
-    rules: World,
+    rules: SimulationModel,
     rng: np.random.Generator,
     *,
     difficulty: Floats,
@@ -171,7 +171,7 @@ def _one_system(
     }
 
 
-def _task_rates(ease: Floats, mean: float, rules: World) -> Floats:
+def _task_rates(ease: Floats, mean: float, rules: SimulationModel) -> Floats:
     """A beta distribution of task rates with the wanted mean and variance between tasks."""
     between = (1 - rules.luck) * (_PARTIAL_SPREAD if rules.partial else 1.0)
     if between == 0:
@@ -183,7 +183,7 @@ def _task_rates(ease: Floats, mean: float, rules: World) -> Floats:
     return np.asarray(rates)
 
 
-def _chances(rates: Floats, rules: World, runs: int, effects: Floats) -> Floats:
+def _chances(rates: Floats, rules: SimulationModel, runs: int, effects: Floats) -> Floats:
     """The chance of each run: rows are tasks, columns are runs."""
     position = np.linspace(0.0, 1.0, runs) if runs > 1 else np.zeros(1)
     shift = rules.drift * position
@@ -195,7 +195,7 @@ def _chances(rates: Floats, rules: World, runs: int, effects: Floats) -> Floats:
     return np.asarray(special.expit(special.logit(inside)[:, None] + shift))
 
 
-def _scores(chance: Floats, rules: World, rng: np.random.Generator) -> Floats:
+def _scores(chance: Floats, rules: SimulationModel, rng: np.random.Generator) -> Floats:
     if not rules.partial:
         return (rng.random(chance.shape) < chance).astype(np.float64)
     if rules.luck == 0:
@@ -240,8 +240,8 @@ def _table(
     joined = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
     run = np.tile(np.tile(np.arange(runs), tasks), len(systems))
     return Trials(
-        system=Labels(systems, np.repeat(np.arange(len(systems), dtype=np.int32), rows)),
-        task=Labels(
+        system=Categorical(systems, np.repeat(np.arange(len(systems), dtype=np.int32), rows)),
+        task=Categorical(
             names, np.tile(np.repeat(np.arange(tasks, dtype=np.int32), runs), len(systems))
         ),
         trial=run.astype(np.int64),

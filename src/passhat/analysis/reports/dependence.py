@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import Later, dataclass, short_dataclass
+from passhat.dataclass import LazyValue, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
-from passhat.records.trials import check_subject
+from passhat.records.trials import check_trials_argument
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.dependent_runs import (
     Burst,
@@ -34,7 +34,7 @@ MOST_CELLS = 200_000
 """Beyond this many cells nothing is laid out: the picture would be unreadable."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedGrid:
     """The runs of each task as P, F and E, in columns that belong to a seed.
 
@@ -62,7 +62,7 @@ class SeededRuns:
         return seed_variance(*columns, scope=scope, confidence=confidence)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSpread:
     """How far whole runs of the suite differ by their seed, beside the error within a seed."""
 
@@ -153,7 +153,7 @@ _MINUTE, _HOUR = 60, 3600
 _REMEMBERED_RUNS = 10_000
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
     """Something that moved runs together, so that they are not independent evidence.
 
@@ -542,7 +542,7 @@ def seed_agreement(trials: Trials, *, confidence: float = CONFIDENCE) -> Estimat
     0.5
     """
     level = confidence_level(confidence)
-    check_subject("trials", trials, counts=False)
+    check_trials_argument("trials", trials, counts=False)
     if trials.seed is None:
         return Unavailable("the trials carry no seed")
     kept = trials.seeded & (trials.outcome != Outcome.ERRORED)
@@ -577,9 +577,9 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             part = getattr(value, field.name)
-            if field.compare or isinstance(part, Later):  # a function is no result
+            if field.compare or isinstance(part, LazyValue):  # a function is no result
                 yield from _leaves(f"{path}.{field.name}", part)
-    elif isinstance(value, Later):
+    elif isinstance(value, LazyValue):
         yield from _leaves(path, value.look())
     elif isinstance(value, np.ndarray):
         yield path, (value.dtype.str, value.shape, value.tobytes())

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from passhat._version import __version__
 from passhat.arguments import whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural
-from passhat.records import ErrorPolicy, Labels, Source, Tally, Trials
+from passhat.records import Categorical, ErrorPolicy, Source, Tally, Trials
 from passhat.stats.arguments import ascending, confidence_level, one_of
 from passhat.stats.passk import task_values
 from passhat.stats.sufficient_statistics import TaskSums
@@ -54,7 +54,7 @@ class ReportOptions:
         )
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where a report comes from: input, versions, options."""
 
@@ -129,7 +129,7 @@ def _in_order(trials: Trials) -> Trials:
     return trials.take(np.lexsort((trials.score, trials.outcome, trials.trial, task, system)))
 
 
-def _sorted_codes(column: Labels) -> tuple[NDArray[np.int64], list[str]]:
+def _sorted_codes(column: Categorical) -> tuple[NDArray[np.int64], list[str]]:
     """The place of each code among the sorted names (a missing one last), and these names."""
     order = sorted(range(len(column.names)), key=column.names.__getitem__)
     places = np.empty(len(order) + 1, dtype=np.int64)
@@ -140,7 +140,7 @@ def _sorted_codes(column: Labels) -> tuple[NDArray[np.int64], list[str]]:
 
 def _columns(trials: Trials) -> Iterator[tuple[str, bytes]]:
     for name in _LABELS:
-        column: Labels | None = getattr(trials, name)
+        column: Categorical | None = getattr(trials, name)
         if column is not None:
             places, names = _sorted_codes(column)
             yield f"{name} names", "\0\0".join(names).encode("utf-8", "surrogatepass")

@@ -14,15 +14,15 @@ from passhat.analysis.reports.evidence import Evidence, ReportOptions, sources_o
 from passhat.analysis.reports.metrics import (
     Bars,
     RunGroups,
-    Subject,
+    SystemTrials,
     checked_bars,
     common_k,
     count_bars,
+    default_ks,
     groupings_of,
     is_judged,
     measure_metrics,
     split_errors,
-    usual_ks,
 )
 from passhat.analysis.reports.parts import (
     CurvePoint,
@@ -39,7 +39,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.report import Report, SystemReport, tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import Later, Parts, dataclass
+from passhat.dataclass import LazyMapping, LazyValue, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
@@ -123,7 +123,7 @@ def measure(
     )
     if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
-    subjects = [Subject.of(one, errors=options.errors) for one in tables]
+    subjects = [SystemTrials.of(one, errors=options.errors) for one in tables]
     systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
     return Report(
         systems=systems,
@@ -143,11 +143,11 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     return [tally for tally in trials if tally.trials]
 
 
-def _measure_system(subject: Subject, options: ReportOptions, *, parts: bool) -> SystemReport:
+def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: bool) -> SystemReport:
     """With `parts`, levels and tags too."""
     tally, trials, groupings = subject.tally, subject.trials, subject.groupings
     evidence = subject.evidence
-    ks = options.ks or usual_ks(evidence)
+    ks = options.ks or default_ks(evidence)
     sequences = None if trials is None else run_sequences(trials)
     level, policy = options.confidence, options.errors
     variance = _variance(evidence, level)
@@ -160,18 +160,18 @@ def _measure_system(subject: Subject, options: ReportOptions, *, parts: bool) ->
         design=_design(tally, evidence),
         metrics=metrics,
         variance=variance,
-        sources=Later(partial(_noise, evidence, groupings, level)),
+        sources=LazyValue(partial(_noise, evidence, groupings, level)),
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=subject.disturbances,
         # Curves would take most of the time, and those of tags are not shown.
-        attempts=Later(partial(measure_decay, evidence, sequences, options, curves=parts)),
+        attempts=LazyValue(partial(measure_decay, evidence, sequences, options, curves=parts)),
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),
         features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
         tools={} if trials is None else _tool_rates(trials, level),
-        questions=Later(
+        questions=LazyValue(
             partial(
                 list_unsettled,
                 evidence,
@@ -191,13 +191,13 @@ def _measure_system(subject: Subject, options: ReportOptions, *, parts: bool) ->
 
 
 def _leaders(
-    systems: Sequence[SystemReport], subjects: Sequence[Subject], options: ReportOptions
+    systems: Sequence[SystemReport], subjects: Sequence[SystemTrials], options: ReportOptions
 ) -> Mapping[int, Leaders | Unavailable]:
     """Who is ahead at each k, computed on first use."""
     level, seed = options.confidence, options.seed
-    return Parts(
+    return LazyMapping(
         {
-            k: Later(partial(find_leaders, systems, subjects, k, confidence=level, seed=seed))
+            k: LazyValue(partial(find_leaders, systems, subjects, k, confidence=level, seed=seed))
             for k in sorted({common_k(systems), *(k for one in systems for k in one.ks)})
         }
     )
@@ -295,7 +295,7 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
     return tuple(found)
 
 
-def _parts(subject: Subject, options: ReportOptions, kind: str) -> Mapping[str, SystemReport]:
+def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[str, SystemReport]:
     """Sub-reports by level or tag, measured on first use: there are many, and few are shown.
 
     A single part that holds everything is left out: it would say nothing new.
@@ -306,11 +306,11 @@ def _parts(subject: Subject, options: ReportOptions, kind: str) -> Mapping[str, 
     sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
     disturbed = bool(subject.disturbances)
     found = {
-        name: Later(partial(_measure_part, trials, options, kind, name, disturbed))
+        name: LazyValue(partial(_measure_part, trials, options, kind, name, disturbed))
         for name, size in sizes.items()
         if 0 < size < len(trials)
     }
-    return Parts(found)
+    return LazyMapping(found)
 
 
 def _level_sizes(trials: Trials) -> dict[str, int]:
@@ -332,16 +332,16 @@ def _measure_part(
     """Where all trials together are disturbed, so is each part."""
     table = trials.where(**{kind: name})
     groupings = groupings_of(table, options.errors, disturbed=disturbed)
-    subject = Subject(
+    subject = SystemTrials(
         tally=table.tally(),
         trials=table,
         errors=options.errors,
-        together=Later(lambda: ((), groupings)),
+        together=LazyValue(lambda: ((), groupings)),
     )
     return _measure_system(subject, options, parts=False)
 
 
-def _group_notes(subject: Subject, mean: Metric, confidence: float) -> tuple[str, ...]:
+def _group_notes(subject: SystemTrials, mean: Metric, confidence: float) -> tuple[str, ...]:
     """Notes on the families that were named, or that nobody named but are clear; on weights."""
     evidence = subject.evidence
     if evidence.family is not None:
@@ -752,7 +752,7 @@ def _points(bounds: Interval) -> str:
 
 def find_leaders(
     systems: Sequence[SystemReport],
-    subjects: Sequence[Subject],
+    subjects: Sequence[SystemTrials],
     k: int,
     *,
     confidence: float,

@@ -17,15 +17,15 @@ from passhat.analysis.reports.dependence import (
 from passhat.analysis.reports.evidence import Evidence, Floats, ReportOptions, gather, value_table
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
-from passhat.dataclass import Later, dataclass, replace
+from passhat.dataclass import LazyValue, dataclass, replace
 from passhat.errors import ArgumentError
 from passhat.messages import typo_hint
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.stats.dependent_runs import (
-    Arms,
     GroupedRuns,
+    Margins,
     SeedVariance,
-    arm_ratios,
+    margin_ratios,
     mean_variance,
     streak_variance,
     stretched,
@@ -39,9 +39,9 @@ from passhat.stats.estimate import (
     Number,
     Scope,
     Unavailable,
+    at_least_as_wide,
     independent_difference,
-    no_narrower,
-    rising,
+    isotonic,
 )
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import share_estimate
@@ -162,7 +162,7 @@ class RankedSubjects:
     `ranking` goes by the places of the systems, over the tasks that all of them have a value for.
     """
 
-    subjects: Sequence[Subject]
+    subjects: Sequence[SystemTrials]
     metric: str
     k: int
     tasks: Sequence[str]
@@ -210,7 +210,7 @@ class RankedSubjects:
 
 
 def rank_subjects(
-    subjects: Sequence[Subject], metric: str, k: int, *, confidence: float, seed: int
+    subjects: Sequence[SystemTrials], metric: str, k: int, *, confidence: float, seed: int
 ) -> RankedSubjects:
     """Rank systems by mean_score, or by pass^k or pass@k at this k."""
     sides = [one.evidence for one in subjects]
@@ -257,11 +257,11 @@ class RunGroups:
 Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
 """What moved the runs of one system together: disturbances, and the groups of runs."""
 
-NOTHING: Later[Together] = Later(lambda: ((), ()))
+NOTHING: LazyValue[Together] = LazyValue(lambda: ((), ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subject:
+class SystemTrials:
     """One system: its counts, its trials if they were read one by one, and the error policy.
 
     What moved its runs `together` is looked for on first use, which takes many permutations.
@@ -271,16 +271,16 @@ class Subject:
     trials: Trials | None
     errors: ErrorPolicy = "fail"
     bars: Bars = None
-    together: Later[Together] = NOTHING
+    together: LazyValue[Together] = NOTHING
 
     @classmethod
     def of(
         cls, given: Trials | Tally, *, errors: ErrorPolicy = "fail", bars: Bars = None
-    ) -> Subject:
+    ) -> SystemTrials:
         """The trials of one system with what moved them together; counts do not show that."""
         if isinstance(given, Tally):
             return cls(tally=given, trials=None, errors=errors, bars=bars)
-        together = Later(partial(_found_together, given, errors))
+        together = LazyValue(partial(_found_together, given, errors))
         return cls(tally=given.tally(), trials=given, errors=errors, bars=bars, together=together)
 
     @property
@@ -317,7 +317,7 @@ class Subject:
         if len(kept) < len(evidence.tasks):
             evidence = evidence.only(kept)
             if self.trials is not None:
-                subject = Subject.of(trials_on(self.trials, kept), errors=self.errors)
+                subject = SystemTrials.of(trials_on(self.trials, kept), errors=self.errors)
         return measure_metrics(
             evidence,
             ks,
@@ -420,7 +420,7 @@ _NOT_ASKED = Unavailable("only this suite was asked for")
 UNNAMED = "unnamed"
 
 
-def usual_ks(evidence: Evidence) -> tuple[int, ...]:
+def default_ks(evidence: Evidence) -> tuple[int, ...]:
     """Those of the k that people quote which the runs allow."""
     return tuple(k for k in KS if k <= max(1, evidence.typical_runs))
 
@@ -443,7 +443,7 @@ def measure_metrics(
         return include_groups(_pass_metrics(evidence, sign, some, scopes, confidence), groupings)
 
     # The usual k take part whether asked for or not: no number depends on which others are shown.
-    every = sorted({*ks, *usual_ks(evidence)})
+    every = sorted({*ks, *default_ks(evidence)})
     hats, ats = included("^", every), included("@", [k for k in every if k > 1])
     # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
     chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}
@@ -483,8 +483,8 @@ def split_errors(
 
 
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
-    suite = rising([metric.this_suite for metric in metrics])
-    alike = rising([metric.tasks_like_these for metric in metrics])
+    suite = isotonic([metric.this_suite for metric in metrics])
+    alike = isotonic([metric.tasks_like_these for metric in metrics])
     return [
         replace(metric, this_suite=this_suite, tasks_like_these=tasks_like_these)
         for metric, this_suite, tasks_like_these in zip(metrics, suite, alike, strict=True)
@@ -492,7 +492,7 @@ def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
 
 
 def _nested(metric: Metric) -> Metric:
-    wider = no_narrower(metric.tasks_like_these, metric.this_suite)
+    wider = at_least_as_wide(metric.tasks_like_these, metric.this_suite)
     return replace(metric, tasks_like_these=wider)
 
 
@@ -607,7 +607,7 @@ def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
     """Where one group less leaves too few runs for k, the interval grows as for the k before."""
-    grown: Arms = (1.0, 1.0)
+    grown: Margins = (1.0, 1.0)
     found = []
     for metric in sorted(metrics, key=_k):
         suite = metric.this_suite
@@ -619,7 +619,7 @@ def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
             wider = stretched(suite, grown, grouping.note) if grown != (1.0, 1.0) else suite
         else:
             wider = widened(suite, variance, grouping.passes.groups, grouping.note)
-            grown = arm_ratios(suite, wider)
+            grown = margin_ratios(suite, wider)
         found.append(_replaced(metric, suite, wider, grouping.note))
     place = {metric.name: metric for metric in found}
     return [place[metric.name] for metric in metrics]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
@@ -18,7 +18,7 @@ MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
 """From this share of luck on, and below that one, sentences say what it means."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One number in both scopes: the value is the same, the intervals are not.
 
@@ -62,7 +62,7 @@ class Design:
         return self.fewest_runs == self.most_runs
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceSplit:
     """Where the spread of scores comes from: tasks that differ in difficulty, and luck.
 
@@ -87,7 +87,7 @@ class VarianceSplit:
         return bounds is None or (bounds.low < LITTLE_LUCK and bounds.high >= MUCH_LUCK)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Rounds:
     """The share of tasks that passed in each whole round of the suite: first runs, second runs.
 
@@ -100,7 +100,7 @@ class Rounds:
     standard_error: float
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
     """pass@k or pass^k of this suite at one k; its interval holds for the whole curve at once."""
 
@@ -108,7 +108,7 @@ class CurvePoint:
     estimate: Number
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class RunOrder:
     """Descriptions that depend on the order of runs, 0 to 100, averaged over tasks.
 
@@ -123,7 +123,7 @@ class RunOrder:
     tasks: int
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Decay:
     """How reliability falls as more successes in a row are asked for.
 
@@ -137,7 +137,7 @@ class Decay:
     run_order: RunOrder | Unavailable
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class BarCount:
     """How many tasks have a pass^k that clears their bar: certified, not guessed from noise.
 
@@ -154,7 +154,7 @@ class BarCount:
     model_share: Number
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorSplit:
     """Errored trials apart from failures, and every metric under the other policy.
 
@@ -169,7 +169,7 @@ class ErrorSplit:
     otherwise: Mapping[str, Metric]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceUse:
     """What trials took (tokens, cost, seconds, turns, tool calls), by how they ended.
 
@@ -191,7 +191,7 @@ class ResourceUse:
     per_streak: Mapping[int, Number]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
     """Tasks that a number leaves out, and why."""
 
@@ -200,7 +200,7 @@ class Exclusion:
     reason: str
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
     """Something the trials do not decide, and how many more runs would, at the observed rates.
 
@@ -213,7 +213,7 @@ class Unsettled:
     advice: str
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Leaders:
     """The systems that may truly be first at pass^k, the best first; `values` are their pass^k.
 

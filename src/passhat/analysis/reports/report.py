@@ -27,7 +27,7 @@ from passhat.analysis.reports.parts import (
     VarianceSplit,
     system_named,
 )
-from passhat.dataclass import Displayed, Later, dataclass, short_dataclass
+from passhat.dataclass import Displayed, LazyValue, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import Tally
@@ -102,24 +102,24 @@ _LARGEST_SHOWN_K = 5
 class SystemReport:
     """Everything measured about one system.
 
-    Parts that few people look at (`Later`, levels, tags) are measured on first use.
+    Parts that few people look at (`LazyValue`, levels, tags) are measured on first use.
     """
 
     name: str
     design: Design
     metrics: Mapping[str, Metric]
     variance: VarianceSplit | Unavailable
-    sources: Later[NoiseSources | Unavailable] = field(repr=False, compare=False)
+    sources: LazyValue[NoiseSources | Unavailable] = field(repr=False, compare=False)
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
     disturbances: tuple[Disturbance, ...]
-    attempts: Later[Decay] = field(repr=False, compare=False)
+    attempts: LazyValue[Decay] = field(repr=False, compare=False)
     tasks: TaskTable
     bars: tuple[BarCount, ...]
     errors: ErrorSplit
     features: Mapping[str, ResourceUse]
     tools: Mapping[str, Estimate]
-    questions: Later[tuple[Unsettled, ...]] = field(repr=False, compare=False)
+    questions: LazyValue[tuple[Unsettled, ...]] = field(repr=False, compare=False)
     excluded: tuple[Exclusion, ...]
     levels: Mapping[str, SystemReport] = field(default_factory=dict)
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
@@ -182,7 +182,7 @@ Label = Literal["solid", "flaky", "broken", "undecided"]
 LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
     """One task: how often it passed, and its label.
 
@@ -227,7 +227,7 @@ class TaskTable(Sequence[TaskRow]):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     mean_score: NDArray[np.float64]
-    judged: Later[LabelColumns] = field(repr=False)
+    judged: LazyValue[LabelColumns] = field(repr=False)
     sequences: tuple[str, ...] | None
     confidence: float
 
@@ -362,7 +362,7 @@ def tabulate_tasks(
         low=low,
         high=high,
         mean_score=evidence.score_total / evidence.runs,
-        judged=Later(partial(_labels, evidence.runs, evidence.passes)),
+        judged=LazyValue(partial(_labels, evidence.runs, evidence.passes)),
         sequences=None if sequences is None else tuple(sequences[i] for i in rows),
         confidence=confidence,
     )

@@ -42,7 +42,7 @@ class Target:
     """
 
     name: str
-    family: TargetFamily = field(repr=False, compare=False)
+    family: MetricForm = field(repr=False, compare=False)
     places: Places = field(repr=False, compare=False, default_factory=dict)
 
     def __str__(self) -> str:
@@ -120,7 +120,7 @@ def targets(
     return {
         f"{system.name}: {name}" if len(systems) > 1 else name: value
         for system in systems
-        for family in FAMILIES
+        for family in METRIC_FORMS
         if tasks or not family.form.startswith("tasks[")
         for name, value in family.find(system, scope)
     }
@@ -149,10 +149,12 @@ def _synonyms() -> list[tuple[re.Pattern[str], str]]:
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], TargetFamily]]:
+def _patterns() -> list[tuple[re.Pattern[str], MetricForm]]:
     """How each family may be written: in words, in any case, or exactly as its form."""
-    words = [(_pattern(text, in_words=True), family) for family in FAMILIES for text in family.also]
-    return [*words, *((_pattern(family.form), family) for family in FAMILIES)]
+    words = [
+        (_pattern(text, in_words=True), family) for family in METRIC_FORMS for text in family.also
+    ]
+    return [*words, *((_pattern(family.form), family) for family in METRIC_FORMS)]
 
 
 def _pattern(form: str, *, in_words: bool = False) -> re.Pattern[str]:
@@ -176,7 +178,7 @@ def _hint(wanted: str) -> str:
 def _examples(wanted: str) -> list[str]:
     """Numbers that may be meant, with the k that was written."""
     usual = {place: example for place, (_, example) in _PLACES.items()}
-    names = [family.form.format(**usual) for family in FAMILIES]
+    names = [family.form.format(**usual) for family in METRIC_FORMS]
     names += [f"{feature}.mean" for feature in FEATURES] + ["cost per success", "pass_rate"]
     if (k := re.search(r"[1-9]\d*", wanted)) is None:
         return names
@@ -202,7 +204,7 @@ Read = Callable[[Places, Trial], float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TargetFamily:
+class MetricForm:
     """Targets of one form, such as `pass^{k}`.
 
     `find` gives all that a report has, by name. `also` are other ways to write one. `read` gives
@@ -229,9 +231,9 @@ def _other(
     *also: str,
     read: Read | None = None,
     is_share: bool = False,
-) -> TargetFamily:
+) -> MetricForm:
     """A family of counts, amounts or percentages."""
-    return TargetFamily(
+    return MetricForm(
         form=form, meaning=meaning, find=find, is_share=is_share, also=also, read=read
     )
 
@@ -370,7 +372,7 @@ def _read_feature(places: Places, trial: Trial) -> float | None:
     return None if trial.outcome is Outcome.ERRORED else value
 
 
-def _of_each(within: str, kind: str) -> Iterator[TargetFamily]:
+def _of_each(within: str, kind: str) -> Iterator[MetricForm]:
     """The metrics of each level or tag."""
     before, of = f"{within}[{{{kind}}}].", f"of the tasks of one {kind}"
     yield _share(f"{before}mean_score", f"the mean score {of}", _mean_score(within))
@@ -385,7 +387,7 @@ def _of_each(within: str, kind: str) -> Iterator[TargetFamily]:
 
 
 # In the order in which numbers are listed.
-FAMILIES: tuple[TargetFamily, ...] = (
+METRIC_FORMS: tuple[MetricForm, ...] = (
     _share(
         "mean_score", "the mean score over tasks, partial credit counted", _mean_score(),
         "mean score",

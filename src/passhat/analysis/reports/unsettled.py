@@ -13,7 +13,13 @@ from passhat.analysis.reports.report import LABELS, TaskTable
 from passhat.messages import capitalised, plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
-from passhat.stats.sample_size import Seen, Spread, SuitePlan, plan_from, seen_spread
+from passhat.stats.sample_size import (
+    ObservedDesign,
+    Spread,
+    SuitePlan,
+    observed_variance,
+    plan_from,
+)
 
 HALF_WIDTH = 0.05
 """A mean is settled when it is known to five points either way."""
@@ -183,7 +189,7 @@ def _width(
 ) -> list[Unsettled | None]:
     """What the mean's own intervals lack: "now" is half the width that the report prints."""
     icc = variance.icc
-    spread = seen_spread(
+    spread = observed_variance(
         variance=variance.between_tasks + variance.within_tasks,
         icc=1 - variance.luck_share,
         icc_interval=icc.interval if isinstance(icc, Estimate) else None,
@@ -233,9 +239,9 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
     return Unsettled(what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice)
 
 
-def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> Seen:
+def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> ObservedDesign:
     """The design that was run, and half the width of the intervals of its mean."""
-    return Seen(
+    return ObservedDesign(
         tasks=len(evidence.tasks),
         runs=evidence.typical_runs,
         spread=spread,

@@ -8,7 +8,7 @@ from typing import Any
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.ingest.rows import Sheet, column_names, sheet_of
+from passhat.ingest.rows import Table, column_names, sheet_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.columns import ColumnMap, is_missing
@@ -63,7 +63,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     return replace(table, notes=(*table.notes, *_notes(by_trace.values(), tasks)))
 
 
-def _scores_by_trace(sheet: Sheet, tasks: Sequence[str]) -> dict[str, list[Score]]:
+def _scores_by_trace(sheet: Table, tasks: Sequence[str]) -> dict[str, list[Score]]:
     """The scores of each trace; the `value` of a categorical score is its word.
 
     A session without traces counts as one run, and so does an observation without its trace.
@@ -83,7 +83,7 @@ def _scores_by_trace(sheet: Sheet, tasks: Sequence[str]) -> dict[str, list[Score
     return by_trace
 
 
-def _column(sheet: Sheet, names: Sequence[str]) -> str:
+def _column(sheet: Table, names: Sequence[str]) -> str:
     return next((name for name in names if name in sheet.columns), names[-1])
 
 

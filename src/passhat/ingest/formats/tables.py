@@ -16,7 +16,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.remote import ROW_COLUMN, read_rows, transcripts_beside
 from passhat.ingest.rows import (
-    Sheet,
+    Table,
     aggregates,
     cells_one_by_one,
     column_names,
@@ -43,8 +43,8 @@ from passhat.records.columns import (
     ColumnMap,
     find_columns,
     find_conflict,
-    find_meanings,
     has_column,
+    infer_columns,
     is_missing,
     is_table,
     letter_scores,
@@ -88,7 +88,7 @@ def recognises(document: Document) -> bool:
         return False
     if may_aggregate(tuple(names)):
         sheet = sheet_of(document)
-        found, _ = find_meanings(sheet.columns, USUAL, sheet.cells)
+        found, _ = infer_columns(sheet.columns, USUAL, sheet.cells)
         if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
             raise fault
     return True
@@ -101,7 +101,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def read_sheet(
     document: Document,
-    sheet: Sheet,
+    sheet: Table,
     mapping: ColumnMap,
     repeats: Callable[[Columns], bool] | None = None,
 ) -> TrialTable:
@@ -150,12 +150,12 @@ def read_sheet(
 
 
 def _trial_rows(
-    document: Document, sheet: Sheet, mapping: ColumnMap
-) -> tuple[Sheet, Mapping[str, str], list[str]]:
+    document: Document, sheet: Table, mapping: ColumnMap
+) -> tuple[Table, Mapping[str, str], list[str]]:
     """The rows that are trials, which column means what, and notes on both."""
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
-    found, notes = find_meanings(sheet.columns, mapping, sheet.cells)
+    found, notes = infer_columns(sheet.columns, mapping, sheet.cells)
     sheet, total = without_total(sheet, found["task"])
     return sheet, found, [*notes, *total]
 
@@ -168,7 +168,7 @@ def _outcomes(
     name: str,
     table: TrialTable,
     found: Mapping[str, str],
-    sheet: Sheet,
+    sheet: Table,
     mapping: ColumnMap,
     scores: Sequence[Any],
 ) -> list[Outcome | None]:
@@ -201,7 +201,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield None if is_missing(cell) else transcript_of(cell)
 
 
-def _beside_a_dataset(path: Path, sheet: Sheet) -> Iterator[Transcript | None]:
+def _beside_a_dataset(path: Path, sheet: Table) -> Iterator[Transcript | None]:
     """What `history export --transcripts` wrote beside a file of trials."""
     shard = transcripts_beside(path)
     if shard is None:
@@ -282,7 +282,7 @@ def _entry(document: Document) -> str:
 
 
 def _tasks(
-    found: Mapping[str, str], mapping: ColumnMap, sheet: Sheet
+    found: Mapping[str, str], mapping: ColumnMap, sheet: Table
 ) -> tuple[list[Any], list[str]]:
     """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
     column = found["task"]

@@ -16,18 +16,24 @@ from passhat.reporters.answer import (
     AnswerKind,
     Bar,
     Block,
-    Chip,
     DisplayOptions,
     Facts,
     Headline,
     NextStep,
     Paragraph,
     Records,
+    StatusLabel,
     Steps,
     Table,
     paragraphs,
 )
-from passhat.reporters.data import NumberObject, ProvenanceObject, UnavailableObject, plain, shaped
+from passhat.reporters.data import (
+    NumberObject,
+    ProvenanceObject,
+    UnavailableObject,
+    json_object,
+    plain,
+)
 from passhat.reporters.formatting import (
     LONGEST_NAME,
     both_intervals,
@@ -279,10 +285,10 @@ def _title(comparison: Comparison) -> str:
     return f"{chip(comparison).words}: {first} against {second}"
 
 
-def chip(comparison: Comparison) -> Chip:
+def chip(comparison: Comparison) -> StatusLabel:
     """The verdict on the first of the two systems."""
     answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
-    return _CHIPS.get(answer or "", Chip("Not settled yet", "open"))
+    return _CHIPS.get(answer or "", StatusLabel("Not settled yet", "open"))
 
 
 def _facts(comparison: Comparison) -> Facts:
@@ -301,14 +307,14 @@ def _facts(comparison: Comparison) -> Facts:
     return facts
 
 
-ANSWER_CHIPS = {"better": Chip("Better", "good"), "worse": Chip("Worse", "bad")}
+ANSWER_CHIPS = {"better": StatusLabel("Better", "good"), "worse": StatusLabel("Worse", "bad")}
 
-_CHIPS = {**ANSWER_CHIPS, "equivalent": Chip("Equivalent", "good")}
+_CHIPS = {**ANSWER_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
 
 
 def comparison_object(comparison: Comparison) -> ComparisonObject:
     """Schema "passhat.comparison/1"."""
-    return shaped(
+    return json_object(
         comparison,
         ComparisonObject,
         schema="passhat.comparison/1",
@@ -438,7 +444,7 @@ def called(comparison: Comparison) -> tuple[str, str]:
 
 def _difference(one: Difference, margin: float | None) -> DifferenceObject:
     here, there = (_scoped(one, scope, margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE))
-    return shaped(one, DifferenceObject, this_suite=here, tasks_like_these=there)
+    return json_object(one, DifferenceObject, this_suite=here, tasks_like_these=there)
 
 
 def _scoped(
@@ -557,7 +563,7 @@ class ChangeTile:
 
     title: str
     size: str = ""
-    chip: Chip | None = None
+    chip: StatusLabel | None = None
     text: str = ""
     command: str = ""
     link: str = ""
@@ -581,7 +587,7 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
     return ChangeTile(
         title=title,
         size=f"{signed_points(lead.value, digits=1)} points",
-        chip=ANSWER_CHIPS.get(lead.answer(THIS_SUITE) or "", Chip("Within noise", "none")),
+        chip=ANSWER_CHIPS.get(lead.answer(THIS_SUITE) or "", StatusLabel("Within noise", "none")),
         text=f"{moved}{_over(comparison)}{between}.",
         link=link,
     )

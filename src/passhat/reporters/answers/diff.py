@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
-from passhat.analysis.explaining.run_diff import AlignedCalls, Relation, SideBySide
-from passhat.analysis.explaining.runs import ExplainedRun, NormalCall
+from passhat.analysis.explaining.run_diff import AlignedCalls, Relation, RunDiff
+from passhat.analysis.explaining.runs import ExplainedRun, NormalizedCall
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import run_number
@@ -20,7 +20,7 @@ from passhat.reporters.answer import (
     Records,
     Table,
 )
-from passhat.reporters.data import shaped
+from passhat.reporters.data import json_object
 from passhat.reporters.formatting import short, shorten
 from passhat.reporters.page_parts import (
     Card,
@@ -84,7 +84,7 @@ class SideBySideObject(TypedDict):
     pairs: list[PairObject]
 
 
-def side_by_side_blocks(found: SideBySide, options: DisplayOptions) -> list[Block]:
+def side_by_side_blocks(found: RunDiff, options: DisplayOptions) -> list[Block]:
     """Where they part, the calls beside each other, what differs in them, and how each ended."""
     blocks: list[Block] = [Headline(verdict(found))]
     if found.pairs:
@@ -94,7 +94,7 @@ def side_by_side_blocks(found: SideBySide, options: DisplayOptions) -> list[Bloc
     return blocks
 
 
-def side_by_side_object(found: SideBySide) -> SideBySideObject:
+def side_by_side_object(found: RunDiff) -> SideBySideObject:
     """Schema "passhat.diff/1"."""
     return {
         "schema": "passhat.diff/1",
@@ -103,17 +103,17 @@ def side_by_side_object(found: SideBySide) -> SideBySideObject:
         "right": _side(found.right),
         "parting": found.parting,
         "pairs": [
-            shaped(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
+            json_object(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
             for pair in found.pairs
         ],
     }
 
 
-def _sides(found: SideBySide) -> list[tuple[str, ExplainedRun]]:
+def _sides(found: RunDiff) -> list[tuple[str, ExplainedRun]]:
     return [(run_number(run.trial, found.first_trial), run) for run in (found.left, found.right)]
 
 
-def _table(found: SideBySide) -> Table:
+def _table(found: RunDiff) -> Table:
     (left, one), (right, other) = _sides(found)
     return Table(
         header=(
@@ -138,14 +138,14 @@ def _table(found: SideBySide) -> Table:
     )
 
 
-def _side_words(call: NormalCall | None) -> str:
+def _side_words(call: NormalizedCall | None) -> str:
     if call is None:
         return ""
     marks = [word for word, is_so in (("error", not call.worked), ("empty", call.empty)) if is_so]
     return short(call.tool) + "".join(f" ({word})" for word in marks)
 
 
-def _details(found: SideBySide) -> list[tuple[int, str]]:
+def _details(found: RunDiff) -> list[tuple[int, str]]:
     """The first rows that differ, with what differs in them."""
     rows = [(i, pair) for i, pair in enumerate(found.pairs, 1) if pair.relation != "same"]
     return [(i, _detail(pair)) for i, pair in rows[:_MOST_DETAILS]]
@@ -167,7 +167,7 @@ def _detail(pair: AlignedCalls) -> str:
     return f"{pair.left.tool}: {'; '.join(texts)}"
 
 
-def _value(call: NormalCall, name: str) -> str:
+def _value(call: NormalizedCall, name: str) -> str:
     return shorten(call.arguments.get(name, "(not given)"), 4 * LONGEST_CALL)
 
 
@@ -196,14 +196,14 @@ def _last_words(run: ExplainedRun) -> str:
 
 
 def _side(run: ExplainedRun) -> SideObject:
-    return shaped(run, SideObject, outcome=OUTCOMES[run.outcome], calls=len(run.calls))
+    return json_object(run, SideObject, outcome=OUTCOMES[run.outcome], calls=len(run.calls))
 
 
-def _call(call: NormalCall | None) -> CallObject | None:
-    return None if call is None else shaped(call, CallObject)
+def _call(call: NormalizedCall | None) -> CallObject | None:
+    return None if call is None else json_object(call, CallObject)
 
 
-def _rows(found: SideBySide) -> Records:
+def _rows(found: RunDiff) -> Records:
     """A row for each pair of calls."""
     return [
         {
@@ -216,7 +216,7 @@ def _rows(found: SideBySide) -> Records:
     ]
 
 
-def verdict(found: SideBySide) -> str:
+def verdict(found: RunDiff) -> str:
     """Where two runs first differ, in one sentence."""
     left, right = (
         f"{run_number(run.trial, found.first_trial)} ({OUTCOMES[run.outcome]})"
@@ -274,7 +274,7 @@ class RunView:
     ending: str
 
 
-def diff_values(found: SideBySide) -> dict[str, Any]:
+def diff_values(found: RunDiff) -> dict[str, Any]:
     """What the template of two runs shows."""
     pair = pair_values(found)
     views = pair["views"]
@@ -286,7 +286,7 @@ def diff_values(found: SideBySide) -> dict[str, Any]:
     }
 
 
-def pair_values(found: SideBySide) -> dict[str, Any]:
+def pair_values(found: RunDiff) -> dict[str, Any]:
     """Every run of the task, the two that are compared, and these in stretches."""
     views = run_views(found)
     by_trial = {view.trial: view for view in views}
@@ -294,7 +294,7 @@ def pair_values(found: SideBySide) -> dict[str, Any]:
     return {"views": views, "left": left, "right": right, "stretches": stretches(found)}
 
 
-def stretches(found: SideBySide) -> tuple[Stretch, ...]:
+def stretches(found: RunDiff) -> tuple[Stretch, ...]:
     """The two runs in stretches side by side, divided at calls that both made."""
     left = _marked(_cards(found.left), {p.left.place: p for p in found.pairs if p.left})
     right = _marked(_cards(found.right), {p.right.place: p for p in found.pairs if p.right})
@@ -320,7 +320,7 @@ def stretches(found: SideBySide) -> tuple[Stretch, ...]:
     return (*rows, rest) if rest.left or rest.right else tuple(rows)
 
 
-def run_views(found: SideBySide) -> tuple[RunView, ...]:
+def run_views(found: RunDiff) -> tuple[RunView, ...]:
     """Every run of the task, those that passed first."""
     return tuple(
         RunView(
@@ -366,7 +366,7 @@ def _difference(pair: AlignedCalls) -> str:
     return pair.relation if pair.relation == "other result" else "only here"
 
 
-def _banner(found: SideBySide) -> str:
+def _banner(found: RunDiff) -> str:
     assert found.parting is not None, "asked only where the runs part"
     before = plural(found.parting, "identical call")
     said = parting_words(found.pairs[found.parting])
@@ -405,7 +405,7 @@ def parting_words(pair: AlignedCalls) -> str:
     return f"only the {side} calls {only.tool if only else ''}"
 
 
-def call_words(call: NormalCall | None) -> str:
+def call_words(call: NormalizedCall | None) -> str:
     """A call on one short line.
 
     >>> call_words(None)

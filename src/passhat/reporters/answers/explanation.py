@@ -17,7 +17,7 @@ from passhat.analysis.explaining.explain import (
     RunCounts,
     SuiteReview,
 )
-from passhat.analysis.explaining.run_diff import SideBySide
+from passhat.analysis.explaining.run_diff import RunDiff
 from passhat.analysis.explaining.trajectories import (
     NOTHING,
     CostSplit,
@@ -33,7 +33,6 @@ from passhat.reporters.answer import (
     AnswerKind,
     Bar,
     Block,
-    Chip,
     DisplayOptions,
     Facts,
     Headline,
@@ -41,11 +40,12 @@ from passhat.reporters.answer import (
     Paragraph,
     Records,
     Section,
+    StatusLabel,
     Steps,
     Table,
 )
 from passhat.reporters.answers.diff import RunView, Stretch, pair_values, parting_words
-from passhat.reporters.data import NumberObject, ProvenanceObject, plain, shaped
+from passhat.reporters.data import NumberObject, ProvenanceObject, json_object, plain
 from passhat.reporters.formatting import (
     amount,
     interval_of,
@@ -153,13 +153,14 @@ class ExplanationObject(TypedDict):
 
 def _explanation_object(explanation: Explanation) -> ExplanationObject:
     """Schema "passhat.explanation/1"."""
-    return shaped(
+    return json_object(
         explanation,
         ExplanationObject,
         schema="passhat.explanation/1",
         verdict=verdict(explanation),
         causes=[
-            shaped(one, _CauseObject, example=_example(one.example)) for one in explanation.causes
+            json_object(one, _CauseObject, example=_example(one.example))
+            for one in explanation.causes
         ],
         categories=[_category(one) for one in explanation.categories],
         divergences=[_category(one) for one in explanation.divergences],
@@ -178,12 +179,12 @@ def _example(one: Example) -> _ExampleObject:
 
 def _category(one: Category) -> _CategoryObject:
     runs = [_run(key) for key in one.runs]
-    return shaped(one, _CategoryObject, example=_run(one.example), runs=runs)
+    return json_object(one, _CategoryObject, example=_run(one.example), runs=runs)
 
 
 def _trajectories(ways: Trajectories) -> _TrajectoriesObject:
     counts = sorted(ways.matrix.counts.items(), key=lambda one: (-one[1], one[0]))
-    return shaped(
+    return json_object(
         ways,
         _TrajectoriesObject,
         cost_of_failing=plain(ways.splits),
@@ -228,15 +229,15 @@ def explanation_page(explanation: Explanation, options: DisplayOptions) -> Mappi
     }
 
 
-def chip(explanation: Explanation) -> Chip:
+def chip(explanation: Explanation) -> StatusLabel:
     """Whether anything is named."""
     if explanation.causes:
         count = len(explanation.causes)
-        return Chip("One cause named" if count == 1 else f"{count} causes named", "bad")
+        return StatusLabel("One cause named" if count == 1 else f"{count} causes named", "bad")
     counts = explanation.counts
     if counts.failed + counts.errored == 0:
-        return Chip("No run failed", "good")
-    return Chip("No cause named", "open")
+        return StatusLabel("No run failed", "good")
+    return StatusLabel("No cause named", "open")
 
 
 def facts(explanation: Explanation) -> Facts:
@@ -329,7 +330,7 @@ def _call(example: Example) -> str:
     return "" if example.call is None else f": look at call {example.call + 1}"
 
 
-def _pair_view(found: SideBySide | None, where: str) -> PairView | None:
+def _pair_view(found: RunDiff | None, where: str) -> PairView | None:
     """None if the two are too long for a page that shows several."""
     if found is None:
         return None

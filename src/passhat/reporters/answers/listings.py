@@ -27,7 +27,7 @@ from passhat.reporters.answer import (
     Table,
     paragraphs,
 )
-from passhat.reporters.data import plain, shaped
+from passhat.reporters.data import json_object, plain
 from passhat.reporters.formatting import percent, safe_text
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -90,7 +90,9 @@ def _matrix_data(matrix: TaskMatrix) -> MatrixObject:
 
 def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) -> list[CellObject]:
     pairs = zip(systems, cells, strict=True)
-    return [shaped(cell, CellObject, system=system) for system, cell in pairs if cell is not None]
+    return [
+        json_object(cell, CellObject, system=system) for system, cell in pairs if cell is not None
+    ]
 
 
 def _matrix_rows(matrix: TaskMatrix) -> Records:
@@ -319,10 +321,10 @@ def _transcript_matches_rows(found: TranscriptMatches) -> Records:
 
 def _transcript_matches_data(found: TranscriptMatches) -> SearchObject:
     rows = [
-        shaped(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
+        json_object(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
         for match in found.matches
     ]
-    return shaped(
+    return json_object(
         found,
         SearchObject,
         schema=TRANSCRIPT_MATCHES_SCHEMA,

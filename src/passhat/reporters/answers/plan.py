@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict
 
-from passhat.analysis.gates.gate import NoWorseDemand
+from passhat.analysis.gates.gate import NoWorseRequirement
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.budgets import BudgetPlan
@@ -22,7 +22,7 @@ from passhat.reporters.answer import (
     Records,
     Table,
 )
-from passhat.reporters.data import plain, shaped
+from passhat.reporters.data import json_object, plain
 from passhat.reporters.formatting import amount, decimals, percent, signed_points
 from passhat.stats.estimate import Interval, Unavailable
 
@@ -454,7 +454,7 @@ def _table(plan: GatePlan) -> Table:
 
 
 def _truth(plan: GatePlan, truth: float) -> str:
-    if isinstance(plan.gate.demand, NoWorseDemand):
+    if isinstance(plan.gate.demand, NoWorseRequirement):
         return f"{signed_points(truth, digits=1)} points"
     return percent(truth, digits=1)
 
@@ -488,7 +488,7 @@ def _plain(plan: GatePlan) -> GatePlanObject:
          "expected_runs": row.expected_runs, "runs_95": row.runs_95}
         for row in plan.rows
     ]  # fmt: skip
-    return shaped(plan, GatePlanObject, sentence=plan_finding(plan), rows=rows, **gate)
+    return json_object(plan, GatePlanObject, sentence=plan_finding(plan), rows=rows, **gate)
 
 
 def _gate_plan_rows(plans: Sequence[GatePlan]) -> Records:

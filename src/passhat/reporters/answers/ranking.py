@@ -18,16 +18,16 @@ from passhat.reporters.answer import (
     AnswerKind,
     Bar,
     Block,
-    Chip,
     DisplayOptions,
     Facts,
     Headline,
     Paragraph,
     Records,
+    StatusLabel,
     Steps,
     Table,
 )
-from passhat.reporters.data import ProvenanceObject, shaped
+from passhat.reporters.data import ProvenanceObject, json_object
 from passhat.reporters.formatting import (
     LONGEST_NAME,
     both_intervals,
@@ -107,7 +107,7 @@ def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
 def ranking_object(report: RankReport) -> RankingObject:
     """Schema "passhat.ranking/1"."""
     head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
-    return shaped(report, RankingObject, **head)
+    return json_object(report, RankingObject, **head)
 
 
 def verdict(report: RankReport) -> str:
@@ -206,9 +206,13 @@ def _title(report: RankReport) -> str:
     return f"{best} leads" if first == 1 else f"{first} tied at the top"
 
 
-def _chip(report: RankReport) -> Chip:
+def _chip(report: RankReport) -> StatusLabel:
     first = len(_may_be_first(report))
-    return Chip("One leads", "good") if first == 1 else Chip(f"{first} tied at the top", "open")
+    return (
+        StatusLabel("One leads", "good")
+        if first == 1
+        else StatusLabel(f"{first} tied at the top", "open")
+    )
 
 
 def _facts(report: RankReport) -> Facts:
@@ -288,9 +292,9 @@ def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  #
 
 def profile_object(profile: Profile) -> ProfileObject:
     """Schema "passhat.profile/1"."""
-    norms = [shaped(norm, NormObject, field=dict(norm.field)) for norm in profile.norms]
+    norms = [json_object(norm, NormObject, field=dict(norm.field)) for norm in profile.norms]
     head = {"schema": "passhat.profile/1", "verdict": profile_verdict(profile)}
-    return shaped(profile, ProfileObject, norms=norms, **head)
+    return json_object(profile, ProfileObject, norms=norms, **head)
 
 
 def profile_verdict(profile: Profile) -> str:

@@ -30,10 +30,10 @@ from passhat.reporters.data import (
     ProvenanceObject,
     UnavailableObject,
     interval_object,
+    json_object,
     metric_object,
     number_object,
     plain,
-    shaped,
 )
 from passhat.reporters.formatting import end_cells, percent, scope_cells
 from passhat.reporters.headline import verdict_title
@@ -171,13 +171,13 @@ def report_object(report: Report) -> ReportObject:
     """The report, numbers unrounded."""
     systems = [system_object(system) for system in report.systems]
     leaders = _leaders(report.leaders)
-    return shaped(report, ReportObject, schema=SCHEMA, systems=systems, leaders=leaders)
+    return json_object(report, ReportObject, schema=SCHEMA, systems=systems, leaders=leaders)
 
 
 def system_object(system: SystemReport) -> SystemObject:
     """One system; counts at the top, every number with its interval and method below."""
     design = system.design
-    return shaped(
+    return json_object(
         system,
         SystemObject,
         verdict=headline.verdict(system),
@@ -188,14 +188,14 @@ def system_object(system: SystemReport) -> SystemObject:
             fewest=design.fewest_runs, typical=design.typical_runs, most=design.most_runs
         ),
         metrics=_metrics(system),
-        variance=shaped(system.variance, VarianceObject, sentence=luck(system.variance)),
+        variance=json_object(system.variance, VarianceObject, sentence=luck(system.variance)),
         noise=noise_object(system.noise),
         seeds=_seeds(system.seeds),
-        disturbances=[shaped(one, DisturbanceObject) for one in system.disturbances],
+        disturbances=[json_object(one, DisturbanceObject) for one in system.disturbances],
         decay=_decay(system.decay),
         task_table=[_task(row) for row in system.tasks],
         labels={label: system.tasks.count(label) for label in LABELS},
-        bars=[shaped(bar, BarObject) for bar in system.bars],
+        bars=[json_object(bar, BarObject) for bar in system.bars],
         error_policy=plain(system.errors),
         features={name: _feature(feature) for name, feature in system.features.items()},
         levels={name: system_object(part) for name, part in system.levels.items()},
@@ -205,7 +205,7 @@ def system_object(system: SystemReport) -> SystemObject:
 
 def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
     metric = "" if isinstance(found, Unavailable) else f"pass^{found.k}"
-    return shaped(found, LeadersObject, metric=metric)
+    return json_object(found, LeadersObject, metric=metric)
 
 
 def _metrics(system: SystemReport) -> dict[str, MetricObject]:
@@ -249,11 +249,11 @@ def _run_order(order: RunOrder | Unavailable) -> RunOrderObject | UnavailableObj
     numbers = {} if isinstance(order, Unavailable) else {
         name: number_object(getattr(order, name)) for name in names
     }  # fmt: skip
-    return shaped(order, RunOrderObject, **numbers)
+    return json_object(order, RunOrderObject, **numbers)
 
 
 def _task(row: TaskRow) -> TaskObject:
-    return shaped(
+    return json_object(
         row,
         TaskObject,
         rate=row.rate.value,

@@ -29,7 +29,7 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.formatting import (
-    Ink,
+    TerminalStyle,
     amount,
     both_intervals,
     decimals,
@@ -366,11 +366,11 @@ def report_figures(report: Report) -> Mapping[str, Figure]:
     return {name: one for name, one in found.items() if not isinstance(one, Unavailable)}
 
 
-def render_targets(report: Report, ink: Ink | None = None) -> str:
+def render_targets(report: Report, ink: TerminalStyle | None = None) -> str:
     """Name, value and interval in the scope "this suite"."""
     from passhat.analysis.reports.targets import targets
 
-    ink = ink or Ink()
+    ink = ink or TerminalStyle()
     found = {safe_text(path): number for path, number in targets(report).items()}
     width = min(44, max(map(len, found)))
     return ink.finish(

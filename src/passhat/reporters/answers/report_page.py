@@ -17,7 +17,7 @@ from passhat.drawing.lines import Scale
 from passhat.messages import plural
 from passhat.records.trial import natural_key, run_number
 from passhat.reporters import headline, wording
-from passhat.reporters.answer import Block, Chip, DisplayOptions, Judged, Paragraph, Table
+from passhat.reporters.answer import Block, DisplayOptions, Judged, Paragraph, StatusLabel, Table
 from passhat.reporters.answers.explanation import category_words, why_section
 from passhat.reporters.answers.report_blocks import (
     most_reliable_first,
@@ -73,7 +73,7 @@ def page_of(
     return {
         "subject": "reliability report",
         "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
-        "hero": None if many else hero_numbers(report.systems[0]),
+        "hero": None if many else key_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,
         "change": options.change,
@@ -103,7 +103,7 @@ def page_of(
     }
 
 
-def hero_numbers(system: SystemReport) -> dict[str, Any] | None:
+def key_numbers(system: SystemReport) -> dict[str, Any] | None:
     """What the slider of k shows at each k: numbers and places for the gauge, and all words.
 
     Beyond the runs there are, the value is the model's, and no interval of this suite is shown.
@@ -166,11 +166,11 @@ def _not_measured(k: int, estimate: Estimate) -> dict[str, Any]:
         "intervals": [("", "extrapolated by a model, not measured")],
         "model": True,
         "answer": headline_parts(f"{answer}{percent(estimate.value)}."),
-        "chip": _shown_chip(Chip("Not measured", "none")),
+        "chip": _shown_chip(StatusLabel("Not measured", "none")),
     }
 
 
-def _shown_chip(chip: Chip) -> list[str]:
+def _shown_chip(chip: StatusLabel) -> list[str]:
     return [chip.tone, f"{chip.sign} {chip.words}"]
 
 
@@ -292,7 +292,7 @@ class SeveralAtK:
     """All systems at one k: the answer, the picture, and the table with links to each system."""
 
     k: int
-    chip: Chip
+    chip: StatusLabel
     answer: str
     figure: Figure
     table: Table

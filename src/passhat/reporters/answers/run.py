@@ -28,7 +28,7 @@ from passhat.reporters.answers import report
 from passhat.reporters.answers.report import ReportObject, report_object, report_rows
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
 from passhat.reporters.answers.verdicts import VerdictObject, verdict_object
-from passhat.reporters.data import IntervalObject, plain, shaped
+from passhat.reporters.data import IntervalObject, json_object, plain
 from passhat.reporters.formatting import (
     amount,
     interval_of,
@@ -110,12 +110,12 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
 
 def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     """The runs of each task that would settle a verdict, or twice those it has."""
-    from passhat.analysis.gates.gate import NumberDemand
+    from passhat.analysis.gates.gate import ThresholdRequirement
 
     systems = answer.report.systems
     most = max(system.design.most_runs for system in systems)
     demand = verdict.gate.demand
-    if not isinstance(demand, NumberDemand):  # a comparison needs runs of its baseline too
+    if not isinstance(demand, ThresholdRequirement):  # a comparison needs runs of its baseline too
         return 2 * most
     tasks = next((one.design.tasks for one in systems if one.name == verdict.system), 1)
     more = math.ceil((verdict.more_runs or 0) / tasks)
@@ -365,6 +365,6 @@ def run_object(answer: RunAnswer) -> RunObject:
 
 
 def _floor_object(floor: SelectionFloor) -> FloorObject:
-    return shaped(
+    return json_object(
         floor, FloorObject, verdict=floor.word, task=floor.label, tool=floor.demand.expected_tool
     )

@@ -20,7 +20,6 @@ from passhat.reporters.answer import (
     AnswerKind,
     Bar,
     Block,
-    Chip,
     DisplayOptions,
     Facts,
     Headline,
@@ -28,9 +27,10 @@ from passhat.reporters.answer import (
     Picture,
     Records,
     Section,
+    StatusLabel,
     Table,
 )
-from passhat.reporters.data import plain, shaped
+from passhat.reporters.data import json_object, plain
 from passhat.reporters.formatting import (
     end_cells,
     percent,
@@ -145,7 +145,7 @@ def _system_object(trend: SystemTrend) -> SystemTrendObject:
         "points": [_point_object(point) for point in trend.points],
         "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
         "diverging": isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging,
-        "turns": [shaped(turn, TurnObject, run=turn.key) for turn in trend.turns],
+        "turns": [json_object(turn, TurnObject, run=turn.key) for turn in trend.turns],
     }
 
 
@@ -154,14 +154,15 @@ def _point_object(point: TrendPoint) -> PointObject:
         name: {"value": one.value, **end_cells("", one.interval)}
         for name, one in point.metrics.items()
     }
-    return shaped(point, PointObject, run=point.key, metrics=metrics)
+    return json_object(point, PointObject, run=point.key, metrics=metrics)
 
 
 def _changes_object(changes: Changes) -> ChangesObject:
     points = [
-        shaped(point, ChangeObject, **end_cells("", point.interval)) for point in changes.points
+        json_object(point, ChangeObject, **end_cells("", point.interval))
+        for point in changes.points
     ]
-    return shaped(changes, ChangesObject, points=points)
+    return json_object(changes, ChangesObject, points=points)
 
 
 def _rows(trends: Sequence[SystemTrend]) -> Records:
@@ -197,15 +198,17 @@ def trend_page(trends: Sequence[SystemTrend], options: DisplayOptions) -> Mappin
     }
 
 
-def chip(trends: Sequence[SystemTrend]) -> Chip:
+def chip(trends: Sequence[SystemTrend]) -> StatusLabel:
     """The newest change in three words."""
     trend = _newest_change_first(trends)[0]
     change = trend.newest_change
     if change is None:
         runs = max(len(one.points) for one in trends)
-        return Chip("One run" if runs == 1 else "No change shown", "none")
+        return StatusLabel("One run" if runs == 1 else "No change shown", "none")
     fell = change.direction == "down"
-    return Chip(f"{'Fell' if fell else 'Rose'} on {trend.day(change)}", "bad" if fell else "good")
+    return StatusLabel(
+        f"{'Fell' if fell else 'Rose'} on {trend.day(change)}", "bad" if fell else "good"
+    )
 
 
 def facts(trends: Sequence[SystemTrend]) -> Facts:
@@ -468,7 +471,7 @@ def _flaky_rows(found: FlakyTasks) -> Records:
 FLAKY_KIND = AnswerKind(
     name="flaky",
     blocks=flaky_blocks,
-    data=lambda found: shaped(found, FlakyObject, schema=FLAKY_SCHEMA),
+    data=lambda found: json_object(found, FlakyObject, schema=FLAKY_SCHEMA),
     rows=_flaky_rows,
     title=lambda found: plural(len(found.tasks), "flaky task"),
 )

@@ -22,16 +22,16 @@ from passhat.reporters.answer import (
     WORD_TONES,
     AnswerKind,
     Block,
-    Chip,
     DisplayOptions,
     Headline,
     Judged,
     Paragraph,
     Picture,
     Records,
+    StatusLabel,
     Table,
 )
-from passhat.reporters.data import NumberObject, shaped
+from passhat.reporters.data import NumberObject, json_object
 from passhat.reporters.formatting import end_cells, interval_of, value_of
 
 if TYPE_CHECKING:
@@ -308,13 +308,13 @@ def _verdicts_object(verdicts: Verdicts) -> VerdictsObject:
 
 def verdict_object(verdict: Verdict) -> VerdictObject:
     """One verdict: the demand, the evidence, and the log."""
-    return shaped(
+    return json_object(
         verdict,
         VerdictObject,
         require=verdict.gate.require,
-        terms=shaped(verdict.gate, _TermsObject),
+        terms=json_object(verdict.gate, _TermsObject),
         verdict=verdict.word,
-        steps=[shaped(step, _StepObject, draw=step.number) for step in verdict.steps],
+        steps=[json_object(step, _StepObject, draw=step.number) for step in verdict.steps],
     )
 
 
@@ -328,5 +328,5 @@ KIND = AnswerKind(
     page=_page,
     template="gate.html",
     title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
-    chip=lambda verdicts: Chip(verdicts.word, WORD_TONES[verdicts.word]),
+    chip=lambda verdicts: StatusLabel(verdicts.word, WORD_TONES[verdicts.word]),
 )

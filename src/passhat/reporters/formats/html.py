@@ -22,10 +22,10 @@ from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     WORD_TONES,
     AnswerKind,
-    Chip,
     DisplayOptions,
     Headline,
     Picture,
+    StatusLabel,
     reading_lines,
 )
 from passhat.reporters.answers.report_blocks import correlation, most_reliable_first, systems_table
@@ -215,7 +215,7 @@ def _prose(text: str) -> Markup:
     )
 
 
-def _icon(chip: Chip | None) -> str:
+def _icon(chip: StatusLabel | None) -> str:
     """The verdict as the icon of a page: its sign in its colour, inside the page itself."""
     colours = {"good": "a", "bad": "b", "open": "e", "none": "soft"}
     tone, sign = ("none", "^") if chip is None else (chip.tone, chip.sign)

@@ -29,8 +29,8 @@ from passhat.reporters.answer import (
 )
 from passhat.reporters.formatting import (
     UNICODE,
-    Ink,
-    Pen,
+    CharacterSet,
+    TerminalStyle,
     display_width,
     interval_bar,
     run_marks,
@@ -65,13 +65,13 @@ _WANTED_NAME, _WANTED_TEXT = 60, 12
 
 def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     """The answer as text; without an Ink it is 80 columns wide and has no colour."""
-    ink = options.ink or Ink()
+    ink = options.ink or TerminalStyle()
     return blocks_text(kind.all_blocks(answer, replace(options, ink=ink)), ink)
 
 
-def blocks_text(blocks: Sequence[Block], ink: Ink | None = None) -> str:
+def blocks_text(blocks: Sequence[Block], ink: TerminalStyle | None = None) -> str:
     """Blocks as one text, with a blank line between them; paragraphs stay together."""
-    ink = ink or Ink()
+    ink = ink or TerminalStyle()
     lines: list[str] = []
     for i, block in enumerate(blocks):
         if i and not _stays_with(blocks[i - 1], block):
@@ -91,7 +91,7 @@ def _stays_with(before: Block, block: Block) -> bool:
     return isinstance(block, Line) and isinstance(before, Line)
 
 
-def _block_lines(block: Block, ink: Ink) -> list[str]:  # one line a block
+def _block_lines(block: Block, ink: TerminalStyle) -> list[str]:  # one line a block
     match block:
         case Headline():
             return [ink.style(line, "bold") for line in wrap(block.text, ink.width)]
@@ -115,13 +115,13 @@ def _block_lines(block: Block, ink: Ink) -> list[str]:  # one line a block
             return _table_lines(block, ink)
 
 
-def _section_lines(block: Section, ink: Ink) -> list[str]:
+def _section_lines(block: Section, ink: TerminalStyle) -> list[str]:
     if display_width(block.title) + 2 + display_width(block.note) <= ink.width:
         return [f"{ink.style(block.title, 'bold')}{_GAP}{block.note}"]
     return [ink.style(block.title, "bold"), *wrap(block.note, ink.width)]
 
 
-def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
+def _paragraph_lines(block: Paragraph, ink: TerminalStyle) -> list[str]:
     if not block.label:
         return [ink.style(_INDENT + line, "dim") for line in wrap(block.text, ink.width - 2)]
     first, *rest = wrap(block.text, ink.width - LABEL_WIDTH)
@@ -130,7 +130,7 @@ def _paragraph_lines(block: Paragraph, ink: Ink) -> list[str]:
     return [label + first, *(hanging + line for line in rest)]
 
 
-def _judged_lines(block: Judged, ink: Ink) -> list[str]:
+def _judged_lines(block: Judged, ink: TerminalStyle) -> list[str]:
     hanging = " " * _VERDICT_WIDTH
     first, *rest = wrap(block.sentence, ink.width - _VERDICT_WIDTH)
     word = ink.style(f"{block.word:<{_VERDICT_WIDTH - 2}}", "bold", COLOURS[block.word])
@@ -141,7 +141,7 @@ def _judged_lines(block: Judged, ink: Ink) -> list[str]:
     return lines
 
 
-def _step_lines(block: Steps, ink: Ink) -> list[str]:
+def _step_lines(block: Steps, ink: TerminalStyle) -> list[str]:
     lines = [ink.style(block.title, "bold")]
     for i, step in enumerate(block.steps, 1):
         wrapped = _step(f"{i}. {step.text}", step.command, ink.width - len(_INDENT))
@@ -159,7 +159,7 @@ def _step(text: str, command: str, width: int) -> list[str]:
     return [*lines, _HANGING + command]
 
 
-def _share_lines(block: Shares, ink: Ink) -> list[str]:
+def _share_lines(block: Shares, ink: TerminalStyle) -> list[str]:
     """The bar, and what its pieces mean, beside it or below."""
     width = min(40, max(10, ink.width - 60))
     pieces = stacked_bar([count for _, count in block.counts], width=width, pen=ink.pen)
@@ -171,7 +171,7 @@ def _share_lines(block: Shares, ink: Ink) -> list[str]:
     return [f"{drawn}{_GAP}{meaning}"] if beside else [drawn, meaning]
 
 
-def _table_lines(table: Table, ink: Ink) -> list[str]:
+def _table_lines(table: Table, ink: TerminalStyle) -> list[str]:
     table, wanted = _eased(table, ink.width)
     widths = _column_widths(table, wanted, ink.width)
     fit = next((i for i in range(len(widths), 2, -1) if _full_width(widths[:i]) <= ink.width), 2)
@@ -184,7 +184,7 @@ def _table_lines(table: Table, ink: Ink) -> list[str]:
     return [*here, "", *_table_lines(below, ink)] if len(below.header) > 1 else here
 
 
-def _fitting_lines(table: Table, widths: Sequence[int], ink: Ink) -> list[str]:
+def _fitting_lines(table: Table, widths: Sequence[int], ink: TerminalStyle) -> list[str]:
     heads = [_header_cell(table, i, widths[i], ink) for i in range(len(widths))]
     for (i, _), head in zip(table.cut, _cut_headings(table, widths), strict=True):
         heads[i] = head
@@ -308,7 +308,7 @@ def _endings(names: Sequence[str], width: int) -> list[str]:
     return [CUT + one for one in endings] if min(map(len, endings), default=0) >= _TELLING else []
 
 
-def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:
+def _header_cell(table: Table, i: int, width: int, ink: TerminalStyle) -> str:
     if i in table.columns_of(Bar):
         low, high = table.ends
         return low + high.rjust(width - len(low))
@@ -318,12 +318,12 @@ def _header_cell(table: Table, i: int, width: int, ink: Ink) -> str:
     return shorten(table.header[i], width)
 
 
-def _meaning_of_marks(pen: Pen) -> str:
+def _meaning_of_marks(pen: CharacterSet) -> str:
     """What the marks of runs mean, above them where there is room."""
     return f"{pen.passed} passed  {pen.failed} failed  {pen.errored} errored"
 
 
-def _drawn(table: Table, cell: Cell, width: int, ink: Ink) -> str:
+def _drawn(table: Table, cell: Cell, width: int, ink: TerminalStyle) -> str:
     if isinstance(cell, str):
         shown = shorten(cell, width)
         return ink.style(shown.ljust(width), COLOURS[shown]) if shown in COLOURS else shown

@@ -12,10 +12,10 @@ from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.exchange import (
     Body,
     CallRequest,
-    Dialect,
     Message,
     Reply,
     Request,
+    WireFormat,
     attachments_of,
     bearer,
     call_request,
@@ -211,7 +211,7 @@ def _encode_for_vertex(model: str, request: Request, stream: bool) -> dict[str, 
     return {"anthropic_version": "vertex-2023-10-16", **body}
 
 
-ANTHROPIC = Dialect(
+ANTHROPIC = WireFormat(
     name="anthropic",
     path="/v1/messages",
     list_path="/v1/models",
@@ -221,7 +221,7 @@ ANTHROPIC = Dialect(
     assemble=assemble,
 )
 
-ANTHROPIC_ON_VERTEX = Dialect(
+ANTHROPIC_ON_VERTEX = WireFormat(
     name="anthropic-vertex",
     path="/publishers/anthropic/models/{model}:rawPredict",
     stream_path="/publishers/anthropic/models/{model}:streamRawPredict",

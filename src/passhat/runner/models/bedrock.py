@@ -15,10 +15,10 @@ from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.anthropic import DEFAULT_MAX_TOKENS, thinking_budget
 from passhat.runner.models.exchange import (
     Body,
-    Dialect,
     Message,
     Reply,
     Request,
+    WireFormat,
     attachments_of,
     bearer,
     call_request,
@@ -153,7 +153,7 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage:
     )
 
 
-BEDROCK = Dialect(
+BEDROCK = WireFormat(
     name="bedrock-converse",
     path="/model/{model}/converse",
     list_path="/foundation-models",

@@ -14,7 +14,7 @@ from passhat.records.secrets import bare_address
 from passhat.runner.models.anthropic import ANTHROPIC, ANTHROPIC_ON_VERTEX
 from passhat.runner.models.bedrock import BEDROCK, AwsCredentials, AwsSigner
 from passhat.runner.models.endpoint import ModelAddress
-from passhat.runner.models.exchange import Dialect
+from passhat.runner.models.exchange import WireFormat
 from passhat.runner.models.openai import OPENAI_CHAT, OPENAI_RESPONSES
 
 OLLAMA_PORT = 11434
@@ -22,7 +22,7 @@ DEFAULT_REGION = "us-east-1"
 """The region that AWS's own tools take for an address that names none."""
 
 
-DIALECTS: dict[str, Dialect] = {
+DIALECTS: dict[str, WireFormat] = {
     dialect.name: dialect
     for dialect in (ANTHROPIC, ANTHROPIC_ON_VERTEX, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK)
 }

@@ -16,7 +16,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ModelBusy, ModelError, SuiteError
 from passhat.messages import listed
 from passhat.records.ledger import CallKey
-from passhat.runner.models.exchange import Body, Dialect, Pricing, Reply, Request
+from passhat.runner.models.exchange import Body, Pricing, Reply, Request, WireFormat
 from passhat.runner.models.retrying import retry_after
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ModelAddress:
     """
 
     model: str
-    dialect: Dialect
+    dialect: WireFormat
     base_url: str
     provider: str = ""
     key: str = ""

@@ -23,7 +23,7 @@ EFFORTS = ((0, "none"), (4_096, "low"), (16_384, "medium"), (float("inf"), "high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class WireFormat:
     """A wire format, as pure functions.
 
     `assemble` turns the events of a stream into the body of an answer that was not streamed, and

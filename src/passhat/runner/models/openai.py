@@ -11,11 +11,11 @@ from passhat.records import TokenUsage
 from passhat.runner.models.exchange import (
     Body,
     CallRequest,
-    Dialect,
     Message,
     Reply,
     Request,
     ToolSpec,
+    WireFormat,
     attachments_of,
     bearer,
     call_request,
@@ -211,7 +211,7 @@ def _error_text(error: Any) -> str:
     return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
-OPENAI_CHAT = Dialect(
+OPENAI_CHAT = WireFormat(
     name="openai-chat",
     path="/chat/completions",
     list_path="/models",
@@ -354,7 +354,7 @@ def _responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
     )
 
 
-OPENAI_RESPONSES = Dialect(
+OPENAI_RESPONSES = WireFormat(
     name="openai-responses",
     path="/responses",
     list_path="/models",

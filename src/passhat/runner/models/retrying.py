@@ -96,7 +96,7 @@ class Retrying:
                 attempt += 1
                 if self._on_retry is not None:
                     self._on_retry(request, attempt, wait, error)
-                with excused():
+                with paused():
                     await asyncio.sleep(wait)
             else:
                 self._throttle.spent(reply.usage.total)
@@ -191,14 +191,14 @@ class Throttle:
     async def turn(self) -> AsyncIterator[None]:
         """Hold one of the slots, once the rates allow another request."""
         if self._slots is None:
-            with excused():
+            with paused():
                 await self._wait()
             yield
             return
-        with excused():
+        with paused():
             await self._slots.acquire()
         try:
-            with excused():
+            with paused():
                 await self._wait()
             yield
         finally:
@@ -303,7 +303,7 @@ class Deadline:
 
 
 @contextmanager
-def excused() -> Iterator[None]:
+def paused() -> Iterator[None]:
     """Stop the clock of the attempt under way, if there is one.
 
     The agent is not to blame for waiting for a rate limit or a busy provider.

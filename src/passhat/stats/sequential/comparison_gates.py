@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import probability, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, score_array
 from passhat.stats.sequential.confidence_sequences import FAIL_SIDE, PASS_SIDE, Drawn
@@ -324,7 +324,7 @@ class EquivalenceWealth:
         return replace(self, upper=self.upper.with_new_bets(), lower=self.lower.with_new_bets())
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class EquivalenceGate(ScoreGate):
     """PASS if the mean of paired differences is at most mu0 either way, FAIL if mu1 or more.
 

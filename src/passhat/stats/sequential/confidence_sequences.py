@@ -16,7 +16,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, confidence_level
 from passhat.stats.estimate import Estimate, Interval
-from passhat.stats.numerics import bisected
+from passhat.stats.numerics import bisect
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.special import betaln, expit, logit, xlog1py, xlogy
 
@@ -157,7 +157,7 @@ def _affordable(stake: float, worst: Floats) -> Floats:
 def _edge(refuted: Callable[[float], bool], *, outside: float, inside: float) -> float:
     if not refuted(outside):
         return outside
-    return bisected(lambda rate: not refuted(rate), outside, inside)[0]
+    return bisect(lambda rate: not refuted(rate), outside, inside)[0]
 
 
 def _log_evidence(runs: Floats, passes: Floats) -> Floats:

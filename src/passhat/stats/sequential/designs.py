@@ -13,7 +13,7 @@ from passhat.arguments import probability
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, score_array
-from passhat.stats.numerics import bisected
+from passhat.stats.numerics import bisect
 from passhat.stats.sequential.draws import error_rates
 from passhat.stats.special import bdtr, bdtrc, betainc, betaln, xlog1py, xlogy
 
@@ -146,7 +146,7 @@ def _calibrated(
 
 def _lowest(keeps: Callable[[float], bool], most: float) -> float:
     """A level near the lowest that keeps the errors; infinity where even `most` does not."""
-    return bisected(keeps, 0.0, most, steps=_BISECTIONS)[1] if keeps(most) else inf
+    return bisect(keeps, 0.0, most, steps=_BISECTIONS)[1] if keeps(most) else inf
 
 
 def _log_beta_tail(a: Floats, b: Floats, x: float) -> Floats:

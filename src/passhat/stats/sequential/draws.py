@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from passhat.arguments import probability, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Floats
 from passhat.stats.special import ndtr
@@ -346,7 +346,7 @@ SET_ASIDE = SetAside.OUTAGE
 """Replaces a result that `OutageGuard` set aside: it changes no evidence."""
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
     """A verdict, or None while it is open, with everything needed to recompute it.
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
     Counts,
@@ -364,7 +364,7 @@ class RandomTaskGate(ABC):
         )
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreGate(RandomTaskGate):
     """PASS if the mean score over these tasks is mu1 or more, FAIL if mu0 or less.
 
@@ -505,7 +505,7 @@ _CAP_OVER_FIXED = 4
 BlockMetric = Literal["pass^k", "pass@k"]
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteGate(RandomTaskGate):
     """PASS if the mean over these tasks is mu1 or more, FAIL if mu0 or less.
 

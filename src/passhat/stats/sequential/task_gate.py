@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import dataclass, short_dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import one_of, score_array
 from passhat.stats.sequential import designs
@@ -48,7 +48,7 @@ class EveryTaskState:
     verdict: GateVerdict | None = None
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class EveryTaskGate:
     """PASS when every task's gate passed, FAIL as soon as one failed.
 
@@ -236,7 +236,7 @@ class TaskState:
     draws: Draws = field(default_factory=Draws, repr=False)
 
 
-@short_dataclass(frozen=True, slots=True, kw_only=True)
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class TaskGate:
     """PASS if the task's rate is p1 or more, FAIL if p0 or less; watch it as often as you like.
 
