@@ -103,6 +103,27 @@ def test_a_run_loads_no_numbers_before_its_first_trial(tmp_path, monkeypatch):
     assert "passhat.drawing" not in modules
 
 
+def test_a_gate_is_parsed_without_numbers_and_without_a_report():
+    modules = _loaded("import passhat\npasshat.parse_gate('pass^3 >= 0.8')")
+    assert not _heavy(modules, HEAVY)
+    assert "passhat.analysis.gates.gate" in modules
+    assert "passhat.analysis.reports.report" not in modules
+    assert len([name for name in modules if name.startswith("passhat")]) <= 18
+
+
+@pytest.mark.parametrize("command", ["list", "validate"])
+def test_a_suite_with_a_gate_is_looked_at_without_numbers(command, tmp_path):
+    suite = tmp_path / "suite.yml"
+    suite.write_text(
+        "systems: [{name: s, command: echo hi}]\n"
+        "tasks: [{name: t, prompt: hello}]\n"
+        "gates: ['pass^3 >= 0.8']\n"
+    )
+    modules = _loaded(_command(command, str(suite)))
+    assert "passhat.analysis.gates.gate" in modules
+    assert not _heavy(modules, ("numpy", "scipy", "rich", "jinja2", "httpx2", "mcp"))
+
+
 def test_every_command_of_the_table_is_there_and_has_a_sentence():
     import click
 

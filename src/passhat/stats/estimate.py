@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import hypot, sqrt
 from typing import Literal
-
-import numpy as np
 
 from passhat.dataclass import dataclass, replace, result_dataclass
 from passhat.errors import ArgumentError
@@ -76,15 +74,17 @@ def isotonic(estimates: Sequence[Number]) -> list[Number]:
 
 def tightened(group: Sequence[Number]) -> list[Estimate]:
     """`isotonic` for estimates over the same tasks, each with an interval."""
-    known = [one for one in group if isinstance(one, Estimate) and one.interval is not None]
-    low = np.array([one.interval.low for one in known if one.interval])
-    high = np.array([one.interval.high for one in known if one.interval])
-    lows = np.maximum.accumulate(low)
+    known = [
+        (number, number.interval)
+        for number in group
+        if isinstance(number, Estimate) and number.interval is not None
+    ]
+    lows = accumulate((float(interval.low) for _, interval in known), max)
+    highs = list(accumulate((float(interval.high) for _, interval in reversed(known)), min))[::-1]
     # Each value lies inside its own ends and values are in order: ends can cross by rounding only.
-    highs = np.maximum(np.minimum.accumulate(high[::-1])[::-1], lows)
     return [
-        replace(one, interval=Interval(lowest, highest))
-        for one, lowest, highest in zip(known, lows.tolist(), highs.tolist(), strict=True)
+        replace(number, interval=Interval(low, max(high, low)))
+        for (number, _), low, high in zip(known, lows, highs, strict=True)
     ]
 
 

@@ -1,4 +1,7 @@
-"""A number by its name: parsed from text, found in a report, read from a single run."""
+"""A number by its name: parsed from text, found in a report, read from a single run.
+
+How a number is written is known without a report: parsing loads neither numpy nor the reports.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.dependence import SeedSpread
-from passhat.analysis.reports.parts import Rounds, RunOrder, VarianceSplit
-from passhat.analysis.reports.report import Report, SystemReport
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest
-from passhat.records import Outcome, Trial
-from passhat.records.trial import FEATURES
+from passhat.records.trial import FEATURES, Outcome, Trial
 from passhat.stats.estimate import Estimate, Scope, Unavailable
-from passhat.stats.passk import pass_hat_k
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.report import Report, SystemReport
 
 # What each placeholder of a form may be, and an example of it.
 _PLACES = {
@@ -114,6 +116,8 @@ def targets(
     >>> round(found["pass^4"].value, 2), found["decay[1]"]
     (0.8, 80.0)
     """
+    from passhat.analysis.reports.report import Report, SystemReport
+
     if not isinstance(report, Report | SystemReport):
         raise ArgumentError("report", "must be a report; passhat.measure(trials) makes one", report)
     systems = [report] if isinstance(report, SystemReport) else report.systems
@@ -199,7 +203,7 @@ Places = Mapping[str, str]
 """The values of the placeholders of a form: {"k": "3"} in pass^3."""
 
 Named = Iterator[tuple[str, Value]]
-Find = Callable[[SystemReport, Scope], Named]
+Find = Callable[["SystemReport", Scope], Named]
 Read = Callable[[Places, Trial], float | None]
 
 
@@ -271,7 +275,7 @@ def _parts(system: SystemReport, within: str) -> Iterator[tuple[str, SystemRepor
 def _spread(name: str, attribute: str) -> Find:
     def find(system: SystemReport, _: Scope) -> Named:
         split = system.variance
-        if isinstance(split, VarianceSplit):
+        if not isinstance(split, Unavailable):
             yield name, getattr(split, attribute)
         elif not name.startswith("variance."):
             yield name, split
@@ -281,14 +285,14 @@ def _spread(name: str, attribute: str) -> Find:
 
 def _rounds(attribute: str) -> Find:
     def find(system: SystemReport, _: Scope) -> Named:
-        if isinstance(system.rounds, Rounds):
+        if not isinstance(system.rounds, Unavailable):
             yield f"rounds.{attribute}", getattr(system.rounds, attribute)
 
     return find
 
 
 def _seed_variance(system: SystemReport, _: Scope) -> Named:
-    if isinstance(system.seeds, SeedSpread):
+    if not isinstance(system.seeds, Unavailable):
         variance = system.seeds.variance
         between = variance if isinstance(variance, Unavailable) else variance.between
         yield "seed_variance", between
@@ -297,7 +301,7 @@ def _seed_variance(system: SystemReport, _: Scope) -> Named:
 def _run_order(name: str) -> Find:
     def find(system: SystemReport, _: Scope) -> Named:
         order = system.decay.run_order
-        if isinstance(order, RunOrder):
+        if not isinstance(order, Unavailable):
             yield name, getattr(order, name)
         elif name != "flips":
             yield name, order
@@ -307,7 +311,7 @@ def _run_order(name: str) -> Find:
 
 def _decay(system: SystemReport, _: Scope) -> Named:
     order = system.decay.run_order
-    if isinstance(order, RunOrder):
+    if not isinstance(order, Unavailable):
         yield from ((f"decay[{k}]", percent) for k, percent in enumerate(order.decay, 1))
 
 
@@ -352,6 +356,8 @@ def _task(attribute: str) -> Find:
 
 
 def _task_streaks(system: SystemReport, _: Scope) -> Named:
+    from passhat.stats.passk import pass_hat_k
+
     for row in system.tasks:
         for k in system.ks:
             short = Unavailable(f"pass^{k} needs {k} runs; {row.name} has {row.runs}")
