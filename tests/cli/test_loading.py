@@ -16,11 +16,11 @@ SLOW = ("scipy.stats", "pandas", "polars", "pyarrow", "pydantic", "mcp", "httpx2
 
 def _loaded(code: str) -> set[str]:
     """The modules in a fresh Python after running `code`."""
-    script = f"{code}\nimport sys, json; sys.stderr.write(json.dumps(sorted(sys.modules)))"
+    script = f"{code}\nimport sys, json; sys.stderr.write('\\n' + json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    return set(json.loads(done.stderr))
+    return set(json.loads(done.stderr.splitlines()[-1]))  # commands write there too
 
 
 def _command(*arguments: str) -> str:
