@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat import arguments
 from passhat.arguments import CONFIDENCE, SEED
-from passhat.errors import ArgumentError, HistoryError, InputError
+from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
     Names,
     Results,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.analysis.gates.stopping import StoppingRule
-    from passhat.history import History, Run
-    from passhat.journeys.run_store import RunStore
+    from passhat.history import Run
+    from passhat.journeys.run_store import OpenRun
     from passhat.records import ErrorPolicy, Pairing, Suite, Transcripts, Trials
 
 FALSE_ALARMS = 0.001
@@ -590,19 +590,19 @@ def floored(suite: Suite) -> frozenset[str]:
     )
 
 
-def baselines_of(gates: Sequence[Gate], suite: Suite, store: RunStore) -> Mapping[str, Trials]:
+def baselines_of(gates: Sequence[Gate], suite: Suite, opened: OpenRun) -> dict[str, Trials]:
     """The runs that gates compare with, from the history: by tag, branch, commit or key."""
-    found = {}
+    baselines = {}
     for name in _baseline_names(gates, suite):
-        history, run = _baseline(name, store)
-        found[name] = history.trials(run)
-    return found
+        history, run = opened.baseline(name)
+        baselines[name] = history.trials(run)
+    return baselines
 
 
-def days_of_baselines(gates: Sequence[Gate], suite: Suite, store: RunStore) -> dict[str, Days]:
+def days_of_baselines(gates: Sequence[Gate], suite: Suite, opened: OpenRun) -> dict[str, Days]:
     """How much runs of the suite differ from day to day, for each of these baselines."""
     return {
-        name: days_around(*_baseline(name, store), store.run, "fail")
+        name: days_around(*opened.baseline(name), opened.run, "fail")
         for name in _baseline_names(gates, suite)
     }
 
@@ -610,12 +610,3 @@ def days_of_baselines(gates: Sequence[Gate], suite: Suite, store: RunStore) -> d
 def _baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:
     names = [getattr(gate.demand, "baseline", None) for gate in gates]
     return list(dict.fromkeys(name for name in names if name and name not in suite.systems))
-
-
-def _baseline(name: str, store: RunStore) -> tuple[History, Run]:
-    if store.history is None or store.run is None:
-        raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
-    from passhat.history.runs import look_up_baseline
-
-    # The newest run of a branch may be this one: the baseline is the one before it.
-    return store.history, look_up_baseline(store.history, name, judged=store.run).run

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ToolCoverage,
     )
     from passhat.analysis.reports.report import Report
-    from passhat.journeys.run_store import RunStore
+    from passhat.journeys.run_store import OpenRun
     from passhat.records import Expectation, Suite, Trial, Trials
     from passhat.runner import RunResult
 
@@ -49,7 +49,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 def build_answer(
     suite: Suite,
     result: RunResult,
-    opened: RunStore,
+    opened: OpenRun,
     *,
     trials: Trials,
     verdicts: Verdicts | None,
@@ -71,7 +71,7 @@ def build_answer(
     doubts = (*_perhaps_paid(result), *_judge_notes(suite, result, opened))
     coverage = _coverage(result, coverage_threshold)
     covered = () if coverage is None else (coverage.sentence,)
-    opened.keep_notes(doubts)
+    opened.store_notes(doubts)
     answer = RunAnswer(
         report=replace(report, notes=(*report.notes, *notes, *doubts, *covered)),
         trials=trials,
@@ -90,7 +90,7 @@ def build_answer(
         exempt=frozenset(variants(suite).values() if judges else trials.systems),
         nothing_ran=all(trial.outcome is Outcome.ERRORED for trial in result.trials),
         results=opened.results,
-        store=opened.name or None,
+        store=opened.store,
         run=None if opened.run is None else opened.run.key,
         signal=result.signal,
         coverage=coverage,
@@ -109,7 +109,7 @@ def _recoveries(suite: Suite, trials: Trials, confidence: float) -> tuple[Recove
     return measure_recovery(trials, faulty, ks=suite.ks or None, confidence=confidence)
 
 
-def _cause(trials: Trials, result: RunResult, opened: RunStore) -> str | None:
+def _cause(trials: Trials, result: RunResult, opened: OpenRun) -> str | None:
     """The most prominent cause of failures, if runs of a task both passed and failed."""
     outcomes: dict[tuple[str, str], set[int]] = {}
     for trial in result.trials:
@@ -132,7 +132,7 @@ def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None
     return ToolCoverage(offered=result.tools_offered, called=called, threshold=threshold)
 
 
-def undone_sentence(result: RunResult, opened: RunStore) -> str | None:
+def undone_sentence(result: RunResult, opened: OpenRun) -> str | None:
     """What an early end left out, and the command that resumes it."""
     if not result.undone:
         return None
@@ -197,7 +197,7 @@ def _perhaps_paid(result: RunResult) -> Iterator[str]:
         )
 
 
-def _judge_notes(suite: Suite, result: RunResult, opened: RunStore) -> Iterator[str]:
+def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
     """What is known of the judge's reliability; nothing for a suite without a judge."""
     rubrics = [e for e in _expectations(suite) if e.matcher == "judge"]
     if not rubrics:
@@ -233,7 +233,7 @@ def _expectations(suite: Suite) -> Iterator[Expectation]:
         yield from task.expectations()
 
 
-def _trial_reasons(suite: Suite, result: RunResult, store: RunStore) -> Reasons:
+def _trial_reasons(suite: Suite, result: RunResult, store: OpenRun) -> Reasons:
     """Why each trial did not pass, for the first `MOST_TRIALS` of them."""
     from passhat.records import Outcome
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from passhat.dataclass import dataclass
 from passhat.errors import (
@@ -21,11 +21,12 @@ from passhat.errors import (
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
-    from passhat.history import History, Run
+    from passhat.history import History, Run, RunJournal
     from passhat.history.leases import Lease
     from passhat.history.runs import NamedRun
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial
+    from passhat.records.ledger import TrialKey
     from passhat.runner import Journal, RunResult
     from passhat.runner.schedule import Shard
 
@@ -34,64 +35,94 @@ UNFINISHED = ("running", "stopped", "interrupted", "budget", "failed")
 
 
 @dataclass(slots=True, kw_only=True)
-class RunStore:
-    """The journal of one run, and the store it is in (None: memory)."""
+class StoredRun:
+    """A run under way in a history store, which this process holds the lease of."""
 
-    journal: Journal
-    history: History | None = None
-    run: Run | None = None
-    lease: Lease | None = None
-    name: str = ""
-
-    @property
-    def resume_command(self) -> str | None:
-        """The command that resumes this run; None if nothing is stored."""
-        if self.run is None:
-            return None
-        return _resume_command(self.run.key, self.name)
+    history: History
+    run: Run
+    lease: Lease
+    journal: RunJournal
 
     @property
-    def results(self) -> str | None:
-        """What to type after a command so that it reads this run; None if nothing is stored."""
+    def store(self) -> str:
+        """The store, without its password."""
+        return self.history.name
+
+    @property
+    def resume_command(self) -> str:
+        """The command that resumes this run."""
+        return _resume_command(self.run.key, self.store)
+
+    @property
+    def results(self) -> str:
+        """What to type after a command so that it reads this run."""
         from passhat.history import DEFAULT_PATH
 
-        if self.run is None:
-            return None
-        if self.name == str(DEFAULT_PATH):
+        if self.store == str(DEFAULT_PATH):
             return self.run.key
-        return f"{shlex.quote(self.name)} --run {self.run.key}"
+        return f"{shlex.quote(self.store)} --run {self.run.key}"
 
     @property
     def more_runs(self) -> MoreRuns | None:
         """How to add runs to this run; None if that is not possible."""
-        return None if self.run is None else more_runs(self.run, self.run.key, self.name)
+        return more_runs(self.run, self.run.key, self.store)
+
+    def baseline(self, name: str) -> tuple[History, Run]:
+        """The earlier run that a gate compares with: by tag, branch, commit or key."""
+        from passhat.history.runs import look_up_baseline
+
+        # The newest run of a branch may be this one: the baseline is the one before it.
+        return self.history, look_up_baseline(self.history, name, judged=self.run).run
+
+    def transcripts(self, trials: Sequence[Trial]) -> dict[TrialKey, str]:
+        """The transcripts of these trials, as far as there are any."""
+        stored = {_key(trial): self.history.transcript(self.run, *_key(trial)) for trial in trials}
+        return {key: text for key, text in stored.items() if text}
+
+    def store_notes(self, notes: Sequence[str]) -> None:
+        """Store notes that every later report of the run repeats."""
+        if notes:
+            self.history.keep_notes(self.run, notes)
 
     def close(self, result: RunResult) -> None:
         """Store how the run ended."""
-        if self.history is not None and self.run is not None:
-            status = "finished" if result.ending == "settled" else result.ending
-            self.run = self.history.finish_run(self.run, status)
+        status = "finished" if result.ending == "settled" else result.ending
+        self.run = self.history.finish_run(self.run, status)
 
-    def keep_notes(self, notes: Sequence[str]) -> None:
-        """Store notes that every later report of the run repeats."""
-        if notes and self.history is not None and self.run is not None:
-            self.history.keep_notes(self.run, notes)
 
-    def transcripts(self, trials: tuple[Trial, ...]) -> Mapping[tuple[str, str, int], str]:
-        """The stored transcripts of these trials."""
-        if self.history is None or self.run is None:
-            wanted = set(map(_key, trials))
-            ended = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
-            kept = {key: text for key, text in ended.items() if key in wanted}
-        else:
-            kept = {
-                _key(trial): self.history.transcript(self.run, *_key(trial)) for trial in trials
-            }
-        return {key: text for key, text in kept.items() if text}
+@dataclass(slots=True, kw_only=True)
+class UnstoredRun:
+    """A run under way in memory alone: it has no key, no past, and cannot be resumed."""
+
+    journal: Journal
+    run: None = None
+    store: None = None
+    resume_command: None = None
+    results: None = None
+    more_runs: None = None
+
+    def baseline(self, name: str) -> NoReturn:
+        """Refuse a gate that compares with an earlier run."""
+        raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
+
+    def transcripts(self, trials: Sequence[Trial]) -> dict[TrialKey, str]:
+        """The transcripts of these trials, as far as there are any."""
+        wanted = set(map(_key, trials))
+        ended = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
+        return {key: text for key, text in ended.items() if key in wanted and text}
+
+    def store_notes(self, notes: Sequence[str]) -> None:
+        """Nothing is stored."""
+
+    def close(self, result: RunResult) -> None:
+        """Nothing is stored."""
+
+
+OpenRun = StoredRun | UnstoredRun
 
 
 @contextmanager
-def open_run_store(
+def open_run(
     suite: Suite,
     request: RunRequest,
     *,
@@ -99,16 +130,16 @@ def open_run_store(
     resumed: str | None = None,
     replays: bool = False,
     at_most: int | None = None,
-) -> Iterator[RunStore]:
-    """The store of a new run, or of the stored run with the key `resumed`.
+) -> Iterator[OpenRun]:
+    """A new run, or the stored run with the key `resumed`, open until it ends.
 
     `replays` says that all its answers come from a recording. `at_most` is the largest number of
     trials of a run that its gates may end sooner.
     """
-    from passhat.runner import MemoryJournal
-
     if store is None:
-        yield RunStore(journal=MemoryJournal())
+        from passhat.runner import MemoryJournal
+
+        yield UnstoredRun(journal=MemoryJournal())
         return
     from passhat.history import History, RunJournal, read_checkout
     from passhat.history.leases import hold
@@ -129,16 +160,13 @@ def open_run_store(
             if resumed is not None:
                 run = history.reopen_run(run, {"runs": request.runs, **planned})
             journal = RunJournal(history, run, lease)
-            opened = RunStore(
-                journal=journal, history=history, run=run, lease=lease, name=history.name
-            )
             try:
-                yield opened
+                yield StoredRun(history=history, run=run, lease=lease, journal=journal)
             except LostRun:
                 raise  # another process has the run now, and records how it ends
             except BaseException as error:
                 with suppress(StoreError):  # the first error is the one to report
-                    if _is_worth_keeping(opened, error):
+                    if _is_worth_keeping(journal, error):
                         signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
                         history.finish_run(run, "interrupted" if signalled else "failed")
                     else:
@@ -146,6 +174,13 @@ def open_run_store(
                 raise
             finally:
                 journal.close()
+
+
+def _is_worth_keeping(journal: RunJournal, error: BaseException) -> bool:
+    """Whether there is something to resume; a refused request has no trials."""
+    if isinstance(error, InputError):
+        return bool(journal.finished() or journal.answered())
+    return bool(journal.launched())
 
 
 def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str, Any]:
@@ -243,14 +278,7 @@ def is_absent(store: str | Path) -> bool:
     return not is_postgres(store) and not Path(store).exists()
 
 
-def _is_worth_keeping(opened: RunStore, error: BaseException) -> bool:
-    """Whether there is something to resume; a refused request has no trials."""
-    if isinstance(error, InputError):
-        return bool(opened.journal.finished() or opened.journal.answered())
-    return bool(opened.journal.launched())
-
-
-def _key(trial: Trial) -> tuple[str, str, int]:
+def _key(trial: Trial) -> TrialKey:
     return trial.system, trial.task, trial.trial
 
 

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
@@ -50,9 +50,10 @@ from passhat.journeys.run_request import (
     surely_asked,
 )
 from passhat.journeys.run_store import (
-    RunStore,
+    OpenRun,
+    StoredRun,
     not_resumable,
-    open_run_store,
+    open_run,
     read_shard,
     refuse_sequential_shard,
     run_to_resume,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Gate
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.analysis.gates.stopping import StoppingRule
-    from passhat.history.work_queue import RunQueue
+    from passhat.history import Run
     from passhat.journeys.run_request import AnswerSource, OnRunEvent
     from passhat.records import Suite, Trial, Trials
     from passhat.runner import RunResult
@@ -333,6 +334,17 @@ class RunJob:
     executor: Executor = "local"
     workers: int = 2
 
+    def __post_init__(self) -> None:
+        if self.executor == "local":
+            return
+        from passhat.history.database import is_postgres
+
+        if self.store is not None and is_postgres(self.store):
+            return
+        rule = f"must be a postgresql:// address with `executor={self.executor!r}`: workers share "
+        came = None if self.store is None else str(self.store)
+        raise ArgumentError("store", f"{rule}the run through it", came)
+
     @property
     def gates(self) -> tuple[Gate, ...]:
         """What is demanded."""
@@ -392,7 +404,6 @@ def execute(
     """Run what is missing, and answer."""
     from passhat.runner.models.factory import refuse_unreachable
 
-    _refuse_unshared_store(job)
     source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
     if source.asks_always:
         refuse_unknown_models(job.suite)
@@ -402,7 +413,7 @@ def execute(
         refuse_unreachable(job.suite, asked)
     with (
         open_source(job.suite, source, job.request, sequential=job.sequential) as cassettes,
-        open_run_store(
+        open_run(
             job.suite,
             job.request,
             store=job.store,
@@ -414,16 +425,16 @@ def execute(
         # Before anything is paid for: a missing baseline is an error of the request.
         baselines = baselines_of(job.gates, job.suite, opened)
         rule = job.rule(baselines)
-        kept = 0 if opened.run is None else opened.run.trials
-        if rule is None and _lacks_trials(job, opened):
-            refuse_unreachable(job.suite, asked)
+        before = 0 if opened.run is None else opened.run.trials
+        if rule is None and job.resumed is not None and before < job.suite.trials:
+            refuse_unreachable(job.suite, asked)  # a complete run needs no key
         if on_event is not None:
-            on_event(_opening(job, opened, source, rule))
-        if job.executor == "local":
-            result = _run(job, opened, cassettes, rule, on_event, handle_signals)
-        else:
+            on_event(_opening(job, opened.run, source, rule))
+        if job.executor != "local" and isinstance(opened, StoredRun):
             _refuse_cassettes(cassettes, job.executor)
-            result, rule = _lead(job, opened, baselines, on_event, handle_signals)
+            result, rule = _run_on_workers(job, opened, baselines, on_event, handle_signals)
+        else:
+            result = _run(job, opened, cassettes, rule, on_event, handle_signals)
         opened.close(result)
         _raise_if_over(result, opened)
         table = _table(job.suite, result, stopped=rule is not None)
@@ -446,7 +457,7 @@ def execute(
             verdicts=verdicts,
             transcripts=transcripts,
             coverage_threshold=job.request.coverage_threshold,
-            notes=_notes(job, rule, added=len(result.trials) - kept),
+            notes=_notes(job, rule, added=len(result.trials) - before),
             judges=job.request.shard is None,
         )
 
@@ -459,17 +470,6 @@ def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
         runs = f"passhat run --runs {job.request.runs}"
         late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, settled or not")
     return late
-
-
-def _refuse_unshared_store(job: RunJob) -> None:
-    """Refuse workers without a store on a server: it is all that they and the driver share."""
-    from passhat.history.database import is_postgres
-
-    if job.executor == "local" or (job.store is not None and is_postgres(job.store)):
-        return
-    rule = f"must be a postgresql:// address with `executor={job.executor!r}`: workers share the "
-    came = job.store if job.store is None else str(job.store)
-    raise ArgumentError("store", f"{rule}run through it", came)
 
 
 def _refuse_absent(suite: Suite) -> None:
@@ -487,16 +487,9 @@ def _refuse_absent(suite: Suite) -> None:
     raise SuiteError("\n".join(located_lines(suite.path, faults)))
 
 
-def _lacks_trials(job: RunJob, opened: RunStore) -> bool:
-    """Whether a resumed run has trials left to run: a complete run needs no key."""
-    run = opened.run
-    return job.resumed is not None and run is not None and run.trials < job.suite.trials
-
-
 def _opening(
-    job: RunJob, opened: RunStore, source: AnswerSource, rule: StoppingRule | None
+    job: RunJob, run: Run | None, source: AnswerSource, rule: StoppingRule | None
 ) -> RunOpened:
-    run = opened.run
     return RunOpened(
         suite=job.suite.name,
         size=job.suite.size if rule is None else at_most(job.suite, rule),
@@ -511,7 +504,7 @@ def _opening(
 
 def _run(
     job: RunJob,
-    opened: RunStore,
+    opened: OpenRun,
     cassettes: CassetteSet | None,
     rule: StoppingRule | None,
     on_event: OnRunEvent | None,
@@ -533,10 +526,10 @@ def _run(
     )
 
 
-def _raise_if_over(result: RunResult, opened: RunStore) -> None:
+def _raise_if_over(result: RunResult, opened: OpenRun) -> None:
     """Raise if there is no answer: nothing ran, or the stored run was interrupted."""
-    kept = opened.run is not None
-    if result.ending == "interrupted" and (kept or not result.trials):
+    stored = opened.run is not None
+    if result.ending == "interrupted" and (stored or not result.trials):
         raise RunInterrupted(
             made=len(result.trials),
             planned=result.planned,
@@ -574,17 +567,17 @@ def _refuse_cassettes(cassettes: CassetteSet | None, executor: Executor) -> None
         raise ArgumentError("executor", "must be local to record or replay cassettes", executor)
 
 
-def _lead(
+def _run_on_workers(
     job: RunJob,
-    opened: RunStore,
+    opened: StoredRun,
     baselines: Mapping[str, Trials],
     on_event: OnRunEvent | None,
     handle_signals: bool,
 ) -> tuple[RunResult, StoppingRule | None]:
     """Hand the run out to workers and wait for its end, through outages of the store."""
+    from passhat.history.work_queue import RunQueue
     from passhat.runner.workers import drive
 
-    assert opened.run is not None, "a run of workers is stored"
     with ExitStack() as stack:
         check: Callable[[], None] | None = None
         if job.executor == "ray":
@@ -592,14 +585,14 @@ def _lead(
 
             workers = ray_workers(job.suite, str(job.store), opened.run.key, job.workers)
             check = stack.enter_context(workers)
-        board = _board(opened)
-        since = time.monotonic()
+        queue = RunQueue(opened.history, opened.run, opened.lease)
+        reached = time.monotonic()  # when the store last was
         while True:
             try:
                 rule = job.rule(baselines)
                 return drive(
                     job.suite,
-                    board,
+                    queue,
                     opened.journal,
                     stopping_rule=job.plan if rule is None else rule,
                     on_event=on_event,
@@ -610,26 +603,9 @@ def _lead(
             except LostRun:
                 raise
             except StoreError:
-                if time.monotonic() - since > STORE_WAIT_SECONDS:
+                if time.monotonic() - reached > STORE_WAIT_SECONDS:
                     raise
-            since = _reconnect(opened, since)
-
-
-def _board(opened: RunStore) -> RunQueue:
-    from passhat.history.work_queue import RunQueue
-
-    assert opened.history is not None
-    assert opened.run is not None
-    assert opened.lease is not None
-    return RunQueue(opened.history, opened.run, opened.lease)
-
-
-def _reconnect(opened: RunStore, since: float) -> float:
-    """Try once to reconnect; return when the store could last be reached."""
-    time.sleep(SECONDS_BETWEEN_TRIES)
-    assert opened.history is not None
-    try:
-        opened.history.database.reconnect()
-    except StoreError:
-        return since
-    return time.monotonic()
+            time.sleep(SECONDS_BETWEEN_TRIES)
+            with suppress(StoreError):
+                opened.history.database.reconnect()
+                reached = time.monotonic()
