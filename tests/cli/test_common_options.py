@@ -1,8 +1,12 @@
 """The same options on every command that turns results into answers."""
 
+from dataclasses import fields
+
 import click
 import pytest
+from click.testing import CliRunner
 
+from passhat import ColumnMap
 from passhat.cli import main
 
 COMMANDS = ("report", "compare", "rank", "plan", "profile", "simulate", "convert", "demo")
@@ -65,3 +69,19 @@ def test_repeating_a_command_lists_no_task_as_missing(call):
 def test_a_plan_says_in_sentences_what_runs_without_a_failure_show(call):
     shown = " ".join(call("plan", "--tasks", "10", "--runs", "5").stdout.split())
     assert "A task that passes 29 of 29 runs is shown to pass at least 90 % of the time" in shown
+
+
+def test_every_column_that_python_can_name_has_an_option():
+    report = main.get_command(click.Context(main), "report")
+    options = {param.name for param in report.params}
+    without = [one.name for one in fields(ColumnMap) if f"column_{one.name}" not in options]
+    assert without == ["name"]  # of the agent, which is no column
+
+
+def test_tools_and_start_times_are_read_from_columns_of_any_name(tmp_path):
+    table = tmp_path / "log.csv"
+    table.write_text("task,ok,used,began\na,1,search,2026-11-16T09:30:00+00:00\n")
+    words = ["--pass", "ok", "--tools", "used", "--started-column", "began", "--csv"]
+    done = CliRunner().invoke(main, ["convert", str(table), *words])
+    assert "search" in done.stdout
+    assert "2026-11-16T09:30:00" in done.stdout

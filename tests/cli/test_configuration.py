@@ -129,8 +129,8 @@ def test_a_demand_on_the_command_line_replaces_the_configured_gates(here, suite,
 
 def test_the_reference_names_every_key_and_every_column():
     from passhat.cli.configuration import CONFIGURED
-    from passhat.cli.reading import COLUMN_NAMES
+    from passhat.cli.reading import COLUMNS
 
     page = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text("utf-8")
     assert [key for key in CONFIGURED if f"| `{key}` |" not in page] == []
-    assert [name for name in COLUMN_NAMES if f"`{name}`" not in page] == []
+    assert [name for name in COLUMNS if f"`{name}`" not in page] == []

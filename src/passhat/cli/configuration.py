@@ -96,13 +96,13 @@ def _gates(path: Path, value: Any) -> dict[str, dict[str, Any]]:
 
 def _columns(path: Path, value: Any) -> dict[str, dict[str, Any]]:
     from passhat.cli.error_messages import COLUMN
-    from passhat.cli.reading import COLUMN_NAMES
+    from passhat.cli.reading import COLUMNS
 
     if not isinstance(value, dict):
         raise _wrong(path, "columns", "must be a table, such as {task = 'question'}", value)
     for name, column in value.items():
-        if name not in COLUMN_NAMES:
-            raise _unknown(path, name, COLUMN_NAMES, "a column that")
+        if name not in COLUMNS:
+            raise _unknown(path, name, COLUMNS, "a column that")
         if not isinstance(column, str):
             raise _wrong(path, f"columns.{name}", "must be the name of a column", column)
     options = {f"{COLUMN}{name}": column for name, column in value.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,17 @@ from passhat.cli.options import (
 )
 from passhat.dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
+from passhat.records.columns import ColumnMap
 
 if TYPE_CHECKING:
     from passhat.records import Duplicates
+
+
+COLUMNS = {column.name: column.metadata for column in fields(ColumnMap) if column.metadata}
+"""What help says of each column that a command line or a configuration may name."""
+
+_OTHER_ARGUMENTS = ("name", "format", "duplicates", "errors", "confidence")
+"""Arguments besides columns that readers name in their notes; each has an option of its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +55,7 @@ class ReadingOptions:
 
     def results(self, *paths: str) -> Results:
         """What to read: all the paths, or other paths in the same way."""
-        from passhat.ingest import ColumnMap, parse_limits
+        from passhat.ingest import parse_limits
         from passhat.records.weights import parse_shares
 
         self._refuse_run_of_files()
@@ -90,7 +99,8 @@ class ReadingOptions:
 
     def _in_options(self, text: str) -> str:
         """A note of a reader in which its arguments are named as options of the command."""
-        return with_options(text, _flags(self.task_option) | _OTHER_FLAGS)
+        others = {name: f"--{name}" for name in _OTHER_ARGUMENTS}
+        return with_options(text, others | _flags(self.task_option, transcripts=True))
 
     def _refuse_run_of_files(self) -> None:
         """Refuse --run for files: it chooses a run of a store."""
@@ -142,46 +152,6 @@ def say_note(note: str) -> None:
         from passhat.reporters.formatting import safe_lines
 
         click.echo(safe_lines(note), err=True)
-
-
-# Column of the mapper: (option, what it names).
-_COLUMNS = {
-    "scorer": ("--scorer", "Which score to use, if a log has several."),
-    "pass_if": ("--pass-if", "When an attempt passes: 'score>=0.8'."),
-    "task": ("--task", "Column that names the task; or several, joined by commas."),
-    "trial": ("--trial", "Column that numbers the attempts at a task."),
-    "passed": ("--pass", "Column that says whether the attempt passed."),
-    "score": ("--score", "Column with a score from 0 to 1."),
-    "system": ("--system", "Column that names the agent; or several, joined by commas."),
-    "error": ("--error", "Column with the error of an attempt that broke."),
-    "seed": ("--seed-column", "Column with the seed of the attempt."),
-    "tags": ("--tags", "Column with tags."),
-    "family": (
-        "--family",
-        "Column with the family, or a pattern of task names: '^([a-z]+)-'.",
-    ),
-    "weight": ("--weight", "Column with the weight of the task."),
-    "level": ("--level", "Column with the level: function, task or system."),
-    "cost": (
-        "--cost",
-        "Column with the cost in dollars, or '' to ignore it (each column but the task takes '').",
-    ),
-    "seconds": ("--seconds", "Column with the seconds the attempt took."),
-    "tokens": ("--tokens", "Column with the tokens of the attempt, in and out."),
-    "tokens_in": ("--tokens-in", "Column with the tokens the model read."),
-    "tokens_out": ("--tokens-out", "Column with the tokens the model wrote."),
-    "turns": ("--turns", "Column with the turns of the attempt."),
-    "tool_calls": ("--tool-calls", "Column with the number of tool calls."),
-}
-COLUMN_NAMES = (*_COLUMNS, "transcript")
-"""What a configuration may name in its table of columns."""
-
-_METAVARS = {"scorer": "NAME", "pass_if": "TEST"}
-_OTHER_FLAGS = {
-    **{name: f"--{name}" for name in ("name", "format", "duplicates", "errors", "confidence")},
-    "transcript": "--transcript-column",
-}
-"""The options of other arguments that readers name in their notes."""
 
 
 def _checked_format(_: Any, __: Any, name: str | None) -> str | None:
@@ -275,13 +245,6 @@ _STORED = {
         help=f"The store of the runs that RESULTS name.  [default: {STORE}]",
     ),
 }
-_TRANSCRIPT_COLUMN = shared(
-    READING,
-    "--transcript-column",
-    f"{COLUMN}transcript",
-    metavar="COLUMN",
-    help="Column with the transcript: messages as JSON, or plain text.",
-)
 
 
 def reading_options(
@@ -308,19 +271,18 @@ def reading_options(
                 READING,
                 flag,
                 f"{COLUMN}{name}",
-                metavar=_METAVARS.get(name, "COLUMN"),
-                help=_COLUMNS[name][1],
+                metavar=COLUMNS[name]["metavar"],
+                help=COLUMNS[name]["help"],
             )
-            for name, flag in _flags(task_option).items()
+            for name, flag in _flags(task_option, transcripts=transcripts).items()
         ),
-        *[_TRANSCRIPT_COLUMN] * transcripts,
         *(_STORED.values() if stores else ()),
     ]
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_reading(**values: Any) -> Any:
-            columns = {name: values.pop(f"{COLUMN}{name}", None) for name in COLUMN_NAMES}
+            columns = {name: values.pop(f"{COLUMN}{name}", None) for name in COLUMNS}
             chosen = {name: values.pop(name) for name in ("paths", *own)}
             reading = ReadingOptions(columns=columns, task_option=task_option, **chosen)
             return command(reading=reading, **values)
@@ -330,5 +292,11 @@ def reading_options(
     return decorate
 
 
-def _flags(task_option: str) -> dict[str, str]:
-    return {name: flag for name, (flag, _) in _COLUMNS.items()} | {"task": task_option}
+def _flags(task_option: str, *, transcripts: bool = False) -> dict[str, str]:
+    """The option of each column, with or without that of the transcripts."""
+    flags = {
+        name: f"--{stated['option'] or name.replace('_', '-')}"
+        for name, stated in COLUMNS.items()
+        if transcripts or name != "transcript"
+    }
+    return flags | {"task": task_option}

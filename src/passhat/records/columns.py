@@ -7,7 +7,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import field, fields
 from functools import cache, lru_cache, partial
 from typing import Any, SupportsFloat
 
@@ -446,6 +446,11 @@ _LONGEST_KEPT = 200
 """Names of columns that are longer are rare, and are not remembered."""
 
 
+def _column(meaning: str, *, option: str | None = None, metavar: str = "COLUMN") -> Any:
+    """A column that users may name; `option` is what the command line calls it, if not the same."""
+    return field(default=None, metadata={"help": meaning, "option": option, "metavar": metavar})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMap:
     """Which column, field or attribute says what, where the usual names do not.
@@ -455,41 +460,51 @@ class ColumnMap:
     is what to call the system of files that hold only one. `transcript` is the column with the
     transcripts, read only if these are asked for. An empty name leaves out what a usual name
     would find: `cost=""`.
+
+    The options of commands and the table of columns in a configuration are made from the fields.
     """
 
-    task: str | None = None
-    trial: str | None = None
-    passed: str | None = None
-    score: str | None = None
-    pass_if: str | None = None
-    system: str | None = None
-    seed: str | None = None
-    error: str | None = None
-    tokens: str | None = None
-    tokens_in: str | None = None
-    tokens_out: str | None = None
-    cost: str | None = None
-    seconds: str | None = None
-    turns: str | None = None
-    tool_calls: str | None = None
-    tools: str | None = None
-    level: str | None = None
-    family: str | None = None
-    weight: str | None = None
-    tags: str | None = None
-    started: str | None = None
-    scorer: str | None = None
+    scorer: str | None = _column("Which score to use, if a log has several.", metavar="NAME")
+    pass_if: str | None = _column("When an attempt passes: 'score>=0.8'.", metavar="TEST")
+    task: str | None = _column("Column that names the task; or several, joined by commas.")
+    trial: str | None = _column("Column that numbers the attempts at a task.")
+    passed: str | None = _column("Column that says whether the attempt passed.", option="pass")
+    score: str | None = _column("Column with a score from 0 to 1.")
+    system: str | None = _column("Column that names the agent; or several, joined by commas.")
+    error: str | None = _column("Column with the error of an attempt that broke.")
+    seed: str | None = _column("Column with the seed of the attempt.", option="seed-column")
+    tags: str | None = _column("Column with tags.")
+    family: str | None = _column(
+        "Column with the family, or a pattern of task names: '^([a-z]+)-'."
+    )
+    weight: str | None = _column("Column with the weight of the task.")
+    level: str | None = _column("Column with the level: function, task or system.")
+    cost: str | None = _column(
+        "Column with the cost in dollars, or '' to ignore it (each column but the task takes '')."
+    )
+    seconds: str | None = _column("Column with the seconds the attempt took.")
+    tokens: str | None = _column("Column with the tokens of the attempt, in and out.")
+    tokens_in: str | None = _column("Column with the tokens the model read.")
+    tokens_out: str | None = _column("Column with the tokens the model wrote.")
+    turns: str | None = _column("Column with the turns of the attempt.")
+    tool_calls: str | None = _column("Column with the number of tool calls.")
+    tools: str | None = _column("Column with the names of the tools that were called.")
+    started: str | None = _column(
+        "Column with the time the attempt began.", option="started-column"
+    )
+    transcript: str | None = _column(
+        "Column with the transcript: messages as JSON, or plain text.", option="transcript-column"
+    )
     name: str | None = None
-    transcript: str | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value == "" and field.name in _LEFT_OUT:
+        for column in fields(self):
+            value = getattr(self, column.name)
+            if value == "" and column.name in _LEFT_OUT:
                 continue
             if value is not None and (not isinstance(value, str) or not value.strip()):
                 raise ArgumentError(
-                    f"ColumnMap.{field.name}", "must be a text that is not empty", value
+                    f"ColumnMap.{column.name}", "must be a text that is not empty", value
                 )
 
     def chosen(self) -> dict[str, str]:
