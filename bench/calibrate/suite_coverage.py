@@ -9,20 +9,22 @@ from itertools import product
 import numpy as np
 
 from bench.calibrate.simulated_suites import Difficulty, Suites, draw_suites
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.beta_binomial import fit_cells
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
 from passhat.stats.mean_intervals import (
+    around_mean,
     bca_interval,
     default_bounds,
-    normal_bounds,
+    mean_and_variance,
     percentile_interval,
-    pooled_wilson_bounds,
     resampled_cells,
-    student_bounds,
+    student_quantile,
+    variance_of_mean,
 )
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.proportions import Bounds
+from passhat.stats.proportions import Bounds, wilson_bounds
 from passhat.stats.sufficient_statistics import Cells
 
 NOMINAL = 0.95
@@ -31,12 +33,23 @@ SCOPES: tuple[Scope, ...] = (THIS_SUITE, TASKS_LIKE_THESE)
 
 Prior = tuple[Floats, Floats]
 Formula = Callable[[Cells, int, Scope, float, Prior], Bounds]
+
+
+def _around(cells: Cells, k: int, scope: Scope, quantile: Floats | float) -> Bounds:
+    mean = mean_and_variance(cells, k)[0]
+    return around_mean(mean, variance_of_mean(cells, k, scope), quantile)
+
+
 ANALYTIC: dict[str, Formula] = {
     "default": lambda cells, k, scope, confidence, _: default_bounds(cells, k, scope, confidence),
-    "t": lambda cells, k, scope, confidence, _: student_bounds(cells, k, scope, confidence),
-    "z (CLT)": lambda cells, k, scope, confidence, _: normal_bounds(cells, k, scope, confidence),
-    "Wilson on pooled runs": lambda cells, k, scope, confidence, _: pooled_wilson_bounds(
-        cells, k, scope, confidence
+    "t": lambda cells, k, scope, confidence, _: _around(
+        cells, k, scope, student_quantile(cells.task_count - 1, confidence)
+    ),
+    "z (CLT)": lambda cells, k, scope, confidence, _: _around(
+        cells, k, scope, special.ndtri((1 + confidence) / 2)
+    ),
+    "Wilson on pooled runs": lambda cells, k, scope, confidence, _: wilson_bounds(
+        mean_and_variance(cells, k)[0], cells.run_count, special.ndtri((1 + confidence) / 2)
     ),
 }
 

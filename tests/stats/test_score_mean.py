@@ -1,3 +1,4 @@
+import inspect
 import json
 from pathlib import Path
 
@@ -8,7 +9,12 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.suite_mean import SCORE_METHODS, score_estimate, suite_estimate
+from passhat.stats.suite_mean import (
+    SCORE_METHODS,
+    SUITE_METHODS,
+    score_estimate,
+    suite_estimate,
+)
 
 AGENTREL = Path(__file__).parents[3] / "shared" / "samples" / "agentrel" / "synthetic_runs.json"
 BOTH = ("this suite", "tasks like these")
@@ -121,3 +127,47 @@ def test_bad_sums_are_refused_by_name(n, total, squares, message):
 def test_an_unknown_method_is_refused_by_name():
     with pytest.raises(ArgumentError, match="method must be one of 'default'"):
         score_estimate([3], [1.5], [1.0], method="hierarchical-bootstrap")
+
+
+@pytest.mark.parametrize("scope", BOTH)
+@pytest.mark.parametrize("method", SUITE_METHODS)
+def test_every_method_for_passes_moves_scores_too_or_is_refused_in_words(method, scope):
+    n, c = [6, 6, 6, 6, 5], [6, 5, 2, 0, 3]
+    of_passes = suite_estimate(n, c, scope=scope, method=method, resamples=500)
+    if method not in SCORE_METHODS:
+        with pytest.raises(ArgumentError, match=f"method must be one of .*got '{method}'"):
+            score_estimate(n, c, c, scope=scope, method=method)
+        return
+    of_scores = score_estimate(n, c, c, scope=scope, method=method, resamples=500)
+    assert of_scores.method == of_passes.method
+    assert of_scores.notes == of_passes.notes
+    assert of_scores.seed == of_passes.seed
+    assert of_scores.value == pytest.approx(of_passes.value)
+    if method != "default":
+        plain = score_estimate(n, c, c, scope=scope)
+        assert of_scores.interval != plain.interval
+        assert of_passes.interval != suite_estimate(n, c, scope=scope).interval
+
+
+def test_passes_and_scores_take_the_same_options():
+    ours, theirs = (inspect.signature(f).parameters for f in (score_estimate, suite_estimate))
+    options = {name for name, given in ours.items() if given.kind is given.KEYWORD_ONLY}
+    assert options == {name for name in theirs if name not in ("n", "c", "metric", "k")}
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"method": "t", "weight": [1.0, 2.0, 1.0]}, "method must be 'default' with families"),
+        ({"method": "bca", "family": ["a", "a", "b"]}, "method must be 'default' with families"),
+        ({"confidence": 1.0}, "confidence must"),
+        ({"scope": "everything"}, "scope must be one of"),
+        ({"resamples": 0}, "resamples must"),
+    ],
+)
+def test_an_option_refused_for_passes_is_refused_for_scores_in_the_same_words(option, message):
+    with pytest.raises(ArgumentError, match=message) as of_passes:
+        suite_estimate([3, 3, 3], [1, 2, 3], **option)
+    with pytest.raises(ArgumentError, match=message) as of_scores:
+        score_estimate([3, 3, 3], [1, 2, 3], [1, 2, 3], **option)
+    assert str(of_scores.value) == str(of_passes.value)

@@ -13,7 +13,7 @@ from passhat.stats.estimate import THIS_SUITE, Interval, Scope
 from passhat.stats.passk import observed_noise_and_values, share_of_passing_subsets
 from passhat.stats.population_bounds import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
-from passhat.stats.sufficient_statistics import Cells, cached, together
+from passhat.stats.sufficient_statistics import Cells, cached, stack
 from passhat.stats.suite_bounds import shares_of_cells, suite_bounds
 
 # So many coin flips that Wilson's interval is a point: constant scores are worth this many.
@@ -133,7 +133,7 @@ def bounds_side_by_side(
     """The intervals of two suites for "this suite", for little more than one of them takes."""
     alike = np.array_equal(first.lengths, second.lengths)
     if alike and _is_small(first) and _is_small(second):
-        low, high = suite_bounds(together(first, second), ks, confidence)
+        low, high = suite_bounds(stack(first, second), ks, confidence)
         return (low[0], high[0]), (low[1], high[1])
     return suite_bounds(first, ks, confidence), suite_bounds(second, ks, confidence)
 
@@ -144,20 +144,17 @@ def default_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bou
     return low[..., 0], high[..., 0]
 
 
-def student_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
-    """Mean plus and minus a t quantile of standard errors."""
-    return _around(cells, k, scope, student_quantile(cells.task_count - 1, confidence))
+def around_mean(mean: Floats, variance: Floats, quantile: Floats | float) -> Bounds:
+    """The mean plus and minus so many standard errors, inside [0, 1]."""
+    reach = quantile * np.sqrt(variance)
+    return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
 
 
-def normal_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
-    """Mean plus and minus a normal quantile of standard errors: the CLT."""
-    return _around(cells, k, scope, special.ndtri((1 + confidence) / 2))
-
-
-def pooled_wilson_bounds(cells: Cells, k: int, scope: Scope, confidence: float) -> Bounds:
-    """Wilson as if all runs were independent coin flips of one coin."""
-    mean, _ = mean_and_variance(cells, k)
-    return wilson_bounds(mean, cells.run_count, special.ndtri((1 + confidence) / 2))
+def variance_of_mean(cells: Cells, k: int, scope: Scope) -> Floats:
+    """The variance of the mean pass^k if runs alone, or tasks too, are drawn again."""
+    if scope == THIS_SUITE:
+        return observed_noise_and_values(cells, (k,))[0][..., 0]
+    return np.asarray(mean_and_variance(cells, k)[1] / cells.task_count)
 
 
 def mean_and_variance(cells: Cells, k: int) -> tuple[Floats, Floats]:
@@ -187,15 +184,6 @@ def _bounds(cells: Cells, ks: Sequence[int], scope: Scope, confidence: float) ->
 
 def _tail(confidence: float) -> float:
     return (1 - confidence) / 2
-
-
-def _around(cells: Cells, k: int, scope: Scope, quantile: Floats | float) -> Bounds:
-    mean, variance = mean_and_variance(cells, k)
-    square = variance / cells.task_count
-    if scope == THIS_SUITE:
-        square = observed_noise_and_values(cells, (k,))[0][..., 0]
-    reach = quantile * np.sqrt(square)
-    return np.maximum(mean - reach, 0.0), np.minimum(mean + reach, 1.0)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -100,6 +100,14 @@ def few_families_note(group: TaskGroups | None) -> tuple[str, ...]:
     return (f"for tasks like these, from these {families}: too few to speak for other families",)
 
 
+def weight_notes(group: TaskGroups) -> tuple[str, ...]:
+    """How many equal tasks the weighted ones amount to, if they are not equal."""
+    if np.ptp(group.weight) == 0:
+        return ()
+    tasks = plural(group.family.size, "weighted task")
+    return (f"{tasks}, as good as {group.alone().effective:.1f} equal ones",)
+
+
 def population_bounds(values: Floats, tasks: Floats, confidence: float) -> Bounds:
     """The interval for the mean of values that so many tasks each have, along the last axis."""
     tail = (1 - confidence) / 2

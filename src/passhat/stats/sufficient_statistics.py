@@ -56,7 +56,7 @@ class Cells:
 
     def both_ways(self) -> Cells:
         """One suite as two over the same cells: as it is, and `mirrored`."""
-        return together(self, self.mirrored())
+        return stack(self, self.mirrored())
 
     def mean(self, values: Floats) -> Floats:
         """The mean over tasks of a value per cell."""
@@ -146,10 +146,10 @@ def count_cells(n: object, c: object) -> Cells:
     return _cells(*np.divmod(keys, width), tallies)
 
 
-def together(*suites: Cells) -> Cells:
+def stack(*suites: Cells) -> Cells:
     """Several suites, each over the cells of all of them.
 
-    >>> together(count_cells([5], [4]), count_cells([5], [5])).tasks.tolist()
+    >>> stack(count_cells([5], [4]), count_cells([5], [5])).tasks.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     runs, passes, tallies = (

@@ -1,18 +1,23 @@
-"""The mean of partial-credit scores over a suite, from the sums per task."""
+"""The mean over a suite's tasks, of pass^k, pass@k or a score, with its interval.
+
+A sample (`_Passes`, `_Scores`) knows its values, the noise of its runs and its default interval.
+There is one path from a sample to an `Estimate` and one table of methods, so that an option that
+reaches the mean of passes reaches the mean of scores too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import (
@@ -36,52 +41,145 @@ from passhat.stats.estimate import (
 from passhat.stats.mean_intervals import (
     EXACT_BOOTSTRAP_TASKS,
     SuiteCurve,
+    around_mean,
     bca_interval,
     exact_task_interval,
     hierarchical_means,
-    normal_bounds,
     percentile_interval,
-    pooled_wilson_bounds,
     rare_failure_bound,
-    student_bounds,
     student_quantile,
     task_means,
+    variance_of_mean,
 )
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_bounds import Families, TaskGroups, grouping, task_value_bounds
+from passhat.stats.population_bounds import (
+    Families,
+    TaskGroups,
+    family_bounds,
+    few_families_note,
+    grouping,
+    task_value_bounds,
+    weight_notes,
+)
 from passhat.stats.proportions import Bounds, interval_at, proportion_interval, wilson_bounds
-from passhat.stats.sufficient_statistics import Cells, count_cells, task_counts, together
+from passhat.stats.sufficient_statistics import Cells, count_cells, stack, task_counts
 from passhat.stats.suite_bounds import suite_bounds
-from passhat.stats.variance import grouped_bounds, population_of, weight_notes
 
-# An interval, its method in words, and the seed if it was drawn at random.
-_ScoreAnswer = tuple[Interval, str, int | None]
+METRICS = ("pass^k", "pass@k")
+
+SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
+
+BIAS_WARNING = (
+    "resampling runs inside tasks centres on (c/n)^k, not on the estimate: biased for k >= 2; "
+    "use it only to reproduce another tool"
+)
+_RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
+_IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
+
+DEFAULT_METHODS = {
+    THIS_SUITE: "run noise within tasks, ordered laws",
+    TASKS_LIKE_THESE: "task mean, Dirichlet weights",
+}
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scores:
-    """The tasks with a run: their runs, summed scores and squares, and the options of a call."""
+class _Options:
+    """How the interval of a mean is to be computed."""
 
-    runs: Floats
-    totals: Floats
-    squares: Floats
-    all_or_nothing: bool
-    confidence: float
     scope: Scope
-    resamples: int
-    rng: RandomSource
+    confidence: float
+    method: str = "default"
+    resamples: int = 10_000
+    rng: RandomSource = None
 
-    @property
-    def means(self) -> Floats:
-        return self.totals / self.runs
 
-    @property
-    def mean(self) -> float:
-        return float(self.means.mean())
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Answer:
+    """The means of a sample's questions and their bounds, along the last axis.
 
-    @property
-    def variance(self) -> float:
-        return float(self.means.var(ddof=1)) if self.means.size > 1 else 0.0
+    `family_bounds` is the interval over families where there are too few for it to be the main one.
+    """
+
+    mean: Floats
+    bounds: Bounds
+    method: str
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    family_bounds: Bounds | None = None
+
+
+def suite_estimate(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    metric: str = "pass^k",
+    k: int = 1,
+    scope: Scope = THIS_SUITE,
+    method: str = "default",
+    confidence: float = CONFIDENCE,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
+    rng: RandomSource = None,
+    resamples: int = 10_000,
+) -> Estimate | Unavailable:
+    """The mean over tasks of pass^k (or pass@k), from the runs n and passes c of each task.
+
+    Scope "this suite": these tasks are what matters, only their runs are random. Scope "tasks
+    like these": the tasks are a sample. Tasks with fewer than k runs are left out and counted.
+    The suite mean of pass^k is reliability@k. `family` labels tasks that come from one source (a
+    repository, a service): families are then what was sampled, if there are at least eight.
+    `weight` is the weight of each task in the mean.
+
+    >>> suite_estimate([10, 10, 10, 10, 10], [10, 9, 9, 7, 10], k=3).value
+    0.7383...
+    """
+    one_of("metric", metric, METRICS)
+    draws = whole_number("k", k)
+    options = _checked(scope, SUITE_METHODS, method, confidence, resamples, rng)
+    runs, passes = task_counts(n, c)
+    group = _grouping(family, weight, runs.size, method)
+    return _pass_estimates(runs, passes, metric, (draws,), (options,), group)[0][0]
+
+
+def suite_estimates(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    ks: Sequence[int],
+    metric: str = "pass^k",
+    scopes: Sequence[Scope] = (THIS_SUITE, TASKS_LIKE_THESE),
+    confidence: float = CONFIDENCE,
+    family: Families | None = None,
+    weight: ArrayLike | None = None,
+) -> list[tuple[Estimate | Unavailable, ...]]:
+    """`suite_estimate` by its default method for each k and scope, sharing most of the work.
+
+    >>> for this_suite, tasks_like_these in suite_estimates([5] * 4, [5, 4, 3, 5], ks=(1, 2)):
+    ...     print(round(this_suite.value, 2), round(tasks_like_these.interval.low, 2))
+    0.85 0.37
+    0.73 0.29
+    """
+    one_of("metric", metric, METRICS)
+    draws = [whole_number("ks", k) for k in ks]
+    level = confidence_level(confidence)
+    options = [
+        _Options(scope=SCOPES[one_of("scopes", scope, tuple(SCOPES))], confidence=level)
+        for scope in scopes
+    ]
+    runs, passes = task_counts(n, c)
+    group = _grouping(family, weight, runs.size)
+    return _pass_estimates(runs, passes, metric, draws, options, group)
+
+
+def estimates_within(
+    cells: Cells, bounds: Bounds, *, metric: str, ks: Sequence[int], scope: Scope, confidence: float
+) -> list[Estimate]:
+    """The estimates of tasks that all have enough runs, with intervals that are known already."""
+    sample = _Passes(cells, ks, metric=metric, bounds=bounds)
+    estimates = _estimates(sample, _Options(scope=scope, confidence=confidence))
+    return [estimate for estimate in estimates if isinstance(estimate, Estimate)]
 
 
 def score_estimate(
@@ -101,193 +199,425 @@ def score_estimate(
 
     Each task is given by its number of runs, the sum of their scores and the sum of their squares.
     Scores of 0 and 1 give the interval of `suite_estimate` at k = 1. `family` and `weight` are
-    those of `suite_estimate`.
+    those of `suite_estimate`, and so are the methods, but for those that count passes.
 
     >>> score_estimate([4, 4, 4], [3.0, 2.5, 1.0], [2.5, 1.75, 0.5]).value
     0.5416...
     """
     counts, totals, powers = score_sums(n, total, squares)
-    runs, sums = counts.astype(np.float64), np.clip(totals, 0, counts)
-    where = SCOPES[one_of("scope", scope, tuple(SCOPES))]
-    bounds_by = _SCORE_METHODS[one_of("method", method, tuple(_SCORE_METHODS))]
-    present = runs > 0
-    tasks = int(present.sum())
-    if tasks == 0:
+    options = _checked(scope, SCORE_METHODS, method, confidence, resamples, rng)
+    group = _grouping(family, weight, counts.size, method)
+    kept = counts > 0
+    if not kept.any():
         return Unavailable("the mean score needs at least one run of one task; there is none")
-    if where == TASKS_LIKE_THESE and tasks == 1:
-        return Unavailable(
-            'the mean score of "tasks like these" needs at least 2 tasks; there is 1'
-        )
-    scores = _Scores(
-        runs=runs[present],
-        totals=sums[present],
-        squares=powers[present],
-        all_or_nothing=_all_or_nothing(sums[present], powers[present]),
+    runs, sums = counts.astype(np.float64), np.clip(totals, 0, counts)
+    sample = _Scores(runs[kept], sums[kept], powers[kept])
+    excluded = int((~kept).sum())
+    return _estimates(sample, options, group and group.taken(kept), excluded=excluded)[0]
+
+
+def _checked(
+    scope: Scope,
+    methods: tuple[str, ...],
+    method: str,
+    confidence: float,
+    resamples: int,
+    rng: RandomSource,
+) -> _Options:
+    return _Options(
+        scope=SCOPES[one_of("scope", scope, tuple(SCOPES))],
         confidence=confidence_level(confidence),
-        scope=where,
+        method=one_of("method", method, methods),
         resamples=whole_number("resamples", resamples),
         rng=rng,
     )
-    group = grouping(family, weight, runs.size)
-    if group is not None:
-        if method != "default":
-            raise ArgumentError("method", "must be 'default' with families or weights", method)
-        return _grouped_scores(scores, group.taken(present), excluded=int(runs.size - tasks))
-    interval, name, seed = bounds_by(scores)
-    return Estimate(
-        value=scores.mean,
-        interval=interval,
-        method=name,
-        confidence=scores.confidence,
-        scope=where,
-        tasks=tasks,
-        runs=int(scores.runs.sum()),
-        excluded_tasks=int(runs.size - tasks),
-        seed=seed,
-        notes=few_tasks_note(tasks, where),
-    )
 
 
-def _grouped_scores(scores: _Scores, group: TaskGroups, *, excluded: int) -> Estimate:
-    """The mean over families or weighted tasks."""
-    means, tasks = scores.means, scores.means.size
-    value = np.array([means @ group.weight / group.weight.sum()])
-    over_families = None
-    if scores.scope == THIS_SUITE:
-        interval, method = _stratified(scores, group, float(value[0]))
-        notes = weight_notes(group)
+def _grouping(
+    family: Families | None, weight: ArrayLike | None, tasks: int, method: str = "default"
+) -> TaskGroups | None:
+    group = grouping(family, weight, tasks)
+    if group is not None and method != "default":
+        raise ArgumentError("method", "must be 'default' with families or weights", method)
+    return group
+
+
+def _pass_estimates(
+    runs: Counts,
+    passes: Counts,
+    metric: str,
+    ks: Sequence[int],
+    options: Sequence[_Options],
+    group: TaskGroups | None,
+) -> list[tuple[Estimate | Unavailable, ...]]:
+    """An answer to each of the options, for each k."""
+    every = count_cells(runs, passes)
+    fewer = {k: int((every.n < k).sum()) for k in sorted(set(ks))}
+    answers: dict[int, tuple[Estimate | Unavailable, ...]] = {}
+    # Work is shared by the k for which the same tasks have enough runs.
+    for _, alike in groupby(fewer, key=lambda k: fewer[k]):
+        shared = list(alike)
+        kept, cells = runs >= shared[0], every.having(shared[0])
+        if cells.n.size == 0:
+            for k in shared:
+                answers[k] = (_too_few_runs(every, metric, k),) * len(options)
+            continue
+        if group is not None:
+            n, c = (counts[kept].astype(np.float64) for counts in (runs, passes))
+            cells = Cells(n=n, c=c, tasks=np.ones(n.size))  # families need one cell a task
+        sample = _Passes(cells, shared, metric=metric)
+        some, excluded = group and group.taken(kept), int((~kept).sum())
+        estimates = [_estimates(sample, one, some, excluded=excluded) for one in options]
+        answers.update(zip(shared, zip(*estimates, strict=True), strict=True))
+    return [answers[k] for k in ks]
+
+
+def _too_few_runs(every: Cells, metric: str, k: int) -> Unavailable:
+    name = metric.replace("k", str(k))
+    if every.n.size == 0:
+        return Unavailable(f"{name} needs at least one task; there is none")
+    return Unavailable(f"{name} needs {k} runs of a task; the most any has is {int(every.n.max())}")
+
+
+def _estimates(
+    sample: _Passes | _Scores,
+    options: _Options,
+    group: TaskGroups | None = None,
+    *,
+    excluded: int = 0,
+) -> list[Estimate | Unavailable]:
+    """The mean for each question of the sample: the one path for passes and for scores."""
+    scope, tasks = options.scope, sample.tasks
+    if scope == TASKS_LIKE_THESE and tasks < 2:
+        reason = 'of "tasks like these" needs at least 2 tasks; there is 1'
+        return [Unavailable(f"{name} {reason}") for name in sample.names]
+    if group is None:
+        answer = _METHODS[options.method](sample, options)
     else:
-        answer = population_of(means[None, :], value, group, scores.confidence)
-        interval, method, notes = interval_at(answer.bounds, 0), answer.method, answer.notes
-        over_families = answer.family_bounds
-    return Estimate(
-        value=float(value[0]),
-        interval=interval,
-        method=method,
-        confidence=scores.confidence,
-        scope=scores.scope,
-        tasks=tasks,
-        runs=int(scores.runs.sum()),
-        excluded_tasks=excluded,
-        notes=notes + few_tasks_note(tasks, scores.scope),
-        families=group.families if group.repeats else None,
-        family_interval=over_families and interval_at(over_families, 0),
+        answer = _weighted(sample, group, options)
+    notes = answer.notes
+    if tasks < FEW_TASKS and scope == TASKS_LIKE_THESE:
+        few = f"{tasks} tasks are few to speak for others like them: the interval is rough"
+        notes = (*notes, few)
+    return [
+        Estimate(
+            value=float(1 - mean if sample.mirrored else mean),
+            interval=_interval(answer.bounds, place, mirrored=sample.mirrored),
+            method=answer.method,
+            confidence=options.confidence,
+            scope=scope,
+            tasks=tasks,
+            runs=sample.runs,
+            excluded_tasks=excluded,
+            seed=answer.seed,
+            notes=notes,
+            families=group.families if group is not None and group.repeats else None,
+            family_interval=answer.family_bounds
+            and _interval(answer.family_bounds, place, mirrored=sample.mirrored),
+        )
+        for place, mean in enumerate(answer.mean)
+    ]
+
+
+def _interval(bounds: Bounds, place: int, *, mirrored: bool) -> Interval:
+    """The interval at a place; of pass@k from that of pass^k of the failures, if `mirrored`."""
+    interval = interval_at(bounds, place)
+    return Interval(1 - interval.high, 1 - interval.low) if mirrored else interval
+
+
+class _Passes:
+    """pass^k of tasks that all have enough runs, for each k.
+
+    pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed, and for
+    pass@k the sample is `mirrored`.
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        ks: Sequence[int],
+        *,
+        metric: str = "pass^k",
+        bounds: Bounds | None = None,
+    ) -> None:
+        self.mirrored = metric == "pass@k"
+        self.curve = SuiteCurve(cells, ks, mirrored=self.mirrored)
+        self.cells, self.ks = self.curve.cells, self.curve.ks
+        self.names = [metric.replace("k", str(k)) for k in ks]
+        self.tasks, self.runs = int(cells.task_count), int(cells.run_count)
+        self._known_bounds = bounds
+
+    @property
+    def mean(self) -> Floats:
+        """The mean over tasks for each k."""
+        return self.curve.mean
+
+    @property
+    def values(self) -> Floats:
+        """A row for each k, a column for each cell."""
+        return np.stack([share_of_passing_subsets(self.cells.n, self.cells.c, k) for k in self.ks])
+
+    @property
+    def distinct(self) -> tuple[Floats, Floats]:
+        """The values of the first k, and how many tasks have each."""
+        return self.values[0], self.cells.tasks
+
+    @property
+    def lattice(self) -> int:
+        """With one n for all, every value is a multiple of 1 / C(n, k)."""
+        same = np.ptp(self.cells.n) == 0
+        return comb(int(self.cells.n[0]), self.ks[0]) if same else 1
+
+    def variance(self, scope: Scope) -> Floats:
+        """The variance of the mean for the first k."""
+        return variance_of_mean(self.cells, self.ks[0], scope)
+
+    def default(self, scope: Scope, confidence: float) -> _Answer:
+        if scope == THIS_SUITE and self.tasks == 1:
+            return self._one_task(confidence)
+        bounds = self._known_bounds or self.curve.bounds(scope, confidence)
+        return _Answer(mean=self.mean, bounds=bounds, method=DEFAULT_METHODS[scope])
+
+    def stratum(self, kept: Mask, confidence: float) -> _Answer:
+        """Some of the tasks, for these tasks alone."""
+        cells = count_cells(self.cells.n[kept], self.cells.c[kept])
+        mean = SuiteCurve(cells, self.ks).mean
+        bounds = suite_bounds(cells, self.ks, confidence)
+        return _Answer(mean=mean, bounds=bounds, method=DEFAULT_METHODS[THIS_SUITE])
+
+    def _one_task(self, confidence: float) -> _Answer:
+        """The ends of the interval for p to the power k, opened to hold the unbiased value."""
+        p = proportion_interval(int(self.cells.c[0]), self.runs, confidence=confidence)
+        ends = [(p.low**k, p.high**k) for k in self.ks]
+        low, high = np.array(ends).T
+        bounds = np.minimum(self.mean, low), np.maximum(self.mean, high)
+        return _Answer(
+            mean=self.mean, bounds=bounds, method="one task: Wilson, ends to the power k"
+        )
+
+
+class _Scores:
+    """The mean scores of tasks with a run, from their runs, summed scores and summed squares."""
+
+    mirrored = False
+    names = ("the mean score",)
+    lattice = 1
+
+    def __init__(
+        self, runs: Floats, totals: Floats, squares: Floats, *, all_or_nothing: bool | None = None
+    ) -> None:
+        self._runs, self._totals, self._squares = runs, totals, squares
+        self._means = totals / runs
+        self.mean = np.array([self._means.mean()])
+        self.tasks, self.runs = runs.size, int(runs.sum())
+        if all_or_nothing is None:
+            # Scores in [0, 1] whose squares add up to as much as they do are 0 or 1.
+            all_or_nothing = bool((squares == totals).all() and (totals == np.round(totals)).all())
+        self._all_or_nothing = all_or_nothing
+
+    @property
+    def values(self) -> Floats:
+        """A row, with a column for each task."""
+        return self._means[None, :]
+
+    @property
+    def distinct(self) -> tuple[Floats, Floats]:
+        values, tasks = np.unique(self._means, return_counts=True)
+        return values, tasks.astype(np.float64)
+
+    def variance(self, scope: Scope) -> Floats:
+        if scope == THIS_SUITE:
+            return self._run_noise()
+        spread = self._means.var(ddof=1) if self.tasks > 1 else 0.0
+        return np.array([spread / self.tasks])
+
+    def default(self, scope: Scope, confidence: float) -> _Answer:
+        method = DEFAULT_METHODS[scope]
+        if scope == TASKS_LIKE_THESE:
+            low, high = task_value_bounds(self._means, confidence)
+        elif self._all_or_nothing:
+            runs, passes = (part.astype(np.int64) for part in (self._runs, self._totals))
+            low, high = suite_bounds(count_cells(runs, passes), (1,), confidence)
+        else:
+            low, high = score_bounds(self._runs, self._totals, self._squares, confidence)
+            method = "run noise within tasks, between ordered laws"
+        bounds = np.atleast_1d(low), np.atleast_1d(high)
+        return _Answer(mean=self.mean, bounds=bounds, method=method)
+
+    def stratum(self, kept: Mask, confidence: float) -> _Answer:
+        """Some of the tasks, for these tasks alone."""
+        parts = self._runs[kept], self._totals[kept], self._squares[kept]
+        some = _Scores(*parts, all_or_nothing=self._all_or_nothing)
+        return some.default(THIS_SUITE, confidence)
+
+    def _run_noise(self) -> Floats:
+        """The unbiased variance over new runs; tasks of one run get the mean of others."""
+        room, dispersion = self._means * (1 - self._means), self._dispersion()
+        shortfall = np.maximum(1 - dispersion / self._runs, 0.0)
+        twice = shortfall > 0
+        if not twice.any():
+            return np.asarray(self.mean * (1 - self.mean) / self.tasks)
+        noise = np.zeros_like(room)
+        noise[twice] = dispersion * room[twice] / shortfall[twice] / self._runs[twice]
+        noise[~twice] = noise[twice].mean()
+        return np.array([noise.sum() / self.tasks**2])
+
+    def _dispersion(self) -> float:
+        """Mean within-task variance over mean m (1 - m): 1 for 0/1 scores, less for partial credit.
+
+        m (1 - m) of a sample mean falls short by variance / n, which is added back. Without a task
+        of two runs it is 1, the most that scores in [0, 1] can vary (Bhatia and Davis 2000).
+        """
+        twice = self._runs > 1
+        n, total = self._runs[twice], self._totals[twice]
+        within = np.maximum(self._squares[twice] - total**2 / n, 0) / (n - 1)
+        room = total / n * (1 - total / n) + within / n
+        # Rounded, so that scores of 0 and 1 give exactly 1.
+        return float(min(round(within.sum() / room.sum(), 12), 1.0)) if room.sum() > 0 else 1.0
+
+
+def _weighted(sample: _Passes | _Scores, group: TaskGroups, options: _Options) -> _Answer:
+    """The mean over families or weighted tasks."""
+    level = options.confidence
+    mean = sample.values @ group.weight / group.weight.sum()
+    if options.scope == THIS_SUITE:
+        answer = _stratified(partial(sample.stratum, confidence=level), group, mean)
+        return replace(answer, notes=weight_notes(group))
+    over_families = family_bounds(sample.values, group, level)
+    few = group.few_families
+    return _Answer(
+        mean=mean,
+        bounds=family_bounds(sample.values, group.alone(), level) if few else over_families,
+        family_bounds=over_families if few else None,
+        method=f"{'family' if group.many_families else 'task'} mean, Dirichlet weights",
+        notes=(*few_families_note(group), *weight_notes(group)),
     )
 
 
-def _stratified(scores: _Scores, group: TaskGroups, mean: float) -> tuple[Interval, str]:
-    """Intervals of strata of equal weight, whose arms add up as squares do (Zou, Donner 2008)."""
-    below = above = 0.0
+def _stratified(stratum: Callable[[Mask], _Answer], group: TaskGroups, mean: Floats) -> _Answer:
+    """Bounds of strata of equal weight, joined: their margins add up as squares do.
+
+    The method of variance estimates recovery (Zou and Donner 2008). It is coherent: an end rises
+    with the mean of each stratum and with its bound.
+    """
+    below, above = np.zeros(mean.size), np.zeros(mean.size)
     method = ""
     for weight in np.unique(group.weight):
         kept = group.weight == weight
-        some = replace(
-            scores, runs=scores.runs[kept], totals=scores.totals[kept], squares=scores.squares[kept]
-        )
-        share = float(weight * kept.sum() / group.weight.sum())
-        interval, method, _ = _score_default(some)
-        below += (share * (some.mean - interval.low)) ** 2
-        above += (share * (interval.high - some.mean)) ** 2
-    return Interval(max(mean - below**0.5, 0.0), min(mean + above**0.5, 1.0)), method
+        answer = stratum(kept)
+        (low, high), method = answer.bounds, answer.method
+        share = weight * kept.sum() / group.weight.sum()
+        below += (share * (answer.mean - low)) ** 2
+        above += (share * (high - answer.mean)) ** 2
+    bounds = np.maximum(mean - np.sqrt(below), 0.0), np.minimum(mean + np.sqrt(above), 1.0)
+    return _Answer(mean=mean, bounds=bounds, method=method)
 
 
-def _all_or_nothing(sums: Floats, powers: Floats) -> bool:
-    """Scores in [0, 1] whose squares add up to as much as they do are 0 or 1."""
-    return bool((powers == sums).all() and (sums == np.round(sums)).all())
+def _default(sample: _Passes | _Scores, options: _Options) -> _Answer:
+    return sample.default(options.scope, options.confidence)
 
 
-def _dispersion(scores: _Scores) -> float:
-    """Mean within-task variance over mean m (1 - m): 1 for 0/1 scores, less for partial credit.
-
-    m (1 - m) of a sample mean falls short by variance / n, which is added back. Without a task of
-    two runs it is 1, the most that scores in [0, 1] can vary (Bhatia and Davis 2000).
-    """
-    twice = scores.runs > 1
-    n, total = scores.runs[twice], scores.totals[twice]
-    within = np.maximum(scores.squares[twice] - total**2 / n, 0) / (n - 1)
-    room = total / n * (1 - total / n) + within / n
-    # Rounded, so that scores of 0 and 1 give exactly 1.
-    return float(min(round(within.sum() / room.sum(), 12), 1.0)) if room.sum() > 0 else 1.0
+def _student(sample: _Passes | _Scores, options: _Options) -> _Answer:
+    quantile = student_quantile(np.array(sample.tasks - 1.0), options.confidence)
+    return _around(sample, options, quantile, "t standard errors")
 
 
-def _score_default(scores: _Scores) -> _ScoreAnswer:
-    method, level = DEFAULT_METHODS[scores.scope], scores.confidence
-    if scores.scope == TASKS_LIKE_THESE:
-        return interval_at(task_value_bounds(scores.means, level)), method, None
-    if scores.all_or_nothing:
-        runs, passes = (part.astype(np.int64) for part in (scores.runs, scores.totals))
-        return interval_at(suite_bounds(count_cells(runs, passes), (1,), level), 0), method, None
-    found = score_bounds(scores.runs, scores.totals, scores.squares, level)
-    return interval_at(found), "run noise within tasks, between ordered laws", None
+def _normal(sample: _Passes | _Scores, options: _Options) -> _Answer:
+    quantile = special.ndtri((1 + options.confidence) / 2)
+    return _around(sample, options, quantile, "z standard errors (CLT)")
 
 
-def _run_noise(scores: _Scores) -> Floats:
-    """The unbiased variance of the mean over new runs; tasks of one run get the mean of others."""
-    room, dispersion = scores.means * (1 - scores.means), _dispersion(scores)
-    shortfall = np.maximum(1 - dispersion / scores.runs, 0.0)
-    twice = shortfall > 0
-    per_task = np.zeros_like(room)
-    per_task[twice] = dispersion * room[twice] / shortfall[twice] / scores.runs[twice]
-    if not twice.any():
-        return np.array(scores.mean * (1 - scores.mean) / scores.means.size)
-    per_task[~twice] = per_task[twice].mean()
-    return np.array(per_task.sum() / scores.means.size**2)
+def _around(
+    sample: _Passes | _Scores, options: _Options, quantile: Floats | float, reach: str
+) -> _Answer:
+    bounds = around_mean(sample.mean, sample.variance(options.scope), quantile)
+    return _Answer(mean=sample.mean, bounds=bounds, method=f"mean plus or minus {reach}")
 
 
-def _student(scores: _Scores) -> _ScoreAnswer:
-    quantile = float(student_quantile(np.array(scores.means.size - 1.0), scores.confidence))
-    return _plus_or_minus(scores, quantile), "mean plus or minus t standard errors", None
+def _pooled_wilson(sample: _Passes, options: _Options) -> _Answer:
+    runs, quantile = sample.cells.run_count, special.ndtri((1 + options.confidence) / 2)
+    return _Answer(
+        mean=sample.mean,
+        bounds=wilson_bounds(sample.mean, runs, quantile),
+        method="Wilson on all runs pooled",
+        notes=(_IGNORES_TASKS,) if options.scope == TASKS_LIKE_THESE else (),
+    )
 
 
-def _normal(scores: _Scores) -> _ScoreAnswer:
-    quantile = float(special.ndtri((1 + scores.confidence) / 2))
-    return _plus_or_minus(scores, quantile), "mean plus or minus z standard errors (CLT)", None
-
-
-def _plus_or_minus(scores: _Scores, quantile: float) -> Interval:
-    fixed = scores.scope == THIS_SUITE
-    square = float(_run_noise(scores)) if fixed else scores.variance / scores.means.size
-    reach = quantile * float(np.sqrt(square))
-    return Interval(max(scores.mean - reach, 0.0), min(scores.mean + reach, 1.0))
-
-
-def _score_bootstrap(scores: _Scores, *, bca: bool = False) -> _ScoreAnswer:
-    generator, seed = random_generator(scores.rng)
-    values, tallies = np.unique(scores.means, return_counts=True)
-    tasks, level = tallies.astype(np.float64), scores.confidence
-    means = task_means(values, tasks, resamples=scores.resamples, rng=generator)
-    name = f"task bootstrap, {scores.resamples} resamples"
+def _task_bootstrap(sample: _Passes | _Scores, options: _Options, *, bca: bool = False) -> _Answer:
+    generator, seed = random_generator(options.rng)
+    values, tasks = sample.distinct
+    means = task_means(values, tasks, resamples=options.resamples, rng=generator)
     if bca:
-        return bca_interval(means, values, tasks, level), f"BCa {name}", seed
-    return percentile_interval(means, level), name, seed
+        interval = bca_interval(means, values, tasks, options.confidence)
+    else:
+        interval = percentile_interval(means, options.confidence)
+    method = f"{'BCa ' if bca else ''}task bootstrap, {options.resamples} resamples"
+    return _resampled(sample, options, interval, method, seed)
 
 
-_SCORE_METHODS: dict[str, Callable[[_Scores], _ScoreAnswer]] = {
-    "default": _score_default,
+def _exact_bootstrap(sample: _Passes | _Scores, options: _Options) -> _Answer:
+    if sample.tasks > EXACT_BOOTSTRAP_TASKS:
+        rule = f'"exact-bootstrap" takes at most {EXACT_BOOTSTRAP_TASKS} tasks'
+        raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{sample.tasks} tasks")
+    level, lattice = options.confidence, sample.lattice
+    interval = exact_task_interval(*sample.distinct, level, lattice=lattice)
+    return _resampled(sample, options, interval, "task bootstrap, exact law", None)
+
+
+def _hierarchical_bootstrap(sample: _Passes, options: _Options) -> _Answer:
+    generator, seed = random_generator(options.rng)
+    k, resamples = sample.ks[0], options.resamples
+    means = hierarchical_means(sample.cells, k, resamples=resamples, rng=generator)
+    interval = percentile_interval(means, options.confidence)
+    method = f"hierarchical bootstrap, {resamples} resamples"
+    answer = _resampled(sample, options, interval, method, seed)
+    return replace(answer, notes=(*answer.notes, BIAS_WARNING)) if k > 1 else answer
+
+
+def _resampled(
+    sample: _Passes | _Scores, options: _Options, interval: Interval, method: str, seed: int | None
+) -> _Answer:
+    return _Answer(
+        mean=sample.mean,
+        bounds=(np.array([interval.low]), np.array([interval.high])),
+        method=method,
+        seed=seed,
+        notes=(_RESAMPLES_TASKS,) if options.scope == THIS_SUITE else (),
+    )
+
+
+_METHODS: dict[str, Callable[[Any, _Options], _Answer]] = {
+    "default": _default,
     "t": _student,
     "z": _normal,
-    "task-bootstrap": _score_bootstrap,
-    "bca": partial(_score_bootstrap, bca=True),
+    "wilson-pooled": _pooled_wilson,
+    "task-bootstrap": _task_bootstrap,
+    "exact-bootstrap": _exact_bootstrap,
+    "bca": partial(_task_bootstrap, bca=True),
+    "hierarchical-bootstrap": _hierarchical_bootstrap,
 }
-SCORE_METHODS = tuple(_SCORE_METHODS)
+SUITE_METHODS = tuple(_METHODS)
+# Pooled runs, and runs drawn again inside a task, are counts of passes: sums of scores do not
+# say what a single run scored.
+_OF_PASSES_ONLY = ("wilson-pooled", "hierarchical-bootstrap")
+SCORE_METHODS = tuple(method for method in _METHODS if method not in _OF_PASSES_ONLY)
 
 
-# --------------------------------------------------------------------------------------------------
 # Coherent bounds for the mean score of the tasks that were run, with partial credit.
 #
 # A higher score of any run must never lower a bound. Write a score as 1 minus a loss: every sum
 # of losses, and every sum of squared losses, can only fall when a score rises. So the lower end
 # is made a function that falls with both, and it is enough to know the two sums of each task:
 #
-# - both sums give the noise of the mean, and with it a bound (Wilson's, or the one for few stray
-# runs). Smaller losses can mean more noise and a worse bound, so the worst bound over all smaller
-# losses is taken, which falls with both sums by construction; - that bound is kept between two
-# coherent bounds for scores of 0 and 1 (suite_law): one as if the losses were failures (no score
-# varies more, Bhatia and Davis 2000), one as if the squared losses were. Where every score is 0
-# or 1 the two are the same, so this needs no special case.
+# - both sums give the noise of the mean, and with it a bound (Wilson's, or the one for rare
+#   failures). Smaller losses can mean more noise and a worse bound, so the worst bound over all
+#   smaller losses is taken, which falls with both sums by construction;
+# - that bound is kept between two coherent bounds for scores of 0 and 1 (suite_bounds): one as if
+#   the losses were failures (no score varies more, Bhatia and Davis 2000), one as if the squared
+#   losses were. Where every score is 0 or 1 the two are the same, so this needs no special case.
 #
 # The upper end is the lower end of the losses.
-# --------------------------------------------------------------------------------------------------
 
 # Sums of scores are off by their last digits: a sum this close to a whole number is that number.
 _ROUNDING = 1e-9
@@ -345,8 +675,10 @@ def _limits(sides: tuple[_Losses, _Losses], confidence: float) -> list[tuple[flo
         for count in (np.ceil(side.sums - _ROUNDING), np.floor(side.squares + _ROUNDING))
     ]
     runs = sides[0].runs
-    every = [count_cells(runs.astype(np.int64), (runs - one).astype(np.int64)) for one in failures]
-    low = suite_bounds(together(*every), (1,), confidence)[0][..., 0]
+    suites = [
+        count_cells(runs.astype(np.int64), (runs - count).astype(np.int64)) for count in failures
+    ]
+    low = suite_bounds(stack(*suites), (1,), confidence)[0][..., 0]
     return [(float(low[0]), float(low[1])), (float(low[2]), float(low[3]))]
 
 
@@ -424,345 +756,3 @@ class _Strata:
         variance = np.where(alone, _LARGEST_VARIANCE, spread / np.maximum(self.runs - 1, 1))
         noise = np.maximum(variance, 0.0) @ self.share**2
         return 1 - loss @ self.share, noise
-
-
-# --------------------------------------------------------------------------------------------------
-# The mean of pass^k or pass@k over a suite, with an interval for the question that was asked.
-# --------------------------------------------------------------------------------------------------
-
-METRICS = ("pass^k", "pass@k")
-
-SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
-
-BIAS_WARNING = (
-    "resampling runs inside tasks centres on (c/n)^k, not on the estimate: biased for k >= 2; "
-    "use it only to reproduce another tool"
-)
-_RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
-DEFAULT_METHODS = {
-    THIS_SUITE: "run noise within tasks, ordered laws",
-    TASKS_LIKE_THESE: "task mean, Dirichlet weights",
-}
-_IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    metric: str
-    k: int
-    scope: Scope
-    confidence: float
-    resamples: int = 10_000
-    rng: RandomSource = None
-
-    def __str__(self) -> str:
-        return self.metric.replace("k", str(self.k))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    interval: Interval
-    method: str
-    seed: int | None = None
-    notes: tuple[str, ...] = ()
-
-
-def suite_estimate(
-    n: ArrayLike,
-    c: ArrayLike,
-    *,
-    metric: str = "pass^k",
-    k: int = 1,
-    scope: Scope = THIS_SUITE,
-    method: str = "default",
-    confidence: float = CONFIDENCE,
-    family: Families | None = None,
-    weight: ArrayLike | None = None,
-    rng: RandomSource = None,
-    resamples: int = 10_000,
-) -> Estimate | Unavailable:
-    """The mean over tasks of pass^k (or pass@k), from the runs n and passes c of each task.
-
-    Scope "this suite": these tasks are what matters, only their runs are random. Scope "tasks
-    like these": the tasks are a sample. Tasks with fewer than k runs are left out and counted.
-    The suite mean of pass^k is reliability@k. `family` labels tasks that come from one source (a
-    repository, a service): families are then what was sampled, if there are at least eight.
-    `weight` is the weight of each task in the mean.
-
-    >>> suite_estimate([10, 10, 10, 10, 10], [10, 9, 9, 7, 10], k=3).value
-    0.7383...
-    """
-    asked = _Question(
-        metric=one_of("metric", metric, METRICS),
-        k=whole_number("k", k),
-        scope=SCOPES[one_of("scope", scope, tuple(SCOPES))],
-        confidence=confidence_level(confidence),
-        resamples=whole_number("resamples", resamples),
-        rng=rng,
-    )
-    answer_by = _METHODS[one_of("method", method, tuple(_METHODS))]
-    runs, passes = task_counts(n, c)
-    group = grouping(family, weight, runs.size)
-    if group is not None:
-        if method != "default":
-            raise ArgumentError("method", "must be 'default' with families or weights", method)
-        return _grouped_answers(runs, passes, group, (asked,))[0]
-    every = count_cells(runs, passes)
-    cells = every.having(asked.k)
-    missing = _why_not(every, cells, asked)
-    if missing is not None:
-        return missing
-    # pass@k of the passes is 1 - pass^k of the failures: only pass^k is ever computed.
-    counted = cells.mirrored() if asked.metric == "pass@k" else cells
-    value = counted.mean(_value(counted, asked))
-    return _estimate(every, cells, asked, answer_by(counted, asked), value)
-
-
-def suite_estimates(
-    n: ArrayLike,
-    c: ArrayLike,
-    *,
-    ks: Sequence[int],
-    metric: str = "pass^k",
-    scopes: Sequence[Scope] = (THIS_SUITE, TASKS_LIKE_THESE),
-    confidence: float = CONFIDENCE,
-    family: Families | None = None,
-    weight: ArrayLike | None = None,
-) -> list[tuple[Estimate | Unavailable, ...]]:
-    """`suite_estimate` by its default method for each k and scope, sharing most of the work.
-
-    >>> for this_suite, tasks_like_these in suite_estimates([5] * 4, [5, 4, 3, 5], ks=(1, 2)):
-    ...     print(round(this_suite.value, 2), round(tasks_like_these.interval.low, 2))
-    0.85 0.37
-    0.73 0.29
-    """
-    asked = [
-        _Question(
-            metric=one_of("metric", metric, METRICS),
-            k=whole_number("ks", k),
-            scope=SCOPES[one_of("scopes", scope, tuple(SCOPES))],
-            confidence=confidence_level(confidence),
-        )
-        for scope in scopes
-        for k in ks
-    ]
-    runs, passes = task_counts(n, c)
-    group = grouping(family, weight, runs.size)
-    if group is not None:
-        answers = iter(_grouped_answers(runs, passes, group, asked))
-        by_scope = [[next(answers) for _ in ks] for _ in scopes]
-        return list(zip(*by_scope, strict=True))
-    every = count_cells(runs, passes)
-    found: dict[tuple[Scope, int], Estimate | Unavailable] = {}
-    # Work is shared by the k for which the same tasks have enough runs.
-    short = sorted({one.k: int((every.n < one.k).sum()) for one in asked}.items())
-    for _, alike in groupby(short, key=lambda pair: pair[1]):
-        together = {k for k, _ in alike}
-        questions = [one for one in asked if one.k in together]
-        for one, answer in zip(questions, _answers(every, questions), strict=True):
-            found[one.scope, one.k] = answer
-    return [tuple(found[scope, k] for scope in scopes) for k in ks]
-
-
-def estimates_within(
-    cells: Cells, bounds: Bounds, *, metric: str, ks: Sequence[int], scope: Scope, confidence: float
-) -> list[Estimate]:
-    """The estimates of tasks that all have enough runs, with intervals that are known already."""
-    asked = [_Question(metric=metric, k=k, scope=scope, confidence=confidence) for k in ks]
-    return [one for one in _answers(cells, asked, {scope: bounds}) if isinstance(one, Estimate)]
-
-
-def few_tasks_note(tasks: int, scope: Scope) -> tuple[str, ...]:
-    """The warning that goes with an interval for a population of which few tasks were seen."""
-    if tasks >= FEW_TASKS or scope == THIS_SUITE:
-        return ()
-    return (f"{tasks} tasks are few to speak for others like them: the interval is rough",)
-
-
-def _why_not(every: Cells, cells: Cells, asked: _Question) -> Unavailable | None:
-    if every.n.size == 0:
-        return Unavailable(f"{asked} needs at least one task; there is none")
-    if cells.n.size == 0:
-        most = int(every.n.max())
-        return Unavailable(f"{asked} needs {asked.k} runs of a task; the most any has is {most}")
-    if asked.scope == TASKS_LIKE_THESE and cells.task_count < 2:
-        return Unavailable(f'{asked} of "tasks like these" needs at least 2 tasks; there is 1')
-    return None
-
-
-def _answers(
-    every: Cells, asked: Sequence[_Question], known: dict[Scope, Bounds] | None = None
-) -> Iterator[Estimate | Unavailable]:
-    """The default answers to questions for which the same tasks have enough runs."""
-    cells = every.having(asked[0].k)
-    curve: SuiteCurve | None = None
-    found = known or {}
-    for one in asked:
-        missing = _why_not(every, cells, one)
-        if missing is not None:
-            yield missing
-            continue
-        mirrored = one.metric == "pass@k"
-        curve = curve or SuiteCurve(cells, sorted({q.k for q in asked}), mirrored=mirrored)
-        if one.scope not in found:
-            found[one.scope] = curve.bounds(one.scope, one.confidence)
-        place = curve.ks.index(one.k)
-        answer = _from_curve(curve, one, found[one.scope], place)
-        yield _estimate(every, cells, one, answer, curve.mean[place])
-
-
-def _grouped_answers(
-    runs: Counts, passes: Counts, group: TaskGroups, asked: Sequence[_Question]
-) -> list[Estimate | Unavailable]:
-    """Answers over families or weighted tasks, together where the same tasks have enough runs."""
-    found: dict[_Question, Estimate | Unavailable] = {}
-    every = count_cells(runs, passes)
-    sets: dict[tuple[Scope, int], list[_Question]] = {}
-    for one in asked:
-        kept = runs >= one.k
-        missing = _why_not(every, every.having(one.k), one)
-        if missing is not None:
-            found[one] = missing
-        else:
-            sets.setdefault((one.scope, int(kept.sum())), []).append(one)
-    for alike in sets.values():
-        kept = runs >= alike[0].k
-        found.update(zip(alike, _grouped(runs, passes, group, kept, alike), strict=True))
-    return [found[one] for one in asked]
-
-
-def _grouped(
-    runs: Counts, passes: Counts, group: TaskGroups, kept: NDArray[np.bool_], asked: list[_Question]
-) -> Iterator[Estimate]:
-    first, some = asked[0], group.taken(kept)
-    mirrored = first.metric == "pass@k"
-    n = runs[kept].astype(np.float64)
-    c = (runs - passes if mirrored else passes)[kept].astype(np.float64)
-    answer = grouped_bounds(
-        n, c, some, ks=[one.k for one in asked], scope=first.scope, confidence=first.confidence
-    )
-    for place, one in enumerate(asked):
-        value = float(answer.values[place])
-        yield Estimate(
-            value=1 - value if mirrored else value,
-            interval=_turned(interval_at(answer.bounds, place), mirrored=mirrored),
-            method=answer.method,
-            confidence=one.confidence,
-            scope=one.scope,
-            tasks=int(kept.sum()),
-            runs=int(runs[kept].sum()),
-            excluded_tasks=int((~kept).sum()),
-            notes=answer.notes + few_tasks_note(int(kept.sum()), one.scope),
-            families=some.families if some.repeats else None,
-            family_interval=answer.family_bounds
-            and _turned(interval_at(answer.family_bounds, place), mirrored=mirrored),
-        )
-
-
-def _turned(interval: Interval, *, mirrored: bool) -> Interval:
-    """The interval of pass@k from that of pass^k of the failures, if `mirrored`."""
-    return Interval(1 - interval.high, 1 - interval.low) if mirrored else interval
-
-
-def _estimate(
-    every: Cells, cells: Cells, asked: _Question, answer: _Answer, value: Floats
-) -> Estimate:
-    mirrored = asked.metric == "pass@k"
-    return Estimate(
-        value=float(1 - value if mirrored else value),
-        interval=_turned(answer.interval, mirrored=mirrored),
-        method=answer.method,
-        confidence=asked.confidence,
-        scope=asked.scope,
-        tasks=int(cells.task_count),
-        runs=int(cells.run_count),
-        excluded_tasks=int(every.task_count - cells.task_count),
-        seed=answer.seed,
-        notes=answer.notes + few_tasks_note(int(cells.task_count), asked.scope),
-    )
-
-
-def _default(cells: Cells, asked: _Question) -> _Answer:
-    curve = SuiteCurve(cells, (asked.k,))
-    return _from_curve(curve, asked, curve.bounds(asked.scope, asked.confidence), 0)
-
-
-def _from_curve(curve: SuiteCurve, asked: _Question, bounds: Bounds, place: int) -> _Answer:
-    if asked.scope == THIS_SUITE and curve.cells.task_count == 1:
-        return _one_task(curve.cells, asked)
-    return _Answer(interval=interval_at(bounds, place), method=DEFAULT_METHODS[asked.scope])
-
-
-def _one_task(cells: Cells, asked: _Question) -> _Answer:
-    """The ends of the interval for p to the power k, opened to hold the unbiased value."""
-    p = proportion_interval(int(cells.c[0]), int(cells.n[0]), confidence=asked.confidence)
-    value = float(_value(cells, asked)[0])
-    interval = Interval(min(value, p.low**asked.k), max(value, p.high**asked.k))
-    return _Answer(interval=interval, method="one task: Wilson, ends to the power k")
-
-
-def _around_mean(of: Callable[..., Bounds], method: str, cells: Cells, asked: _Question) -> _Answer:
-    bounds = of(cells, asked.k, asked.scope, asked.confidence)
-    return _Answer(interval=interval_at(bounds), method=f"mean plus or minus {method}")
-
-
-def _pooled_wilson(cells: Cells, asked: _Question) -> _Answer:
-    bounds = pooled_wilson_bounds(cells, asked.k, asked.scope, asked.confidence)
-    notes = (_IGNORES_TASKS,) if asked.scope == TASKS_LIKE_THESE else ()
-    return _Answer(interval=interval_at(bounds), method="Wilson on all runs pooled", notes=notes)
-
-
-def _task_bootstrap(cells: Cells, asked: _Question, *, bca: bool = False) -> _Answer:
-    generator, seed = random_generator(asked.rng)
-    values, level = _value(cells, asked), asked.confidence
-    means = task_means(values, cells.tasks, resamples=asked.resamples, rng=generator)
-    interval = (
-        bca_interval(means, values, cells.tasks, level)
-        if bca
-        else percentile_interval(means, level)
-    )
-    name = f"{'BCa ' if bca else ''}task bootstrap, {asked.resamples} resamples"
-    return _resampled(asked, interval, name, seed)
-
-
-def _exact_bootstrap(cells: Cells, asked: _Question) -> _Answer:
-    tasks = int(cells.task_count)
-    if tasks > EXACT_BOOTSTRAP_TASKS:
-        rule = f'"exact-bootstrap" takes at most {EXACT_BOOTSTRAP_TASKS} tasks'
-        raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{tasks} tasks")
-    # With one n for all, every value is a multiple of 1 / C(n, k).
-    lattice = comb(int(cells.n[0]), asked.k) if np.ptp(cells.n) == 0 else 1
-    values = _value(cells, asked)
-    interval = exact_task_interval(values, cells.tasks, asked.confidence, lattice=lattice)
-    return _resampled(asked, interval, "task bootstrap, exact law", None)
-
-
-def _hierarchical_bootstrap(cells: Cells, asked: _Question) -> _Answer:
-    generator, seed = random_generator(asked.rng)
-    means = hierarchical_means(cells, asked.k, resamples=asked.resamples, rng=generator)
-    interval = percentile_interval(means, asked.confidence)
-    name = f"hierarchical bootstrap, {asked.resamples} resamples"
-    answer = _resampled(asked, interval, name, seed)
-    return replace(answer, notes=(*answer.notes, BIAS_WARNING)) if asked.k > 1 else answer
-
-
-def _resampled(asked: _Question, interval: Interval, method: str, seed: int | None) -> _Answer:
-    notes = (_RESAMPLES_TASKS,) if asked.scope == THIS_SUITE else ()
-    return _Answer(interval=interval, method=method, seed=seed, notes=notes)
-
-
-def _value(cells: Cells, asked: _Question) -> Floats:
-    return share_of_passing_subsets(cells.n, cells.c, asked.k)
-
-
-_METHODS: dict[str, Callable[[Cells, _Question], _Answer]] = {
-    "default": _default,
-    "t": partial(_around_mean, student_bounds, "t standard errors"),
-    "z": partial(_around_mean, normal_bounds, "z standard errors (CLT)"),
-    "wilson-pooled": _pooled_wilson,
-    "task-bootstrap": _task_bootstrap,
-    "exact-bootstrap": _exact_bootstrap,
-    "bca": partial(_task_bootstrap, bca=True),
-    "hierarchical-bootstrap": _hierarchical_bootstrap,
-}
-SUITE_METHODS = tuple(_METHODS)

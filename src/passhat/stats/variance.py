@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import exp, sqrt
 from typing import Literal, overload
@@ -16,38 +16,19 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, one_of, score_sums
-from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Scope, Unavailable
-from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.population_bounds import (
     FEWEST_FAMILIES,
     Families,
     TaskGroups,
-    family_bounds,
-    few_families_note,
     grouping,
 )
-from passhat.stats.proportions import Bounds
-from passhat.stats.sufficient_statistics import TaskSums, count_cells
-from passhat.stats.suite_bounds import suite_bounds
+from passhat.stats.sufficient_statistics import TaskSums
 
 # Less variance than this is a rounding error of equal values.
 _FAMILY_ROUNDING = 1e-12
 # Shuffles enough to show a chance of 0.1 %, and the tasks up to which they take milliseconds.
 _SHUFFLES, _MOST_SHUFFLED = 3_999, 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupedBounds:
-    """Values and bounds for each k, and notes on families and weights.
-
-    `family_bounds` is the interval over families where there are too few for it to be the main one.
-    """
-
-    values: Floats
-    bounds: Bounds
-    family_bounds: Bounds | None
-    method: str
-    notes: tuple[str, ...]
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,48 +57,6 @@ class FamilyComponents:
         """The share of the variance between tasks that their family explains."""
         between = self.between_families + self.between_tasks
         return self.between_families / between if between > 0 else 0.0
-
-
-def grouped_bounds(
-    n: Floats, c: Floats, group: TaskGroups, *, ks: Sequence[int], scope: Scope, confidence: float
-) -> GroupedBounds:
-    """The mean pass^k over weighted tasks, all with at least k runs, and its interval."""
-    values = np.stack([share_of_passing_subsets(n, c, k) for k in ks])
-    mean = values @ group.weight / group.weight.sum()
-    notes = weight_notes(group)
-    if scope == THIS_SUITE:
-        bounds = _stratified(n, c, group, mean, ks, confidence)
-        return GroupedBounds(
-            values=mean,
-            bounds=bounds,
-            family_bounds=None,
-            method="run noise within tasks, ordered laws",
-            notes=notes,
-        )
-    return population_of(values, mean, group, confidence)
-
-
-def population_of(
-    values: Floats, mean: Floats, group: TaskGroups, confidence: float
-) -> GroupedBounds:
-    """The interval of a weighted mean of one value per task, for tasks or families like these."""
-    few = group.few_families
-    over_families = family_bounds(values, group, confidence)
-    return GroupedBounds(
-        values=mean,
-        bounds=family_bounds(values, group.alone(), confidence) if few else over_families,
-        family_bounds=over_families if few else None,
-        method=f"{'family' if group.many_families else 'task'} mean, Dirichlet weights",
-        notes=(*few_families_note(group), *weight_notes(group)),
-    )
-
-
-def weight_notes(group: TaskGroups) -> tuple[str, ...]:
-    """How many equal tasks the weighted ones amount to, if they are not equal."""
-    if np.ptp(group.weight) == 0:
-        return ()
-    tasks = plural(group.family.size, "weighted task")
-    return (f"{tasks}, as good as {group.alone().effective:.1f} equal ones",)
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,26 +214,6 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
     if between <= within * float(special.fdtri(*degrees, 1 - level)) + _FAMILY_ROUNDING:
         return False
     return found.size > _MOST_SHUFFLED or _shuffled_p(found, group) <= level
-
-
-def _stratified(
-    n: Floats, c: Floats, group: TaskGroups, mean: Floats, ks: Sequence[int], confidence: float
-) -> Bounds:
-    """Bounds of strata of equal weight, joined: the arms of their intervals add up as squares do.
-
-    The method of variance estimates recovery (Zou and Donner 2008). It is coherent: an end rises
-    with the mean of each stratum and with its bound.
-    """
-    below, above = np.zeros(len(ks)), np.zeros(len(ks))
-    for weight in np.unique(group.weight):
-        kept = group.weight == weight
-        cells = count_cells(n[kept], c[kept])
-        share = weight * kept.sum() / group.weight.sum()
-        values = np.array([cells.mean(share_of_passing_subsets(cells.n, cells.c, k)) for k in ks])
-        low, high = suite_bounds(cells, ks, confidence)
-        below += (share * (values - low)) ** 2
-        above += (share * (high - values)) ** 2
-    return np.maximum(mean - np.sqrt(below), 0.0), np.minimum(mean + np.sqrt(above), 1.0)
 
 
 def _shuffled_p(values: Floats, group: TaskGroups) -> float:

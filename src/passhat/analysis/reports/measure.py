@@ -65,7 +65,7 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.passk import pass_hat_k
-from passhat.stats.population_bounds import FEWEST_FAMILIES, grouping
+from passhat.stats.population_bounds import FEWEST_FAMILIES, grouping, weight_notes
 from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import score_estimate
 from passhat.stats.usage import (
@@ -84,7 +84,6 @@ from passhat.stats.variance import (
     noise_sources,
     spearman_brown,
     variance_components,
-    weight_notes,
 )
 
 if TYPE_CHECKING:
