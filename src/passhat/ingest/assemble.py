@@ -1,4 +1,7 @@
-"""Many small files of one format: checked as one table, five times as fast as one by one."""
+"""From the tables of readers to Trials: every cell checked, every fault named by file and entry.
+
+Many small files of one format are checked as one table, five times as fast as one by one.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,13 @@ def checked_parts(pieces: Sequence[InputPart], mapping: ColumnMap) -> list[Check
     """The trials of all files, in their order; neighbours of one kind are checked together."""
     parts: list[CheckedPart] = []
     for _, group in itertools.groupby(pieces, key=_kind):
-        parts += _together(list(group), mapping)
+        files = list(group)
+        several = len(files) >= FEWEST_FILES and _may_join(files, mapping)
+        joined = _joined(files, mapping) if several else None
+        if joined is None:  # one by one, so that an error or a note names its file
+            each = ((piece, assemble(piece, mapping)) for piece in files)
+            joined = [_part(piece, mapping, trials, trials.sources[0]) for piece, trials in each]
+        parts += joined
     return parts
 
 
@@ -56,18 +65,6 @@ def _kind(piece: InputPart) -> tuple[Any, ...]:
     alone = piece.sha256 if len(table) > MOST_ROWS else ""
     columns = [name in table.columns for name in _DECISIVE]
     return piece.reader.name, table.judged, table.graded, table.submission, *columns, alone
-
-
-def _together(pieces: list[InputPart], mapping: ColumnMap) -> list[CheckedPart]:
-    several = len(pieces) >= FEWEST_FILES and _may_join(pieces, mapping)
-    joined = _joined(pieces, mapping) if several else None
-    # Else one by one, so that an error or a note names its file.
-    return joined or [_alone(piece, mapping) for piece in pieces]
-
-
-def _alone(piece: InputPart, mapping: ColumnMap) -> CheckedPart:
-    trials = assemble(piece, mapping)
-    return _part(piece, mapping, trials, trials.sources[0])
 
 
 def _part(
@@ -100,11 +97,11 @@ def _joined(pieces: list[InputPart], mapping: ColumnMap) -> list[CheckedPart] | 
     if mapping.name is not None:
         codes = np.zeros(len(trials), dtype=np.int32)
         trials = replace(trials, system=Categorical((mapping.name,), codes))
-    sources = (source_of(piece, mapping) for piece in pieces)
-    return [
-        _part(piece, mapping, trials if piece is first else None, source)
-        for piece, source in zip(pieces, sources, strict=True)
-    ]
+    parts = []
+    for piece in pieces:
+        source = _source(piece, piece.table.columns, mapping, piece.table.notes)
+        parts.append(_part(piece, mapping, trials if piece is first else None, source))
+    return parts
 
 
 def _may_join(pieces: Sequence[InputPart], mapping: ColumnMap) -> bool:
@@ -113,13 +110,11 @@ def _may_join(pieces: Sequence[InputPart], mapping: ColumnMap) -> bool:
         return False
     if mapping.pass_if is not None and not all(piece.table.judged for piece in pieces):
         return False
-    if mapping.name is not None and any(_has_several(piece, mapping) for piece in pieces):
-        return False
+    if mapping.name is not None:
+        systems = (set(map(_text, _systems_of_files(piece, mapping))) for piece in pieces)
+        if any(len(names) > 1 for names in systems):
+            return False
     return all(map(_counts_trials, pieces))
-
-
-def _has_several(piece: InputPart, mapping: ColumnMap) -> bool:
-    return len({str(name).strip() for name in _systems_of_files(piece, mapping)}) > 1
 
 
 def _counts_trials(piece: InputPart) -> bool:
@@ -142,10 +137,6 @@ def _systems_of_files(piece: InputPart, mapping: ColumnMap) -> Sequence[Any]:
     return given or [piece.stem] * len(piece.table)
 
 
-# --------------------------------------------------------------------------------------------------
-# From a reader's table to Trials: every cell checked, every fault named by file and entry.
-# --------------------------------------------------------------------------------------------------
-
 Fault = Callable[[int, str, str], ReadError]
 
 _NOT_NEEDED = frozenset(
@@ -165,10 +156,15 @@ _OPTIONAL_FACTS = frozenset(("score", "family", "started"))
 def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
     """The trials of one file, checked, with the file as their source."""
     table = piece.table
-    columns = _without_empty(table.columns)
+
+    def fault(row: int, field: str, what: str) -> ReadError:
+        return ReadError(f"{piece.name}, {table.where(row)}, field {field}: {what}")
+
+    columns: dict[str, Any] = {
+        name: values for name, values in table.columns.items() if _is_filled(name, table.columns)
+    }
     for name in mapping.left_out() & _NOT_NEEDED:
         columns.pop(name, None)
-    fault = _fault_of(piece.name, table)
     columns["task"] = _texts("task", columns.get("task", []), fault)
     columns["system"] = _systems(piece, columns, mapping, fault)
     if mapping.family_pattern is not None:
@@ -182,7 +178,7 @@ def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
     if not mapping.pass_if and not table.judged:
         notes += _only_one_passes(table.graded, columns.get("score"))
     if "seed" in columns:
-        columns["seed"] = [_whole("seed", v, i, fault) for i, v in enumerate(columns["seed"])]
+        columns["seed"] = [_seed(value, row, fault) for row, value in enumerate(columns["seed"])]
     if "trial" in columns:
         columns["trial"] = _trial_numbers(columns, fault)
     if "error" in columns:
@@ -193,11 +189,6 @@ def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
         return Trials.from_columns(columns, duplicates=None, sources=(source,))
     except ArgumentError as error:  # a rule of Trials that no check above covers
         raise ReadError(f"{piece.name}: {error}") from error
-
-
-def source_of(piece: InputPart, mapping: ColumnMap) -> Source:
-    """A file as a source, where its trials were checked together with those of other files."""
-    return _source(piece, piece.table.columns, mapping, piece.table.notes)
 
 
 def one_name(file: str, systems: Collection[str], name: str) -> str:
@@ -258,13 +249,6 @@ def _facts(
     if "trial" in mapping.left_out():
         facts["run"] = "order of rows"
     return reading.facts(facts, left_out)
-
-
-def _fault_of(name: str, table: TrialTable) -> Fault:
-    def fault(row: int, field: str, what: str) -> ReadError:
-        return ReadError(f"{name}, {table.where(row)}, field {field}: {what}")
-
-    return fault
 
 
 def _texts(name: str, values: Sequence[Any], fault: Fault) -> list[str]:
@@ -380,20 +364,17 @@ def _only_one_passes(graded: str | None, scores: NDArray[np.float64] | None) -> 
     return [f"no verdicts, only scores: a \"{graded}\" of 1 passes (or use `pass_if='score>=...'`)"]
 
 
-def _whole(name: str, value: Any, row: int, fault: Fault) -> int | None:
+def _seed(value: Any, row: int, fault: Fault) -> int | None:
     if is_missing(value):
         return None
     try:
-        as_number = int(value) if isinstance(value, str) else value
-        if as_number != math.floor(as_number):
-            raise ValueError  # both faults get the message below
-        if abs(as_number) >= BEYOND:
-            raise ValueError  # as above
-        return int(as_number)
+        number = int(value) if isinstance(value, str) else value
+        if number == math.floor(number) and abs(number) < BEYOND:
+            return int(number)
     except (ValueError, TypeError, OverflowError):
-        raise fault(
-            row, name, f"must be a whole number below 2**63, or empty, got {short_value(value)}"
-        ) from None
+        pass  # the same message as for a number that is not whole
+    rule = "must be a whole number below 2**63, or empty"
+    raise fault(row, "seed", f"{rule}, got {short_value(value)}")
 
 
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
@@ -407,12 +388,8 @@ def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     return trial_numbers(values, columns["system"], columns["task"])
 
 
-def _without_empty(columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Leave out columns that no row fills, except those that every table needs."""
-    return {name: values for name, values in columns.items() if _is_filled(name, columns)}
-
-
 def _is_filled(name: str, columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether some row fills a column; those that every table needs count as filled."""
     if name in _KEPT_EMPTY or name not in columns:
         return name in columns
     return not all(value == () or is_missing(value) for value in columns[name])

@@ -1,4 +1,7 @@
-"""One opened input: its bytes, what kind of data they are, and the keys of its first entry."""
+"""One opened input: its bytes, what kind of data they are, and the keys of its first entry.
+
+Zip archives, compressed bytes and the limits on what is read are below it.
+"""
 
 from __future__ import annotations
 
@@ -203,11 +206,8 @@ def _decode(data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
         data = bytes(data)
         if b"NaN" not in data and b"Infinity" not in data:
             raise
-        return msgspec.json.decode(_NOT_A_NUMBER.sub(_string_or_null, data), type=shape)
-
-
-def _string_or_null(found: re.Match[bytes]) -> bytes:
-    return found[0] if found[0].startswith(b'"') else b"null"
+        with_null = _NOT_A_NUMBER.sub(lambda m: m[0] if m[0].startswith(b'"') else b"null", data)
+        return msgspec.json.decode(with_null, type=shape)
 
 
 def _not_json(name: str, data: bytes, fault: str) -> ReadError:
@@ -292,7 +292,8 @@ def _kind_and_first(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[
     if start.startswith(b"<"):
         return "xml", {}
     if start.startswith(b"[") and not lines:
-        return "array", _first_of_array(name, data)
+        entries = decode(name, data, list[msgspec.Raw])
+        return "array", (_object(bytes(entries[0])) or {}) if entries else {}
     if start.startswith(b"{"):
         begin = data.index(b"{")
         end = data.find(b"\n", begin) % (len(data) + 1)  # no line ends: all of it
@@ -318,24 +319,16 @@ def _is_binary(head: bytes) -> bool:
     return False
 
 
-def _first_of_array(name: str, data: bytes) -> Mapping[str, msgspec.Raw]:
-    entries = decode(name, data, list[msgspec.Raw])
-    return (_object(bytes(entries[0])) or {}) if entries else {}
-
-
 def _object(text: bytes) -> Mapping[str, msgspec.Raw] | None:
     with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return _decode(text, dict[str, msgspec.Raw])
     return None
 
 
-# --------------------------------------------------------------------------------------------------
 # Zip archives: their directory, and members that are stored, deflated or in Zstandard.
 #
 # The standard library knows Zstandard (method 93) only since Python 3.14, lets one small piece of
 # it grow without bound, and takes ten times as long over the directory of a log of many samples.
-# --------------------------------------------------------------------------------------------------
-
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 
 _LOCAL = struct.Struct("<4s22xHH")
@@ -508,10 +501,7 @@ def _wide(block: bytes, *values: int) -> list[int]:
     return list(values)
 
 
-# --------------------------------------------------------------------------------------------------
 # Bytes out of gzip, Zstandard and deflate, taken in pieces and refused beyond the limits.
-# --------------------------------------------------------------------------------------------------
-
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -594,10 +584,7 @@ def _pieces(stream: gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:
         yield piece
 
 
-# --------------------------------------------------------------------------------------------------
 # How much a result file may hold before it is refused.
-# --------------------------------------------------------------------------------------------------
-
 FREE_BYTES = 64 * 2**20
 """Below this size no expansion is suspicious, however well it was compressed."""
 

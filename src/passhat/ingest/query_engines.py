@@ -173,13 +173,10 @@ class _ParquetDuckDb:
         return list(self._connection.execute(query, self._file).fetchall())
 
 
-# --------------------------------------------------------------------------------------------------
 # Query engines for tables too big to hold: polars for CSV, DuckDB for JSON Lines and Parquet.
 #
 # Both take the same SQL. Measured on 10 million trials (bench/reading.py), each is the faster on
 # its own formats by a third to a half; where DuckDB is not installed, polars is used.
-# --------------------------------------------------------------------------------------------------
-
 ColumnKind = Literal["text", "number", "boolean", "other"]
 
 Shape = Literal["csv", "lines", "parquet"]

@@ -184,7 +184,11 @@ def _read(
     if twice := trials.duplicates():
         if duplicates == "error":
             raise _occur_twice(parts, twice)
-        trials, said = _settle_duplicates(trials, said, duplicates)
+        if duplicates == "keep":
+            trials = trials.renumbered()
+        else:
+            rows = trials.last_of_each()
+            trials, said = trials.take(rows), [said[row] for row in rows.tolist()] if said else said
     return trials, _by_trial(trials, said)
 
 
@@ -263,22 +267,20 @@ def _without_copies(pieces: list[InputPart], duplicates: Duplicates) -> list[Inp
     for place, piece in enumerate(pieces):
         key = place if piece.numbered else piece.fingerprint()
         if key in kept and (piece.is_snapshot or kept[key].is_snapshot):
-            kept[key] = _without_snapshot(kept[key], piece)
+            # The tool's copy of its latest run.
+            run, copy = (piece, kept[key]) if kept[key].is_snapshot else (kept[key], piece)
+            name = os.path.basename(copy.name)  # noqa: PTH119
+            kept[key] = run.noted(f"{name} holds the same run and is left out")
             continue
         if key in kept and duplicates == "error":
+            earlier = kept[key].name  # inputs given as bytes share one name
+            same = "is given twice" if earlier == piece.name else f"says the same as {earlier}"
             raise ReadError(
-                f"{piece.name}: {_same(kept[key], piece)}, trial for trial; leave one out, "
-                "or pass `duplicates='keep'` if two runs really ended alike"
+                f"{piece.name}: {same}, trial for trial; leave one out, or pass "
+                "`duplicates='keep'` if two runs really ended alike"
             )
         kept[key] = piece
     return list(kept.values())
-
-
-def _without_snapshot(earlier: InputPart, piece: InputPart) -> InputPart:
-    """The file of the run, with a note that the tool's copy of its latest run is left out."""
-    run, copy = (piece, earlier) if earlier.is_snapshot else (earlier, piece)
-    name = os.path.basename(copy.name)  # noqa: PTH119
-    return run.noted(f"{name} holds the same run and is left out")
 
 
 def _check_derived(pieces: Sequence[InputPart]) -> None:
@@ -297,29 +299,12 @@ def _check_derived(pieces: Sequence[InputPart]) -> None:
                 )
 
 
-def _same(earlier: InputPart, piece: InputPart) -> str:
-    """How a file repeats an earlier one; inputs given as bytes share one name."""
-    name = earlier.name
-    return "is given twice" if name == piece.name else f"says the same as {name}"
-
-
 def _number(trials: Trials, parts: Sequence[CheckedPart]) -> Trials:
     """Number the trials of files that do not number them, continuing from file to file."""
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
     unnumbered = np.concatenate([np.full(part.size, not part.numbered) for part in parts])
     return trials.renumbered(unnumbered)
-
-
-def _settle_duplicates(
-    trials: Trials,
-    said: list[str | None],
-    duplicates: Duplicates,
-) -> tuple[Trials, list[str | None]]:
-    if duplicates == "keep":
-        return trials.renumbered(), said
-    rows = trials.last_of_each()
-    return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
 
 
 def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -> ReadError:
@@ -341,12 +326,12 @@ def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -
 def _given_twice(parts: Sequence[CheckedPart]) -> str:
     """Which file was given twice, under the same or another name; empty if none was."""
     first: dict[str, str] = {}
-    for part in parts:
-        name, held = part.source.name, first.get(part.source.sha256)
-        if held is not None:
+    for number, part in enumerate(parts, start=1):
+        name = part.source.name
+        held = first.setdefault(part.source.sha256, name)
+        if len(first) < number:
             again = "is given twice" if held == name else f"holds the same bytes as {held}"
             return f" {name} {again}: leave one out."
-        first[part.source.sha256] = name
     return ""
 
 
@@ -355,9 +340,9 @@ def _kept_texts(
 ) -> list[str | None]:
     """The transcript of each trial as JSON text, cut to the limit; None if there is none."""
     longest = document.limits.max_transcript
-    found = reader.transcripts(document, mapping) if reader.transcripts else ()
+    transcripts = reader.transcripts(document, mapping) if reader.transcripts else ()
     try:
-        texts = [one.cut(longest).to_json() if one else None for one in found]
+        texts = [said.cut(longest).to_json() if said else None for said in transcripts]
     except RecursionError as error:
         raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
     if texts and len(texts) != trials:  # a transcript beside the wrong trial is worse than none
@@ -378,12 +363,8 @@ def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
     return CleanTexts(texts)
 
 
-# --------------------------------------------------------------------------------------------------
 # Small tables with the same columns, read as one: a folder may hold thousands of them.
-# --------------------------------------------------------------------------------------------------
-
 Shape = tuple[Any, ...]
-
 Rows = tuple[Sequence[Any], Sequence[int]]
 
 MOST_BYTES = 2**16
@@ -519,13 +500,13 @@ def read_alike(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialT
     whole = _read_whole(documents[0], names, rows, mapping) if rows else None
     if whole is None:
         return [None] * len(documents)
-    found: list[TrialTable | None] = []
+    read: list[TrialTable | None] = []
     start = 0
     for one in parsed:
         end = start + (len(one[0]) if one else 0)
-        found.append(_piece(whole, start, end, one[1]) if one else None)
+        read.append(_piece(whole, start, end, one[1]) if one else None)
         start = end
-    return found
+    return read
 
 
 def _rows_of(document: Document, names: Sequence[str]) -> Rows | None:
@@ -566,17 +547,13 @@ def _read_whole(
     """All rows as one table; None if an error or a note is about some of them only."""
     if len(set(names)) < len(names):
         return None
+    separator, columns = None, dict[str, Sequence[Any]]()
     if document.kind == "text":
         separator = separator_of(document.data.partition(b"\n")[0])
-        cells: Iterable[Sequence[Any]] = zip(*rows, strict=True)
-        sheet = Table(
-            columns=dict(zip(names, cells, strict=True)),
-            numbers=range(len(rows)),
-            separator=separator,
-        )
+        columns.update(zip(names, zip(*rows, strict=True), strict=True))
     else:
-        columns = {name: [row[name] for row in rows] for name in names}
-        sheet = Table(columns=columns, numbers=range(len(rows)))
+        columns.update((name, [row[name] for row in rows]) for name in names)
+    sheet = Table(columns=columns, numbers=range(len(rows)), separator=separator)
     try:
         table = tables.read_sheet(document, sheet, mapping, repeats=lambda columns: False)
         found, _ = infer_columns(sheet.columns, mapping, sheet.cells)
@@ -594,13 +571,16 @@ def _row_by_row(sheet: Table, found: Mapping[str, str], mapping: ColumnMap) -> b
     """
     names = tuple(sheet.columns)
     others = [name for name in names if name not in found.values()]
-    if any(usual_name(name) in CONFIGURATIONS and not _constant(sheet, name) for name in others):
-        return False
+    for name in others:
+        cells = sheet.cells(name) if usual_name(name) in CONFIGURATIONS else ()
+        if any(cell != cells[0] for cell in cells):
+            return False
     if "trial" not in found and any(usual_name(name) in TASK_IDS for name in others):
         return False
-    tasks = sheet.cells(found["task"]) if sheet.has(found["task"]) else ()
-    if any(isinstance(task, str) and _means_more(task) for task in tasks):
-        return False
+    # A task may be the run of another, or a row that sums up those before it.
+    for task in sheet.cells(found["task"]) if sheet.has(found["task"]) else ():
+        if isinstance(task, str) and ("#" in task or task.strip().lower() in TOTALS):
+            return False
     numbers = number_columns(found)
     if any(isinstance(cell, (Mapping, list)) for name in numbers for cell in sheet.cells(name)):
         return False
@@ -614,16 +594,6 @@ def _row_by_row(sheet: Table, found: Mapping[str, str], mapping: ColumnMap) -> b
     return not commas and mapping.pass_if is None
 
 
-def _constant(sheet: Table, name: str) -> bool:
-    cells = sheet.cells(name)
-    return all(cell == cells[0] for cell in cells)
-
-
-def _means_more(task: str) -> bool:
-    """Whether a task may be the run of another, or a row that sums up those before it."""
-    return "#" in task or task.strip().lower() in TOTALS
-
-
 def _piece(whole: TrialTable, start: int, end: int, numbers: Sequence[int]) -> TrialTable | None:
     """The rows of one file; None if only their order tells them apart, which has a note."""
     columns = {name: values[start:end] for name, values in whole.columns.items()}
@@ -632,10 +602,7 @@ def _piece(whole: TrialTable, start: int, end: int, numbers: Sequence[int]) -> T
     return replace(whole, columns=columns, numbers=numbers)
 
 
-# --------------------------------------------------------------------------------------------------
 # The error for a file of unknown format: what it seems to be, and which file to give instead.
-# --------------------------------------------------------------------------------------------------
-
 SUMMARIES: Mapping[tuple[str, ...], str] = {
     ("results", "configs", "versions", "n-shot"): (
         "holds the means of an lm-evaluation-harness run, not its trials; run it with "
@@ -751,39 +718,29 @@ def own_answer(document: Document) -> ReadError | None:
 def unknown_file(document: Document) -> ReadError:
     """The error of a file that no reader knows."""
     names = column_names(document)
-    nature = _summary(document, names) or _nature(document, names)
-    if nature is not None:
+    known = document.first.keys() | set(names)
+    summary = next((what for keys, what in SUMMARIES.items() if known.issuperset(keys)), None)
+    if nature := summary or _nature(document, names):
         return ReadError(f"{document.name}: {nature}")
-    found = find_columns(names, ColumnMap())
-    if document.kind != "json" and not found.keys().isdisjoint(("task", "passed", "score")):
+    columns = find_columns(names, ColumnMap())
+    if document.kind != "json" and not columns.keys().isdisjoint(("task", "passed", "score")):
         fault = tables.lacking(document.name, names, ColumnMap())
         if fault is not None:
             return fault
-    return UnknownFile(
-        f"{document.name}: not a file that passhat can read. {_way_out(document, names)}"
-    )
-
-
-def _way_out(document: Document, names: list[str]) -> str:
-    """What to do with a file that no reader knows."""
-    nested = document.kind == "json" and names == list(document.first)
-    if nested:
-        return (
+    if document.kind == "json" and names == list(document.first):
+        way_out = (
             f"It is one JSON object with the keys {few(names)}. If it is one run, name its keys "
             "with `task`, `passed` or `score`, `trial` and `system` (a key inside another as "
             "outer.inner); otherwise give the tool's own log (`format` names the tool, passhat "
             f"knows {len(READERS)}), or a table with a row for each run"
         )
-    has = f"It has the columns {few(names)}. " if names else ""
-    return (
-        f"{has}Name the columns of a table with `task`, `passed` or `score`, `trial` and `system`, "
-        f"or the tool with `format` (passhat knows {len(READERS)})"
-    )
-
-
-def _summary(document: Document, names: list[str]) -> str | None:
-    known = document.first.keys() | set(names)
-    return next((what for keys, what in SUMMARIES.items() if known.issuperset(keys)), None)
+    else:
+        has = f"It has the columns {few(names)}. " if names else ""
+        way_out = (
+            f"{has}Name the columns of a table with `task`, `passed` or `score`, `trial` and "
+            f"`system`, or the tool with `format` (passhat knows {len(READERS)})"
+        )
+    return UnknownFile(f"{document.name}: not a file that passhat can read. {way_out}")
 
 
 def _nature(document: Document, names: list[str]) -> str | None:

@@ -155,10 +155,8 @@ def readers_of(document: Document) -> Iterator[Reader]:
 def formats_of(document: Document) -> tuple[str, ...]:
     """The names of the formats that a document may have, by its kind and its columns or keys."""
     heading = _heading(document)
-    if heading is None:
-        return _formats_of_kind(document.kind, None)
-    if not _words_of_kind(document.kind).search(heading):
-        return _formats_of_kind(document.kind, "")
+    if heading is not None and not _words_of_kind(document.kind).search(heading):
+        heading = ""
     return _formats_of_kind(document.kind, heading)
 
 
@@ -189,10 +187,7 @@ def _heading(document: Document) -> str | None:
     return None
 
 
-# --------------------------------------------------------------------------------------------------
 # What a reader gets and returns: one opened document in, a table of trials out.
-# --------------------------------------------------------------------------------------------------
-
 Number = TypeVar("Number", int, float)
 
 RUN_WORDS = "run|trial|seed|rep|repeat|repetition|epoch|attempt|iter|iteration|try|round"
@@ -290,7 +285,7 @@ class TrialTable:
 # Needed for every file.
 @lru_cache(maxsize=64)
 def _usual_words(reading: Reading) -> dict[str, str]:
-    values = {one.name: getattr(reading, one.name) for one in fields(reading)}
+    values = {field.name: getattr(reading, field.name) for field in fields(reading)}
     return {
         name: value
         for name, value in values.items()

@@ -237,15 +237,12 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
-# --------------------------------------------------------------------------------------------------
 # Transcripts of a dataset in files of their own: compressed together, read a few at a time.
 #
 # Beside `suite=NAME/run=KEY/part-00000.parquet`, which has trials, a dataset may have
 # `_transcripts/suite=NAME/run=KEY/part-00000.parquet`. The column `transcript_row` of a trial is
 # its row there, and is empty if nothing was kept. Engines leave out what begins with an
 # underscore.
-# --------------------------------------------------------------------------------------------------
-
 FOLDER = "_transcripts"
 
 ROW_COLUMN = "transcript_row"

@@ -1,4 +1,7 @@
-"""How a table was read, and the errors of those that hold no trials or say two things."""
+"""Tables read from CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number.
+
+Below them: numbers as people write them, and what is said of a table that was read or refused.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,590 @@ from passhat.records.columns import (
     seen,
     usual_name,
 )
+
+SCHEMA = "passhat.trials/1"
+"""What the first line of passhat's own JSON Lines says."""
+
+TOTALS = ("total", "totals", "grand total", "overall", "average")
+"""What spreadsheets call a last row that sums up the others."""
+
+LISTS = ("trials", "runs", "attempts", "repetitions", "rollouts", "episodes")
+"""What a list of the runs of one task is called."""
+
+_CHECKS = (
+    *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
+    *("evaluators", "evaluators_results", "steps", "turns"),
+)
+"""Names of lists whose entries are parts of one run, each with its own verdict."""
+
+_BIG = 2**22
+"""JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
+
+Row = dict[str, Any]
+RawRow = Mapping[str, msgspec.Raw]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """Cells by column, and for each row its line or place in the file.
+
+    `separator` is what separates the cells of a CSV.
+    """
+
+    columns: Mapping[str, Sequence[Any] | _Undecoded]
+    numbers: Sequence[int]
+    separator: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def has(self, column: str) -> bool:
+        """Whether there is such a column, or one that a dotted path begins with."""
+        return has_column(self.columns, column)
+
+    def cells(self, column: str) -> Sequence[Any]:
+        """The cells of a column, or at a dotted path into nested objects; None if absent."""
+        if column in self.columns:
+            return _decoded(self.columns[column])
+        first, *rest = column.split(".")
+        cells = _decoded(self.columns.get(first, [None] * len(self)))
+        return [_inside(cell, rest) for cell in cells]
+
+    def rows(self, *columns: str) -> Iterator[Row]:
+        """The cells of each row in these columns, by column; each column is decoded once."""
+        for cells in zip(*map(self.cells, columns), strict=True):
+            yield dict(zip(columns, cells, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Undecoded:
+    """A column of a big file: its cells are decoded when they are needed, and not kept.
+
+    For JSON their positions are kept; a CSV is read again.
+    """
+
+    document: Document
+    column: str
+    cells: Sequence[msgspec.Raw | None] | None = None
+
+    def decoded(self) -> list[Any]:
+        if self.cells is None:
+            return list(cells_one_by_one(self.document, self.column))
+        name = self.document.name
+        return [None if raw is None else decode(name, raw, object) for raw in self.cells]
+
+
+def sheet_of(document: Document) -> Table:
+    """All cells of a table, by column."""
+    if document.kind == "text":
+        return _csv_sheet(document)
+    if document.kind == "parquet":
+        columns = parquet_columns(document)
+        return Table(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
+    if lists_runs(document) or (len(document.data) > _BIG and _has_rows(document)):
+        return _raw_sheet(document)
+    if document.kind == "lines":
+        numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
+        return _sheet_of_rows([row for _, row in numbered], [line for line, _ in numbered])
+    rows = _json_rows(document)
+    return _sheet_of_rows(rows, range(len(rows)))
+
+
+def column_names(document: Document) -> list[str]:
+    """The names of the columns, for detection and for messages; empty if there are none."""
+    if document.kind == "text":
+        try:
+            return _header(csv_lines(document))
+        except ReadError:
+            return []
+    if document.kind == "parquet":
+        return parquet_names(document)
+    if is_own_file(document):
+        return []
+    if document.kind in ("lines", "array"):
+        return list(_first_row(document))
+    if document.kind == "json":
+        return list({**document.first, **_first_row(document)})
+    return []
+
+
+def row_names(document: Document) -> list[str]:
+    """The names of all columns: in JSON, those of every row."""
+    if not _has_rows(document):
+        return column_names(document)
+    shared = document.first if document.kind == "json" else ()
+    inner = (name for _, row in _numbered_rows(document) for name in row)
+    return list(dict.fromkeys((*shared, *inner)))
+
+
+def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
+    """The cells of a column, each decoded when it is needed.
+
+    All transcripts of a log together take as much memory again as the log.
+    """
+    if document.kind == "text":
+        lines = csv_lines(document)
+        place = _header(lines).index(column)
+        yield from (cells[place] for _, cells in lines)
+    elif _has_rows(document):
+        for _, row in _numbered_rows(document):
+            first, *rest = [column] if column in row else column.split(".")
+            raw = row.get(first)
+            yield None if raw is None else _inside(decode(document.name, raw, object), rest)
+    else:
+        yield from sheet_of(document).cells(column)
+
+
+def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
+    """Each line with its number, the header first; all must have as many cells as it has."""
+    encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
+    csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
+    reader = csv.reader(text, delimiter=_separator(document))
+    width = 0
+    try:
+        for cells in reader:
+            if cells:
+                width = width or len(cells)
+                if len(cells) != width:
+                    has = f"has {plural(len(cells), 'cell')} where the header has {width}"
+                    raise ReadError(f"{document.name}, line {reader.line_num}: {has}")
+                yield reader.line_num, cells
+    except (csv.Error, UnicodeDecodeError) as error:
+        where = f"{document.name}, line {reader.line_num}"
+        raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
+
+
+def separator_of(header: bytes) -> str:
+    """What occurs most in the header of a table: a comma, a tab or a semicolon."""
+    return max((b",", b"\t", b";"), key=header.count).decode()
+
+
+def is_own_file(document: Document) -> bool:
+    """Whether the first line says that passhat wrote the file."""
+    schema = document.first.get("schema")
+    return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
+
+
+def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:
+    """A table without the last row that sums up the others, and the note that says so."""
+    cells = [] if sheet.separator is None else sheet.cells(task)
+    last = str(cells[-1]).strip() if len(cells) > 1 else ""
+    if last.lower() not in TOTALS or last in map(str, cells[:-1]):
+        return sheet, []
+    columns = {name: _decoded(cells)[:-1] for name, cells in sheet.columns.items()}
+    sheet = replace(sheet, columns=columns, numbers=sheet.numbers[:-1])
+    return sheet, [f'the last row, "{last}", sums up the others and was left out']
+
+
+def ends_in_total(document: Document) -> bool:
+    """Whether the last line of a CSV may be such a row."""
+    last = document.data[-400:].rstrip().rpartition(b"\n")[2].lower()
+    return document.kind == "text" and any(word.encode() in last for word in TOTALS)
+
+
+def lists_runs(document: Document) -> str | None:
+    """The key under which each row lists the runs of its task, by the first row."""
+    if document.kind not in ("json", "lines", "array"):
+        return None
+    return list_of_runs(_first_entry(document))
+
+
+def _has_rows(document: Document) -> bool:
+    """Whether it is JSON with a list of rows, and not one row."""
+    if document.kind == "json":
+        return _inner_list(document) is not None
+    return document.kind in ("lines", "array")
+
+
+def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
+    """The rows of JSON with their numbers, their cells not decoded yet; none of a single object.
+
+    A row that lists runs is a row for each of them.
+    """
+    key = lists_runs(document)
+    for number, row in _outer_rows(document):
+        if key is None:
+            yield number, row
+        else:
+            yield from ((number, run) for run in rows_of_runs(row, key))
+
+
+def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
+    """The rows as the file has them, without the line that names passhat's schema."""
+    shape = dict[str, msgspec.Raw]
+    if document.kind == "array":
+        yield from enumerate(document.entries(shape))
+    elif document.kind == "json":
+        found = _inner_list(document)
+        yield from enumerate(document.entries(shape, found[0])) if found else ()
+    else:
+        header = f'"{SCHEMA}"'.encode()
+        for number, row in document.lines(shape):
+            if bytes(row.get("schema", b"")) != header:
+                yield number, row
+
+
+def _first_entry(document: Document) -> RawRow:
+    """The first entry of the list of rows; empty if JSON is one object."""
+    if document.kind != "json":
+        return document.first
+    found = _inner_list(document)
+    return found[1] if found else {}
+
+
+def _first_row(document: Document) -> RawRow:
+    """The first row: the first run, where the entries list runs."""
+    row = _first_entry(document)
+    key = list_of_runs(row)
+    return row if key is None else next(rows_of_runs(row, key))
+
+
+def _raw_sheet(document: Document) -> Table:
+    """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
+    shared = _shared(document) if document.kind == "json" else {}
+    numbered = list(_numbered_rows(document))
+    rows = [{**shared, **row} if shared else row for _, row in numbered]
+    numbers = [number for number, _ in numbered]
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {
+        name: _Undecoded(document=document, column=name, cells=[row.get(name) for row in rows])
+        for name in names
+    }
+    return Table(columns=columns, numbers=numbers)
+
+
+def _shared(document: Document) -> dict[str, msgspec.Raw]:
+    """The fields of an object that apply to all rows in its list."""
+    return {
+        key: raw
+        for key, raw in document.first.items()
+        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
+    }
+
+
+def _decoded(cells: Sequence[Any] | _Undecoded) -> Sequence[Any]:
+    return cells.decoded() if isinstance(cells, _Undecoded) else cells
+
+
+def _inside(cell: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        cell = cell.get(key) if isinstance(cell, Mapping) else None
+    return cell
+
+
+def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Table:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return Table(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
+
+
+def _csv_sheet(document: Document) -> Table:
+    lines = csv_lines(document)
+    names = _header(lines)
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
+    big = len(document.data) > _BIG
+    words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
+    kept = [place for place, name in enumerate(names) if name not in words]
+    rows = [(line, [cells[at] for at in kept] if words else cells) for line, cells in lines]
+    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
+    by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
+    by_name |= {name: _Undecoded(document=document, column=name) for name in words}
+    numbers = [line for line, _ in rows]
+    return Table(columns=by_name, numbers=numbers, separator=_separator(document))
+
+
+def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
+    """The names in the first line, which is taken from the lines."""
+    return [name.strip() for name in next(lines, (1, []))[1]]
+
+
+def _separator(document: Document) -> str:
+    end = document.data.find(b"\n")  # splitting it there would copy the whole file
+    return separator_of(document.data[:end] if end >= 0 else document.data)
+
+
+def _json_rows(document: Document) -> list[Row]:
+    if document.kind == "array":
+        return document.decode(list[dict[str, Any]])
+    found = _inner_list(document)
+    if found is None:
+        return [document.decode(dict[str, Any])]
+    whole = document.decode(dict[str, Any])
+    shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
+    rows = whole[found[0]]
+    for odd in (row for row in rows if not isinstance(row, dict)):
+        raise ReadError(
+            f'{document.name}: "{short(found[0])}" must hold objects only, but has '
+            f"{short_value(odd)}"
+        )
+    return [{**shared, **row} for row in rows]
+
+
+def _inner_list(document: Document) -> tuple[str, RawRow] | None:
+    """The one list of rows inside an object, such as {"agent": ..., "runs": [{...}]}.
+
+    None if there is none, and if the object itself is the row: a run with its messages.
+    """
+    found = []
+    for key, raw in document.first.items():
+        text = bytes(memoryview(raw)[:64]).lstrip()
+        if text.startswith(b"[") and text[1:].lstrip().startswith(b"{"):
+            found.append(key)
+    if len(found) != 1:
+        return None
+    try:
+        entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
+        first = msgspec.json.decode(entries[0], type=dict[str, msgspec.Raw])
+        if _is_row(document, found[0], first):
+            return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        document.decode(dict[str, Any])  # says what is wrong, and in which line
+        return None
+    return found[0], first
+
+
+def _is_row(document: Document, key: str, entry: RawRow) -> bool:
+    """Whether an object is one run itself, and its list is about something within that run."""
+    outer, inner = find_columns(_shared(document), USUAL), find_columns(entry, USUAL)
+    if "task" not in outer or outer.keys().isdisjoint(VERDICTS):
+        return False
+    if inner.keys().isdisjoint(VERDICTS) or usual_name(key) in _CHECKS:
+        return True
+    verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
+    if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
+        return False  # a count or a rate of the runs in the list
+    task = msgspec.json.decode(document.first[outer["task"]])
+    if "task" in inner and msgspec.json.decode(entry[inner["task"]]) != task:
+        return False
+    raise ReadError(
+        f"{document.name}: says itself how {short_value(task)} ended "
+        f'("{short(outer["passed"])}": {short_value(verdict)}) and has more verdicts on it in '
+        f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
+        "the file is one run"
+    )
+
+
+def list_of_runs(row: RawRow) -> str | None:
+    """The key under which a row lists runs, each with a verdict or a score; None if it does not.
+
+    >>> list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
+    'trials'
+    """
+    for key in (name for name in row if usual_name(name) in LISTS):
+        runs = _runs(row[key])
+        if runs and not find_columns(runs[0], USUAL).keys().isdisjoint(VERDICTS):
+            return key
+    return None
+
+
+def rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
+    """A row for each run; what the outer row sums up of them is left out.
+
+    Its "id" is the task if nothing else is.
+    """
+    found = find_columns((name for name in row if name != key), USUAL)
+    summed = {found.get(meaning) for meaning in VERDICTS}
+    outer = {
+        name: value
+        for name, value in row.items()
+        if name != key and name not in summed and usual_name(name) not in COUNTS | RATES
+    }
+    if "task" not in found and "id" in outer:
+        outer["task"] = outer.pop("id")
+    for run in _runs(row.get(key)):
+        yield {**outer, **{name: value for name, value in run.items() if name != found.get("task")}}
+
+
+def _runs(raw: msgspec.Raw | None) -> list[dict[str, msgspec.Raw]]:
+    """The runs in a list of objects; none in anything else."""
+    if raw is None:
+        return []
+    try:
+        return msgspec.json.decode(raw, type=list[dict[str, msgspec.Raw]])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+# Numbers as people write them: with a decimal comma, or with a mark of money or of percent.
+
+SEPARATORS = (";", "\t")
+"""With these between cells, a comma may be part of a number."""
+
+_POWER = r"(?:[eE][+-]?\d+)?"
+_COMMA = re.compile(rf"[+-]?\d*,\d+{_POWER}")
+_WHOLE = re.compile(rf"[+-]?\d+{_POWER}")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
+
+# A decimal comma may stay: whether it is one is seen once the marks are gone.
+_NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"
+_CURRENCY = r"[$€£¥]|USD|EUR|GBP|JPY"
+_MONEY = re.compile(rf"(?P<mark>{_CURRENCY})\s?({_NUMBER})|({_NUMBER})\s?(?P<after>{_CURRENCY})")
+_PERCENT = re.compile(rf"({_NUMBER})\s?%")
+
+
+def with_points(cells: Sequence[Any]) -> list[str] | None:
+    """The cells of a column with points for their decimal commas.
+
+    None if there is no comma, if a cell is no such number, or if every comma may be a
+    thousands separator.
+
+    >>> with_points(["0,9", "1", "0,25"])
+    ['0.9', '1', '0.25']
+    >>> with_points(["1,234", "2,500"]) is with_points(["0,9", "0.8"]) is None
+    True
+    """
+    numbers = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    written = [text for text in numbers if _COMMA.fullmatch(text)]
+    if all(_THOUSANDS.fullmatch(text) for text in written):  # or there is none
+        return None
+    if not all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in numbers):
+        return None
+    return [str(cell).replace(",", ".") for cell in cells]
+
+
+def without_commas(
+    sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Table, list[str]]:
+    """Decimal commas as points where the separator leaves them free, and the note that says so."""
+    if sheet.separator not in SEPARATORS:
+        return sheet, []
+    compared = [found.get(test.column, test.column) for test in tests]
+    read = {
+        column: points
+        for column in dict.fromkeys((*number_columns(found), *compared))
+        if (points := with_points(sheet.cells(column))) is not None
+    }
+    if not read:
+        return sheet, []
+    column, points = next(iter(read.items()))
+    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
+    example = f"{sheet.cells(column)[at]} is {points[at]}"
+    note = f"decimal commas were read as points in {few(read)} ({example})"
+    return replace(sheet, columns={**sheet.columns, **read}), [note]
+
+
+def number_columns(found: Mapping[str, str]) -> list[str]:
+    """The columns that may hold numbers."""
+    return [found[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in found]
+
+
+def comma_fault(cell: Any) -> str | None:
+    """The error for a cell that is a number but for its comma; None for any other.
+
+    >>> comma_fault("1,234")
+    "'1,234' may be 1.234 or 1234; write numbers with a point, or without any mark"
+    """
+    text = _text(cell)
+    if _THOUSANDS.fullmatch(text):
+        meant = f"{text.replace(',', '.')} or {text.replace(',', '')}"
+        meant = meant if text.count(",") == 1 else short(text.replace(",", ""))
+        hint = "write numbers with a point, or without any mark"
+        return f"{short_value(cell)} may be {meant}; {hint}"
+    if _COMMA.fullmatch(text):
+        return (
+            f"{short_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with "
+            "a point (commas are read where ; or tabs separate cells and the whole column is "
+            "written so)"
+        )
+    return None
+
+
+def without_marks(
+    name: str, sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+) -> tuple[Table, frozenset[str], list[str]]:
+    """The sheet with plain numbers, which of its columns were percentages, and notes on both.
+
+    Looked at are costs, for money; scores, for percentages; and what is compared with a number.
+    """
+    compared = [found.get(t.column, t.column) for t in tests if isinstance(t.value, float)]
+    plain: dict[str, list[Any]] = {}
+    notes, percents = [], []
+    for column in dict.fromkeys((*_named("cost", found), *compared)):
+        if (money := _without_money(name, column, sheet.cells(column))) is not None:
+            plain[column], note = money
+            notes.append(note)
+    for column in dict.fromkeys((*_named("score", found), *compared)):
+        if (numbers := _without_percent(name, column, sheet.cells(column))) is not None:
+            _refuse_shares(name, column, tests, found)
+            plain[column] = numbers
+            percents.append(column)
+            which = f'percentages of "{short(column)}" were'
+            if column in compared:
+                notes.append(f"{which} compared as they are: 66% is 66")
+            if column == found.get("score"):
+                notes.append(f"{which} read as shares: 66% is a score of 0.66")
+    if plain:
+        sheet = replace(sheet, columns={**sheet.columns, **plain})
+    return sheet, frozenset(percents), notes
+
+
+def shares(cells: Iterable[Any]) -> list[float]:
+    """Percentages without their mark as shares of 1.
+
+    >>> shares(["66", "100"])
+    [0.66, 1.0]
+    """
+    return [as_number(cell) / 100 for cell in cells]
+
+
+def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
+    return [found[meaning]] if meaning in found else []
+
+
+def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[Any], str] | None:
+    amounts = [_MONEY.fullmatch(_text(cell)) for cell in cells]
+    marked = [amount for amount in amounts if amount]
+    if not marked:
+        return None
+    marks = list(dict.fromkeys(amount["mark"] or amount["after"] for amount in marked))
+    if len(marks) > 1:
+        raise ReadError(
+            f'{name}, column "{short(column)}": holds several currencies ({" and ".join(marks)}); '
+            "write all amounts in one"
+        )
+    plain = [
+        amount[2] or amount[3] if amount else cell
+        for amount, cell in zip(amounts, cells, strict=True)
+    ]
+    example = f"{marked[0][0]} is {marked[0][2] or marked[0][3]}"
+    return plain, f'"{short(column)}" was read without its {marks[0]}: {example}'
+
+
+def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] | None:
+    shown = [_PERCENT.fullmatch(_text(cell)) for cell in cells]
+    if not any(shown):
+        return None
+    for cell, percent in zip(cells, shown, strict=True):
+        if percent is None and not is_missing(cell):
+            marked = next(one[0] for one in shown if one)
+            raise ReadError(
+                f'{name}, column "{short(column)}": holds {marked}, but also {short_value(cell)}; '
+                "write all of them as percentages, or none"
+            )
+    return [percent[1] if percent else cell for cell, percent in zip(cells, shown, strict=True)]
+
+
+def _refuse_shares(
+    name: str, column: str, tests: Sequence[ColumnCondition], found: Mapping[str, str]
+) -> None:
+    """Refuse to compare percentages with a share such as 0.6: nearly all of them are above it."""
+    for test in tests:
+        value = test.value
+        own = found.get(test.column, test.column) == column
+        if own and isinstance(value, float) and 0 < value <= 1:
+            raise ReadError(
+                f'{name}, column "{short(column)}": holds percentages, which are compared as they '
+                f"are: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
+                f"{100 * value:g}%, not {value:g}"
+            )
+
+
+def _text(cell: Any) -> str:
+    return cell.strip() if isinstance(cell, str) else ""
+
+
+# How a table was read, and the errors of those that hold no trials or say two things.
 
 _NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
 _NO_NUMBER = (
@@ -118,610 +705,3 @@ def no_outcome(
         f"trial passed. The column holds {seen(cells)}; say what passes with "
         f"`pass_if='{called}==...'`"
     )
-
-
-# --------------------------------------------------------------------------------------------------
-# Numbers as people write them: with a decimal comma, or with a mark of money or of percent.
-# --------------------------------------------------------------------------------------------------
-
-SEPARATORS = (";", "\t")
-"""With these between cells, a comma may be part of a number."""
-
-_POWER = r"(?:[eE][+-]?\d+)?"
-_COMMA = re.compile(rf"[+-]?\d*,\d+{_POWER}")
-_WHOLE = re.compile(rf"[+-]?\d+{_POWER}")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
-# A decimal comma may stay: whether it is one is seen once the marks are gone.
-_NUMBER = r"[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?"
-_CURRENCY = r"[$€£¥]|USD|EUR|GBP|JPY"
-_MONEY = re.compile(rf"(?P<mark>{_CURRENCY})\s?({_NUMBER})|({_NUMBER})\s?(?P<after>{_CURRENCY})")
-_PERCENT = re.compile(rf"({_NUMBER})\s?%")
-
-
-def with_points(cells: Sequence[Any]) -> list[str] | None:
-    """The cells of a column with points for their decimal commas.
-
-    None if there is no comma, if a cell is no such number, or if every comma may be a
-    thousands separator.
-
-    >>> with_points(["0,9", "1", "0,25"])
-    ['0.9', '1', '0.25']
-    >>> with_points(["1,234", "2,500"]) is with_points(["0,9", "0.8"]) is None
-    True
-    """
-    numbers = [str(cell).strip() for cell in cells if not is_missing(cell)]
-    written = [text for text in numbers if _COMMA.fullmatch(text)]
-    if all(_THOUSANDS.fullmatch(text) for text in written):  # or there is none
-        return None
-    if not all(_COMMA.fullmatch(text) or _WHOLE.fullmatch(text) for text in numbers):
-        return None
-    return [str(cell).replace(",", ".") for cell in cells]
-
-
-def without_commas(
-    sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Table, list[str]]:
-    """Decimal commas as points where the separator leaves them free, and the note that says so."""
-    if sheet.separator not in SEPARATORS:
-        return sheet, []
-    compared = [found.get(test.column, test.column) for test in tests]
-    read = {
-        column: points
-        for column in dict.fromkeys((*number_columns(found), *compared))
-        if (points := with_points(sheet.cells(column))) is not None
-    }
-    if not read:
-        return sheet, []
-    column, points = next(iter(read.items()))
-    at = next(i for i, cell in enumerate(sheet.cells(column)) if cell != points[i])
-    example = f"{sheet.cells(column)[at]} is {points[at]}"
-    note = f"decimal commas were read as points in {few(read)} ({example})"
-    return replace(sheet, columns={**sheet.columns, **read}), [note]
-
-
-def number_columns(found: Mapping[str, str]) -> list[str]:
-    """The columns that may hold numbers."""
-    return [found[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in found]
-
-
-def comma_fault(cell: Any) -> str | None:
-    """The error for a cell that is a number but for its comma; None for any other.
-
-    >>> comma_fault("1,234")
-    "'1,234' may be 1.234 or 1234; write numbers with a point, or without any mark"
-    """
-    text = cell.strip() if isinstance(cell, str) else ""
-    if _THOUSANDS.fullmatch(text):
-        meant = f"{text.replace(',', '.')} or {text.replace(',', '')}"
-        meant = meant if text.count(",") == 1 else short(text.replace(",", ""))
-        hint = "write numbers with a point, or without any mark"
-        return f"{short_value(cell)} may be {meant}; {hint}"
-    if _COMMA.fullmatch(text):
-        return (
-            f"{short_value(cell)} has a decimal comma; write {short(text.replace(',', '.'))} with "
-            "a point (commas are read where ; or tabs separate cells and the whole column is "
-            "written so)"
-        )
-    return None
-
-
-def without_marks(
-    name: str, sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
-) -> tuple[Table, frozenset[str], list[str]]:
-    """The sheet with plain numbers, which of its columns were percentages, and notes on both.
-
-    Looked at are costs, for money; scores, for percentages; and what is compared with a number.
-    """
-    compared = [found.get(t.column, t.column) for t in tests if isinstance(t.value, float)]
-    plain: dict[str, list[Any]] = {}
-    notes, percents = [], []
-    for column in dict.fromkeys((*_named("cost", found), *compared)):
-        if (money := _without_money(name, column, sheet.cells(column))) is not None:
-            plain[column], note = money
-            notes.append(note)
-    for column in dict.fromkeys((*_named("score", found), *compared)):
-        if (numbers := _without_percent(name, column, sheet.cells(column))) is not None:
-            _refuse_shares(name, column, tests, found)
-            plain[column] = numbers
-            percents.append(column)
-            notes += _percent_notes(column, compared, found)
-    if plain:
-        sheet = replace(sheet, columns={**sheet.columns, **plain})
-    return sheet, frozenset(percents), notes
-
-
-def shares(cells: Iterable[Any]) -> list[float]:
-    """Percentages without their mark as shares of 1.
-
-    >>> shares(["66", "100"])
-    [0.66, 1.0]
-    """
-    return [as_number(cell) / 100 for cell in cells]
-
-
-def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
-    return [found[meaning]] if meaning in found else []
-
-
-def _percent_notes(column: str, compared: Sequence[str], found: Mapping[str, str]) -> list[str]:
-    which = f'percentages of "{short(column)}" were'
-    notes = [f"{which} compared as they are: 66% is 66"] if column in compared else []
-    if column == found.get("score"):
-        notes.append(f"{which} read as shares: 66% is a score of 0.66")
-    return notes
-
-
-def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[Any], str] | None:
-    amounts = [_MONEY.fullmatch(_text(cell)) for cell in cells]
-    marked = [amount for amount in amounts if amount]
-    if not marked:
-        return None
-    marks = list(dict.fromkeys(amount["mark"] or amount["after"] for amount in marked))
-    if len(marks) > 1:
-        raise ReadError(
-            f'{name}, column "{short(column)}": holds several currencies ({" and ".join(marks)}); '
-            "write all amounts in one"
-        )
-    plain = [
-        amount[2] or amount[3] if amount else cell
-        for amount, cell in zip(amounts, cells, strict=True)
-    ]
-    example = f"{marked[0][0]} is {marked[0][2] or marked[0][3]}"
-    return plain, f'"{short(column)}" was read without its {marks[0]}: {example}'
-
-
-def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] | None:
-    shown = [_PERCENT.fullmatch(_text(cell)) for cell in cells]
-    if not any(shown):
-        return None
-    for cell, percent in zip(cells, shown, strict=True):
-        if percent is None and not is_missing(cell):
-            marked = next(one[0] for one in shown if one)
-            raise ReadError(
-                f'{name}, column "{short(column)}": holds {marked}, but also {short_value(cell)}; '
-                "write all of them as percentages, or none"
-            )
-    return [percent[1] if percent else cell for cell, percent in zip(cells, shown, strict=True)]
-
-
-def _refuse_shares(
-    name: str, column: str, tests: Sequence[ColumnCondition], found: Mapping[str, str]
-) -> None:
-    """Refuse to compare percentages with a share such as 0.6: nearly all of them are above it."""
-    for test in tests:
-        value = test.value
-        own = found.get(test.column, test.column) == column
-        if own and isinstance(value, float) and 0 < value <= 1:
-            raise ReadError(
-                f'{name}, column "{short(column)}": holds percentages, which are compared as they '
-                f"are: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
-                f"{100 * value:g}%, not {value:g}"
-            )
-
-
-def _text(cell: Any) -> str:
-    return cell.strip() if isinstance(cell, str) else ""
-
-
-# --------------------------------------------------------------------------------------------------
-# Tables read from CSV, TSV, JSON, JSON Lines and Parquet: cells by column, rows by number.
-# --------------------------------------------------------------------------------------------------
-
-SCHEMA = "passhat.trials/1"
-"""What the first line of passhat's own JSON Lines says."""
-
-_CHECKS = (
-    *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
-    *("evaluators", "evaluators_results", "steps", "turns"),
-)
-"""Names of lists whose entries are parts of one run, each with its own verdict."""
-
-_BIG = 2**22
-"""JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Table:
-    """Cells by column, and for each row its line or place in the file.
-
-    `separator` is what separates the cells of a CSV.
-    """
-
-    columns: Mapping[str, Sequence[Any] | _Undecoded]
-    numbers: Sequence[int]
-    separator: str | None = None
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def has(self, column: str) -> bool:
-        """Whether there is such a column, or one that a dotted path begins with."""
-        return has_column(self.columns, column)
-
-    def cells(self, column: str) -> Sequence[Any]:
-        """The cells of a column, or at a dotted path into nested objects; None if absent."""
-        if column in self.columns:
-            return _decoded(self.columns[column])
-        first, *rest = column.split(".")
-        cells = _decoded(self.columns.get(first, [None] * len(self)))
-        return [_inside(cell, rest) for cell in cells]
-
-    def rows(self, *columns: str) -> Iterator[Row]:
-        """The cells of each row in these columns, by column; each column is decoded once."""
-        for cells in zip(*map(self.cells, columns), strict=True):
-            yield dict(zip(columns, cells, strict=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Undecoded:
-    """A column of a big file: its cells are decoded when they are needed, and not kept.
-
-    For JSON their positions are kept; a CSV is read again.
-    """
-
-    document: Document
-    column: str
-    cells: Sequence[msgspec.Raw | None] | None = None
-
-    def decoded(self) -> list[Any]:
-        if self.cells is None:
-            return list(cells_one_by_one(self.document, self.column))
-        name = self.document.name
-        return [None if raw is None else decode(name, raw, object) for raw in self.cells]
-
-
-TOTALS = ("total", "totals", "grand total", "overall", "average")
-"""What spreadsheets call a last row that sums up the others."""
-
-
-def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:
-    """A table without the last row that sums up the others, and the note that says so."""
-    cells = [] if sheet.separator is None else sheet.cells(task)
-    last = str(cells[-1]).strip() if len(cells) > 1 else ""
-    if last.lower() not in TOTALS or last in map(str, cells[:-1]):
-        return sheet, []
-    columns = {name: _decoded(cells)[:-1] for name, cells in sheet.columns.items()}
-    sheet = replace(sheet, columns=columns, numbers=sheet.numbers[:-1])
-    return sheet, [f'the last row, "{last}", sums up the others and was left out']
-
-
-def ends_in_total(document: Document) -> bool:
-    """Whether the last line of a CSV may be such a row."""
-    last = document.data[-400:].rstrip().rpartition(b"\n")[2].lower()
-    return document.kind == "text" and any(word.encode() in last for word in TOTALS)
-
-
-def column_names(document: Document) -> list[str]:
-    """The names of the columns, for detection and for messages; empty if there are none."""
-    if document.kind == "text":
-        try:
-            return _header(csv_lines(document))
-        except ReadError:
-            return []
-    if document.kind == "parquet":
-        return parquet_names(document)
-    if is_own_file(document):
-        return []
-    if document.kind in ("lines", "array"):
-        return list(_first_row(document))
-    if document.kind == "json":
-        return list({**document.first, **_first_row(document)})
-    return []
-
-
-def is_own_file(document: Document) -> bool:
-    """Whether the first line says that passhat wrote the file."""
-    schema = document.first.get("schema")
-    return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
-
-
-def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
-    """Each line with its number, the header first; all must have as many cells as it has."""
-    reader = _csv_reader(document)
-    width = 0
-    try:
-        for cells in reader:
-            if cells:
-                width = width or len(cells)
-                if len(cells) != width:
-                    raise _ragged(document, reader.line_num, len(cells), width)
-                yield reader.line_num, cells
-    except (csv.Error, UnicodeDecodeError) as error:
-        where = f"{document.name}, line {reader.line_num}"
-        raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
-
-
-def sheet_of(document: Document) -> Table:
-    """All cells of a table, by column."""
-    if document.kind == "text":
-        return _csv_sheet(document)
-    if document.kind == "parquet":
-        columns = parquet_columns(document)
-        return Table(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
-    if lists_runs(document) or (len(document.data) > _BIG and _has_rows(document)):
-        return _raw_sheet(document)
-    if document.kind == "lines":
-        numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
-        return _sheet_of_rows([row for _, row in numbered], [line for line, _ in numbered])
-    rows = _json_rows(document)
-    return _sheet_of_rows(rows, range(len(rows)))
-
-
-def row_names(document: Document) -> list[str]:
-    """The names of all columns: in JSON, those of every row."""
-    if not _has_rows(document):
-        return column_names(document)
-    shared = document.first if document.kind == "json" else ()
-    inner = (name for _, row in _numbered_rows(document) for name in row)
-    return list(dict.fromkeys((*shared, *inner)))
-
-
-def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
-    """The cells of a column, each decoded when it is needed.
-
-    All transcripts of a log together take as much memory again as the log.
-    """
-    if document.kind == "text":
-        lines = csv_lines(document)
-        place = _header(lines).index(column)
-        yield from (cells[place] for _, cells in lines)
-    elif _has_rows(document):
-        for _, row in _numbered_rows(document):
-            first, *rest = [column] if column in row else column.split(".")
-            raw = row.get(first)
-            yield None if raw is None else _inside(decode(document.name, raw, object), rest)
-    else:
-        yield from sheet_of(document).cells(column)
-
-
-def _has_rows(document: Document) -> bool:
-    """Whether it is JSON with a list of rows, and not one row."""
-    if document.kind == "json":
-        return _inner_list(document) is not None
-    return document.kind in ("lines", "array")
-
-
-def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
-    """The rows of JSON with their numbers, their cells not decoded yet; none of a single object.
-
-    A row that lists runs is a row for each of them.
-    """
-    key = lists_runs(document)
-    for number, row in _outer_rows(document):
-        if key is None:
-            yield number, row
-        else:
-            yield from ((number, run) for run in rows_of_runs(row, key))
-
-
-def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
-    """The rows as the file has them, without the line that names passhat's schema."""
-    shape = dict[str, msgspec.Raw]
-    if document.kind == "array":
-        yield from enumerate(document.entries(shape))
-    elif document.kind == "json":
-        found = _inner_list(document)
-        yield from enumerate(document.entries(shape, found[0])) if found else ()
-    else:
-        header = f'"{SCHEMA}"'.encode()
-        for number, row in document.lines(shape):
-            if bytes(row.get("schema", b"")) != header:
-                yield number, row
-
-
-def lists_runs(document: Document) -> str | None:
-    """The key under which each row lists the runs of its task, by the first row."""
-    if document.kind not in ("json", "lines", "array"):
-        return None
-    return list_of_runs(_first_entry(document))
-
-
-def _first_entry(document: Document) -> RawRow:
-    """The first entry of the list of rows; empty if JSON is one object."""
-    if document.kind != "json":
-        return document.first
-    found = _inner_list(document)
-    return found[1] if found else {}
-
-
-def _first_row(document: Document) -> RawRow:
-    """The first row: the first run, where the entries list runs."""
-    row = _first_entry(document)
-    key = list_of_runs(row)
-    return row if key is None else next(rows_of_runs(row, key))
-
-
-def _raw_sheet(document: Document) -> Table:
-    """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
-    shared = _shared(document) if document.kind == "json" else {}
-    numbered = list(_numbered_rows(document))
-    rows = [{**shared, **row} if shared else row for _, row in numbered]
-    numbers = [number for number, _ in numbered]
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {
-        name: _Undecoded(document=document, column=name, cells=[row.get(name) for row in rows])
-        for name in names
-    }
-    return Table(columns=columns, numbers=numbers)
-
-
-def _shared(document: Document) -> dict[str, msgspec.Raw]:
-    """The fields of an object that apply to all rows in its list."""
-    return {
-        key: raw
-        for key, raw in document.first.items()
-        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
-    }
-
-
-def _decoded(cells: Sequence[Any] | _Undecoded) -> Sequence[Any]:
-    return cells.decoded() if isinstance(cells, _Undecoded) else cells
-
-
-def _inside(cell: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        cell = cell.get(key) if isinstance(cell, Mapping) else None
-    return cell
-
-
-def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Table:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return Table(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
-
-
-def _csv_sheet(document: Document) -> Table:
-    lines = csv_lines(document)
-    names = _header(lines)
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
-    big = len(document.data) > _BIG
-    words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
-    kept = [place for place, name in enumerate(names) if name not in words]
-    rows = [(line, [cells[at] for at in kept] if words else cells) for line, cells in lines]
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
-    by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
-    by_name |= {name: _Undecoded(document=document, column=name) for name in words}
-    numbers = [line for line, _ in rows]
-    return Table(columns=by_name, numbers=numbers, separator=_separator(document))
-
-
-def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
-    """The names in the first line, which is taken from the lines."""
-    return [name.strip() for name in next(lines, (1, []))[1]]
-
-
-def _csv_reader(document: Document) -> Any:
-    encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-    text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
-    csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
-    return csv.reader(text, delimiter=_separator(document))
-
-
-def separator_of(header: bytes) -> str:
-    """What occurs most in the header of a table: a comma, a tab or a semicolon."""
-    return max((b",", b"\t", b";"), key=header.count).decode()
-
-
-def _separator(document: Document) -> str:
-    end = document.data.find(b"\n")  # splitting it there would copy the whole file
-    return separator_of(document.data[:end] if end >= 0 else document.data)
-
-
-def _ragged(document: Document, line: int, cells: int, columns: int) -> ReadError:
-    return ReadError(
-        f"{document.name}, line {line}: has {plural(cells, 'cell')} where the header has {columns}"
-    )
-
-
-def _json_rows(document: Document) -> list[Row]:
-    if document.kind == "array":
-        return document.decode(list[dict[str, Any]])
-    found = _inner_list(document)
-    if found is None:
-        return [document.decode(dict[str, Any])]
-    whole = document.decode(dict[str, Any])
-    shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
-    rows = whole[found[0]]
-    for odd in (row for row in rows if not isinstance(row, dict)):
-        raise ReadError(
-            f'{document.name}: "{short(found[0])}" must hold objects only, but has '
-            f"{short_value(odd)}"
-        )
-    return [{**shared, **row} for row in rows]
-
-
-def _inner_list(document: Document) -> tuple[str, RawRow] | None:
-    """The one list of rows inside an object, such as {"agent": ..., "runs": [{...}]}.
-
-    None if there is none, and if the object itself is the row: a run with its messages.
-    """
-    found = []
-    for key, raw in document.first.items():
-        text = bytes(memoryview(raw)[:64]).lstrip()
-        if text.startswith(b"[") and text[1:].lstrip().startswith(b"{"):
-            found.append(key)
-    if len(found) != 1:
-        return None
-    try:
-        entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
-        first = msgspec.json.decode(entries[0], type=dict[str, msgspec.Raw])
-        if _is_row(document, found[0], first):
-            return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        document.decode(dict[str, Any])  # says what is wrong, and in which line
-        return None
-    return found[0], first
-
-
-def _is_row(document: Document, key: str, entry: RawRow) -> bool:
-    """Whether an object is one run itself, and its list is about something within that run."""
-    outer, inner = find_columns(_shared(document), USUAL), find_columns(entry, USUAL)
-    if "task" not in outer or outer.keys().isdisjoint(VERDICTS):
-        return False
-    if inner.keys().isdisjoint(VERDICTS) or usual_name(key) in _CHECKS:
-        return True
-    verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
-    if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
-        return False  # a count or a rate of the runs in the list
-    task = msgspec.json.decode(document.first[outer["task"]])
-    if "task" in inner and msgspec.json.decode(entry[inner["task"]]) != task:
-        return False
-    raise ReadError(
-        f"{document.name}: says itself how {short_value(task)} ended "
-        f'("{short(outer["passed"])}": {short_value(verdict)}) and has more verdicts on it in '
-        f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
-        "the file is one run"
-    )
-
-
-# --------------------------------------------------------------------------------------------------
-# Rows of JSON that list the runs of a task: each run becomes a row of its own.
-# --------------------------------------------------------------------------------------------------
-
-RawRow = Mapping[str, msgspec.Raw]
-
-LISTS = ("trials", "runs", "attempts", "repetitions", "rollouts", "episodes")
-"""What a list of the runs of one task is called."""
-
-
-def list_of_runs(row: RawRow) -> str | None:
-    """The key under which a row lists runs, each with a verdict or a score; None if it does not.
-
-    >>> list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
-    'trials'
-    """
-    for key in (name for name in row if usual_name(name) in LISTS):
-        runs = _runs(row[key])
-        if runs and not find_columns(runs[0], USUAL).keys().isdisjoint(VERDICTS):
-            return key
-    return None
-
-
-def rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
-    """A row for each run; what the outer row sums up of them is left out.
-
-    Its "id" is the task if nothing else is.
-    """
-    found = find_columns((name for name in row if name != key), USUAL)
-    summed = {found.get(meaning) for meaning in VERDICTS}
-    outer = {
-        name: value
-        for name, value in row.items()
-        if name != key and name not in summed and usual_name(name) not in COUNTS | RATES
-    }
-    if "task" not in found and "id" in outer:
-        outer["task"] = outer.pop("id")
-    for run in _runs(row.get(key)):
-        yield {**outer, **{name: value for name, value in run.items() if name != found.get("task")}}
-
-
-def _runs(raw: msgspec.Raw | None) -> list[dict[str, msgspec.Raw]]:
-    """The runs in a list of objects; none in anything else."""
-    if raw is None:
-        return []
-    try:
-        return msgspec.json.decode(raw, type=list[dict[str, msgspec.Raw]])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return []

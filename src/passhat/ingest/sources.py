@@ -1,8 +1,6 @@
-"""What to call systems that no file names: by the folders that the files are in.
+"""From what the user names (files, folders, globs, `-`, bytes) to opened documents, and back.
 
-`gpt.csv` and `claude.csv` are two systems. `0001.json` to `5000.json`, in which no run occurs
-twice, are one system in pieces, named after its folder. `baseline/results.csv` and
-`new/results.csv` are two systems again, and `run-1/results.csv` and `run-2/results.csv` two runs.
+What each file held, what to call systems that no file names, and where trials came from.
 """
 
 from __future__ import annotations
@@ -12,11 +10,10 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
@@ -30,456 +27,11 @@ from passhat.records.columns import ColumnMap
 from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import LEFT_OUT, Facts
 
-_FILE_NAME = "file name"
-"""What a reader states as the system where it named it after the file."""
-
-_FOLDER_NAME = "folder name"
-
-# Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
-_RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE)
-# Files of runs; a date in a file's name may be the date of a model's release.
-_RUN_FILE = re.compile(rf"(?:(?:{RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
-_PIECE_WORDS = (
-    r"part|piece|shard|chunk|batch|split|slice|worker|rank|results?|outputs?|logs?|evals?|"
-    r"rows?|records?|rollouts?|episodes?|samples?|tasks?|cases?|instances?|examples?|items?"
-)
-# Names that no system has: shard-00003, 17, 2026-11-16T00-12-00, 3f9c01b2, a UUID.
-_PIECE_FILE = re.compile(
-    rf"(?:(?:{RUN_WORDS}|{_PIECE_WORDS})[ ._-]?)*"
-    r"(?:\d[\dTZ:_.+-]*|[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
-    re.IGNORECASE,
-)
-_TEST_REPORT = "TEST-"
-"""How Surefire and others begin the name of a report on one class of tests."""
-
-_PLAIN_FOLDERS = frozenset(
-    ("tasks", "cases", "instances", "results", "runs", "trials", "outputs", "logs", "data", "json")
-)
-"""Folders whose names say what is in them, not what was run."""
-
-IN_PIECES = (
-    "folder name: {files} hold no run twice (`name` renames it; named one by one, each is a system)"
-)
-NOT_SURE = (
-    "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
-    "what they are"
-)
-
-
-def name_by_folder(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
-    """The same files, their systems called by folder where their own names say nothing.
-
-    `folders` has the inputs that are folders, by their place: files that were given one by one
-    stay systems of their own, unless they have the same name.
-    """
-    return _join_pieces(_tell_folders_apart(_join_tasks(pieces, folders)), folders)
-
-
-def _join_tasks(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
-    """Call files of one folder that hold one task each, and each another one, by their folder.
-
-    `modelA/task-1.json` and `modelA/task-2.json` are two tasks of modelA, not two systems.
-    """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, piece in enumerate(pieces):
-        if piece.given in folders and piece.folder is not None and _called_by_file(piece):
-            groups.setdefault((piece.reader.name, piece.folder), []).append(place)
-    named = list(pieces)
-    joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
-    if any(len(places) > 1 for places in joined):
-        note = (
-            "each file holds another task, so the folder is read as the system (`name` renames it)"
-        )
-        for places in joined:
-            system = _telling_folder(Path(pieces[places[0]].folder or ""))
-            for place in places:
-                named[place] = _renamed(pieces[place], system)
-            named[places[0]] = named[places[0]].noted(note)
-    return named
-
-
-def _hold_a_task_each(pieces: Sequence[InputPart], places: Sequence[int]) -> bool:
-    """Whether each file holds one task, all different; a single file must have its task's name."""
-    tasks = [{str(task) for task in pieces[place].table.columns["task"]} for place in places]
-    if any(len(own) > 1 for own in tasks):
-        return False
-    if len(places) == 1:
-        return pieces[places[0]].stem in tasks[0]
-    return len(set().union(*tasks)) == len(places)
-
-
-def _telling_folder(folder: Path) -> str:
-    """The name of the nearest folder that says more than "tasks" or "run-3"."""
-    names = [name for name in folder.absolute().parts[::-1] if name.strip("/")]
-    telling = (n for n in names if n.lower() not in _PLAIN_FOLDERS and not _RUN_FOLDER.fullmatch(n))
-    return next(telling, names[0] if names else "files")
-
-
-def _tell_folders_apart(pieces: Sequence[InputPart]) -> list[InputPart]:
-    """Name systems after folders where files of one name are in several folders that are not runs.
-
-    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
-    `run-2/results.csv` two runs of one. Folders that share no task are folders of tasks. A copy
-    of a file keeps its name, so that it is recognised as a copy.
-    """
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, piece in enumerate(pieces):
-        if piece.folder is not None and _called_by_file(piece):
-            groups.setdefault((piece.reader.name, piece.stem), []).append(place)
-    named = list(pieces)
-    for places in groups.values():
-        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
-            continue
-        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
-        if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
-            continue
-        note = (
-            f'files called "{short(pieces[places[0]].stem)}" are in several folders, so the '
-            "folder is read as the system (`name` makes them one)"
-        )
-        for place, folder in zip(places, folders, strict=True):
-            if folder:  # else it is above the others
-                named[place] = _renamed(pieces[place], folder).noted(note)
-    return named
-
-
-def _join_pieces(pieces: list[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
-    """Call the files of a folder by the folder if they are one system in pieces."""
-    groups: dict[tuple[int, str], list[int]] = {}
-    for place, piece in enumerate(pieces):
-        renamed = piece.table.read_as.get("system") == _FOLDER_NAME
-        if piece.given in folders and _called_by_file(piece) and not renamed:
-            groups.setdefault((piece.given, piece.reader.name), []).append(place)
-    for (given, _), group in groups.items():
-        for folder, places in _by_system(pieces, group, folders[given]):
-            files = [pieces[place] for place in places]
-            if len({piece.stem for piece in files}) == 1:
-                continue
-            unique = _hold_no_run_twice(files)
-            if (unique and _name_no_system(files)) or _are_runs(files):
-                fact = IN_PIECES.format(files=plural(len(files), "file"))
-                for place in places:
-                    pieces[place] = _renamed(pieces[place], folder, fact)
-            elif unique:
-                for place in places:
-                    pieces[place] = pieces[place].noted(NOT_SURE)
-    return pieces
-
-
-def _by_system(
-    pieces: Sequence[InputPart], group: Sequence[int], given: str
-) -> Iterable[tuple[str, list[int]]]:
-    """The files of each system: one for each folder inside if those are systems, else all."""
-    parts = _first_difference([Path(pieces[place].folder or "") for place in group])
-    runs = all(map(_RUN_FOLDER.fullmatch, parts))
-    if not parts or "" in parts or runs or not _share_tasks(pieces, group, parts):
-        return [(_telling_folder(Path(given).resolve()), list(group))]
-    by_folder: dict[str, list[int]] = {}
-    for place, part in zip(group, parts, strict=True):
-        by_folder.setdefault(part, []).append(place)
-    return by_folder.items()
-
-
-def _hold_no_run_twice(files: Sequence[InputPart]) -> bool:
-    """Whether no task and run occurs in two files; without numbers, no task."""
-    if len({piece.numbered for piece in files}) > 1:
-        return False
-    seen: set[tuple[str, str]] = set()
-    for piece in files:
-        columns = piece.table.columns
-        tasks = [str(task) for task in columns["task"]]
-        runs = map(str, columns["trial"]) if piece.numbered else [""] * len(tasks)
-        own = set(zip(tasks, runs, strict=True))
-        if not seen.isdisjoint(own):
-            return False
-        seen |= own
-    return True
-
-
-def _name_no_system(files: Sequence[InputPart]) -> bool:
-    """Whether the names of files are numbers, or those of tasks, or each holds but one trial."""
-    return all(
-        len(piece.table) == 1 or _PIECE_FILE.fullmatch(piece.stem) or _is_called_by_task(piece)
-        for piece in files
-    )
-
-
-def _is_called_by_task(piece: InputPart) -> bool:
-    name = piece.stem.removeprefix(_TEST_REPORT)
-    tasks = {str(task) for task in piece.table.columns["task"]}
-    return all(name in task or task in name for task in tasks)
-
-
-def _are_runs(files: Sequence[InputPart]) -> bool:
-    """Whether files that number no trials are called run-1, run-2, or 1, 2."""
-    return not any(piece.numbered for piece in files) and all(
-        _RUN_FILE.fullmatch(piece.stem) for piece in files
-    )
-
-
-def _called_by_file(piece: InputPart) -> bool:
-    named = piece.table.read_as.get("system", piece.reader.reading.system)
-    return "system" not in piece.table.columns or named == _FILE_NAME
-
-
-def _first_difference(folders: Sequence[Path]) -> list[str]:
-    """The first part of each path where the paths differ; empty if they do not."""
-    if len(set(folders)) < 2:
-        return []
-    whole = [folder.absolute().parts for folder in folders]
-    if len(set(whole)) < 2:
-        return []
-    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
-    return [parts[shared] if len(parts) > shared else "" for parts in whole]
-
-
-def _share_tasks(
-    pieces: Sequence[InputPart], places: Sequence[int], folders: Sequence[str]
-) -> bool:
-    """Whether a task occurs in more than one folder."""
-    home: dict[str, str] = {}
-    return any(
-        home.setdefault(str(task), folder) != folder
-        for place, folder in zip(places, folders, strict=True)
-        for task in pieces[place].table.columns.get("task", ())
-    )
-
-
-def _renamed(piece: InputPart, folder: str, fact: str = _FOLDER_NAME) -> InputPart:
-    table = piece.table
-    columns = dict(table.columns)
-    if "system" in columns:
-        columns["system"] = [folder] * len(table)
-    # Runs of a trial or two, each in a file with its number, may be the same to the byte.
-    few = len(table) < FEWEST_ALIKE and _RUN_FILE.fullmatch(piece.stem)
-    run = table.run or (piece.stem if few else None)
-    table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
-    return replace(piece, stem=folder, table=table)
-
-
-# --------------------------------------------------------------------------------------------------
-# What each file holds, and where trials came from: one source for each input and format.
-# --------------------------------------------------------------------------------------------------
-
-MOST_REASONS = 3
-
-MOST_NAMES = 3
-
-NO_TRANSCRIPTS = "this file holds no transcripts"
-
-FEWEST_ALIKE = 3
-"""Files of at least this many trials that hold the same trials are copies, whatever their bytes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class InputPart:
-    """What a reader found in one file, not checked yet; the file's content is not kept.
-
-    `stem` names its system if nothing else does; `folder` is the folder of the file.
-    """
-
-    name: str
-    stem: str
-    folder: str | None
-    sha256: str
-    reader: Reader
-    table: TrialTable
-    given: int
-    said: Sequence[str | None] = ()
-
-    def noted(self, note: str) -> InputPart:
-        """The same file with one more note."""
-        return replace(self, table=replace(self.table, notes=(*self.table.notes, note)))
-
-    @property
-    def numbered(self) -> bool:
-        """Whether the file itself numbers its trials."""
-        return "trial" in self.table.columns
-
-    @property
-    def is_snapshot(self) -> bool:
-        """Whether it is the tool's copy of its latest run."""
-        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
-
-    def fingerprint(self) -> str:
-        """The same for files that hold the same trials of the same run and system.
-
-        Runs of one or two trials often end alike, so such files must have the same bytes too.
-        """
-        table = self.table
-        system = "" if table.columns.get("system") else self.stem
-        own = self.sha256 if len(table) < FEWEST_ALIKE else ""
-        digest = hashlib.sha256(f"{table.submission}/{table.run}/{system}/{own}".encode())
-        for name, values in table.columns.items():
-            digest.update(f"{name}={list(values)!r}".encode(errors="surrogatepass"))
-        return digest.hexdigest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CheckedPart:
-    """The checked trials of one file; `numbered` where the file itself numbers them.
-
-    `trials` may include those of the files after it, whose pieces then have none; `size` is how
-    many are its own. `given` is the place of the input that named it; `said` has the kept text of
-    each trial's transcript, where transcripts were wanted. `submission` is the folder that holds
-    all runs of one system, in formats that have such folders.
-    """
-
-    trials: Trials | None
-    source: Source
-    size: int
-    given: int
-    numbered: bool
-    said: Sequence[str | None] = ()
-    submission: str | None = None
-
-
-def keep_submissions_apart(parts: Sequence[CheckedPart]) -> list[CheckedPart]:
-    """Add the submission to the name of a system that several submissions have."""
-    submissions: dict[str, set[str]] = {}
-    for part in parts:
-        for system in part.trials.systems if part.trials and part.submission else ():
-            submissions.setdefault(system, set()).add(part.submission or "")
-    shared = {system for system, folders in submissions.items() if len(folders) > 1}
-    return [_called_by_submission(part, shared) for part in parts]
-
-
-def _called_by_submission(part: CheckedPart, shared: Set[str]) -> CheckedPart:
-    if part.trials is None or part.submission is None:
-        return part
-    system = part.trials.system
-    if shared.isdisjoint(system.names):
-        return part
-    folder = Path(part.submission).name
-    names = tuple(f"{name} ({folder})" if name in shared else name for name in system.names)
-    return replace(part, trials=replace(part.trials, system=replace(system, names=names)))
-
-
-def describe_sources(
-    parts: Sequence[CheckedPart],
-    inputs: Sequence[Input],
-    skipped: Mapping[int, Mapping[str, ReadError]],
-    mapping: ColumnMap,
-) -> tuple[Source, ...]:
-    """One source for each input and format: the files of a folder count as one.
-
-    A file that was given by itself keeps its name; what was found in a folder is called by the
-    folder, and each note says which of its files it is about.
-    """
-    groups: dict[tuple[int, str], list[CheckedPart]] = {}
-    for part in parts:
-        groups.setdefault((part.given, part.source.format), []).append(part)
-    seen: set[int] = set()
-    sources = []
-    for (given, _), group in groups.items():
-        left_out = {} if given in seen else skipped.get(given, {})
-        seen.add(given)
-        sources.append(_one_source(group, inputs[given], left_out, mapping))
-    return tuple(sources)
-
-
-def _one_source(
-    group: Sequence[CheckedPart],
-    given: Input,
-    skipped: Mapping[str, ReadError],
-    mapping: ColumnMap,
-) -> Source:
-    own = [part.source for part in group]
-    silent = _silent_note([part.said for part in group if part.said])
-    last = [silent] if silent else []
-    if len(own) == 1 and not skipped:
-        return replace(own[0], notes=(*own[0].notes, *last))
-    return Source(
-        name=f"{_shown(given)} ({plural(len(own), 'file')})",
-        format=own[0].format,
-        sha256=own[0].sha256 if len(own) == 1 else _joint_hash(own),
-        notes=(*_notes_by_file(own, given), *last, *_left_out(skipped, given, mapping)),
-        read_as=_joint_facts(own),
-    )
-
-
-def _joint_facts(sources: Sequence[Source]) -> Facts:
-    """How several files of one format were read; up to three ways where they differ."""
-    ways: dict[str, dict[str, None]] = {}
-    for facts in dict.fromkeys(source.read_as for source in sources):
-        for part, words in facts:
-            ways.setdefault(part, {})[words] = None
-    joined = {part: listed(words, MOST_NAMES) for part, words in ways.items()}
-    left_out = joined.pop(LEFT_OUT, None)
-    return (*joined.items(), *([(LEFT_OUT, left_out)] if left_out else []))
-
-
-def _joint_hash(sources: Iterable[Source]) -> str:
-    return hashlib.sha256("\n".join(source.sha256 for source in sources).encode()).hexdigest()
-
-
-def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
-    """The notes on all files; a note that only some files have names them."""
-    said: dict[str, list[str]] = {}
-    for source in sources:
-        for note in dict.fromkeys(source.notes):
-            said.setdefault(note, []).append(_inside(source.name, given))
-    everybody = len(sources) if len(sources) > 1 else 0
-    return [
-        note if len(names) == everybody else f"{listed(names, MOST_NAMES)}: {note}"
-        for note, names in said.items()
-    ]
-
-
-def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap) -> Iterable[str]:
-    """The files left out: those of unknown format together, the others with their reasons."""
-    unknown: list[str] = []
-    reasons: dict[str, list[str]] = {}
-    for path, error in skipped.items():
-        if isinstance(error, UnknownFile):
-            unknown.append(_inside(path, given))
-        else:
-            reason = str(error).removeprefix(path).lstrip(":, ")
-            reasons.setdefault(reason, []).append(_inside(path, given))
-    if unknown:
-        what = "that passhat cannot read" + (" or without the columns" if mapping.chosen() else "")
-        yield f"{plural(len(unknown), 'file')} {what}, left out: {listed(unknown, MOST_NAMES)}"
-    by_reason = list(reasons.items())
-    for reason, names in by_reason[:MOST_REASONS]:
-        yield f"left out: {listed(names, MOST_NAMES)}: {reason}"
-    if more := [name for _, names in by_reason[MOST_REASONS:] for name in names]:
-        yield f"left out, for other reasons: {listed(more, MOST_NAMES)}"
-
-
-def _shown(given: Input) -> str:
-    return "input" if isinstance(given, bytes) else os.fspath(given)
-
-
-def _inside(path: str, given: Input) -> str:
-    """A file's name within the folder that was given; the whole name of any other file."""
-    folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
-    return path.removeprefix(folder)
-
-
-def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
-    """A note on files without transcripts, where transcripts were wanted.
-
-    >>> _silent_note([["hello"], [None], [None, None]])
-    '2 of 3 files hold no transcripts'
-    """
-    silent = sum(not any(said) for said in files)
-    if not silent:
-        return None
-    several = len(files) > 1
-    return f"{silent} of {len(files)} files hold no transcripts" if several else NO_TRANSCRIPTS
-
-
-# --------------------------------------------------------------------------------------------------
-# From what the user names (files, folders, globs, `-`, bytes) to opened documents.
-# --------------------------------------------------------------------------------------------------
-
 Input = str | os.PathLike[str] | bytes
-
 Recognise = Callable[[Document], Reader]
 Known = tuple[Document, Reader]
-Item = TypeVar("Item")
-
 STDIN = "-"
+
 RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml")
 """The files that are looked at in a folder; a file that is given itself may be called anything."""
 
@@ -614,7 +166,11 @@ def _entries(folder: str, limits: Limits) -> tuple[list[str], list[str]]:
     """The files that may be results, possible companions of results last; and the folders."""
     files: list[str] = []
     folders: list[str] = []
-    with _listing(folder) as entries:
+    try:
+        listing = os.scandir(folder)
+    except OSError as error:
+        raise ReadError(f"{folder}: cannot be opened ({error.strerror or error})") from error
+    with listing as entries:
         for entry in entries:
             name = entry.name
             if name.startswith(".") and name not in HIDDEN_RESULTS:
@@ -627,17 +183,9 @@ def _entries(folder: str, limits: Limits) -> tuple[list[str], list[str]]:
                     files.append(name)
             except OSError:  # a link that leads to itself
                 continue
-            if max(len(files), len(folders)) > limits.max_members:
-                limits.check_members(folder, max(len(files), len(folders)))
+            limits.check_members(folder, max(len(files), len(folders)))
     files.sort(key=lambda name: (name in COMPANIONS, name))
     return files, sorted(folders)
-
-
-def _listing(folder: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
-    try:
-        return os.scandir(folder)
-    except OSError as error:
-        raise ReadError(f"{folder}: cannot be opened ({error.strerror or error})") from error
 
 
 def _looks_like_results(name: str) -> bool:
@@ -645,3 +193,439 @@ def _looks_like_results(name: str) -> bool:
     for suffix in COMPRESSED_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.endswith(RESULT_SUFFIXES)
+
+
+FEWEST_ALIKE = 3
+"""Files of at least this many trials that hold the same trials are copies, whatever their bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class InputPart:
+    """What a reader found in one file, not checked yet; the file's content is not kept.
+
+    `stem` names its system if nothing else does; `folder` is the folder of the file.
+    """
+
+    name: str
+    stem: str
+    folder: str | None
+    sha256: str
+    reader: Reader
+    table: TrialTable
+    given: int
+    said: Sequence[str | None] = ()
+
+    def noted(self, note: str) -> InputPart:
+        """The same file with one more note."""
+        return replace(self, table=replace(self.table, notes=(*self.table.notes, note)))
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the file itself numbers its trials."""
+        return "trial" in self.table.columns
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is the tool's copy of its latest run."""
+        return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
+
+    def fingerprint(self) -> str:
+        """The same for files that hold the same trials of the same run and system.
+
+        Runs of one or two trials often end alike, so such files must have the same bytes too.
+        """
+        table = self.table
+        system = "" if table.columns.get("system") else self.stem
+        own = self.sha256 if len(table) < FEWEST_ALIKE else ""
+        digest = hashlib.sha256(f"{table.submission}/{table.run}/{system}/{own}".encode())
+        for name, values in table.columns.items():
+            digest.update(f"{name}={list(values)!r}".encode(errors="surrogatepass"))
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CheckedPart:
+    """The checked trials of one file; `numbered` where the file itself numbers them.
+
+    `trials` may include those of the files after it, whose pieces then have none; `size` is how
+    many are its own. `given` is the place of the input that named it; `said` has the kept text of
+    each trial's transcript, where transcripts were wanted. `submission` is the folder that holds
+    all runs of one system, in formats that have such folders.
+    """
+
+    trials: Trials | None
+    source: Source
+    size: int
+    given: int
+    numbered: bool
+    said: Sequence[str | None] = ()
+    submission: str | None = None
+
+
+# What to call systems that no file names: by the folders that the files are in.
+
+_FILE_NAME = "file name"
+"""What a reader states as the system where it named it after the file."""
+
+_FOLDER_NAME = "folder name"
+
+# Folders of runs: run-3, seed_1, 0004, 2026-11-16T00-12-00. A model's name may end in a number too.
+_RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|.*\d{{4}}-?\d\d-?\d\d.*", re.IGNORECASE)
+
+# Files of runs; a date in a file's name may be the date of a model's release.
+_RUN_FILE = re.compile(rf"(?:(?:{RUN_WORDS})[ ._-]?)?\d{{1,9}}", re.IGNORECASE)
+_PIECE_WORDS = (
+    r"part|piece|shard|chunk|batch|split|slice|worker|rank|results?|outputs?|logs?|evals?|"
+    r"rows?|records?|rollouts?|episodes?|samples?|tasks?|cases?|instances?|examples?|items?"
+)
+
+# Names that no system has: shard-00003, 17, 2026-11-16T00-12-00, 3f9c01b2, a UUID.
+_PIECE_FILE = re.compile(
+    rf"(?:(?:{RUN_WORDS}|{_PIECE_WORDS})[ ._-]?)*"
+    r"(?:\d[\dTZ:_.+-]*|[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})",
+    re.IGNORECASE,
+)
+
+_TEST_REPORT = "TEST-"
+"""How Surefire and others begin the name of a report on one class of tests."""
+
+_PLAIN_FOLDERS = frozenset(
+    ("tasks", "cases", "instances", "results", "runs", "trials", "outputs", "logs", "data", "json")
+)
+"""Folders whose names say what is in them, not what was run."""
+
+IN_PIECES = (
+    "folder name: {files} hold no run twice (`name` renames it; named one by one, each is a system)"
+)
+NOT_SURE = (
+    "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
+    "what they are"
+)
+
+
+def name_by_folder(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
+    """The same files, their systems called by folder where their own names say nothing.
+
+    `gpt.csv` and `claude.csv` are two systems. `0001.json` to `5000.json`, in which no run occurs
+    twice, are one system in pieces, named after its folder. `baseline/results.csv` and
+    `new/results.csv` are two systems again, and `run-1/results.csv` and `run-2/results.csv` two
+    runs.
+
+    `folders` has the inputs that are folders, by their place: files that were given one by one
+    stay systems of their own, unless they have the same name.
+    """
+    return _join_pieces(_tell_folders_apart(_join_tasks(pieces, folders)), folders)
+
+
+def _join_tasks(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
+    """Call files of one folder that hold one task each, and each another one, by their folder.
+
+    `modelA/task-1.json` and `modelA/task-2.json` are two tasks of modelA, not two systems.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.given in folders and piece.folder is not None and _called_by_file(piece):
+            groups.setdefault((piece.reader.name, piece.folder), []).append(place)
+    named = list(pieces)
+    joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
+    if any(len(places) > 1 for places in joined):
+        note = (
+            "each file holds another task, so the folder is read as the system (`name` renames it)"
+        )
+        for places in joined:
+            system = _telling_folder(Path(pieces[places[0]].folder or ""))
+            for place in places:
+                named[place] = _renamed(pieces[place], system)
+            named[places[0]] = named[places[0]].noted(note)
+    return named
+
+
+def _hold_a_task_each(pieces: Sequence[InputPart], places: Sequence[int]) -> bool:
+    """Whether each file holds one task, all different; a single file must have its task's name."""
+    tasks = [{str(task) for task in pieces[place].table.columns["task"]} for place in places]
+    if any(len(own) > 1 for own in tasks):
+        return False
+    if len(places) == 1:
+        return pieces[places[0]].stem in tasks[0]
+    return len(set().union(*tasks)) == len(places)
+
+
+def _telling_folder(folder: Path) -> str:
+    """The name of the nearest folder that says more than "tasks" or "run-3"."""
+    names = [name for name in folder.absolute().parts[::-1] if name.strip("/")]
+    telling = (n for n in names if n.lower() not in _PLAIN_FOLDERS and not _RUN_FOLDER.fullmatch(n))
+    return next(telling, names[0] if names else "files")
+
+
+def _tell_folders_apart(pieces: Sequence[InputPart]) -> list[InputPart]:
+    """Name systems after folders where files of one name are in several folders that are not runs.
+
+    `baseline/results.csv` and `new/results.csv` are two systems, `run-1/results.csv` and
+    `run-2/results.csv` two runs of one. Folders that share no task are folders of tasks. A copy
+    of a file keeps its name, so that it is recognised as a copy.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        if piece.folder is not None and _called_by_file(piece):
+            groups.setdefault((piece.reader.name, piece.stem), []).append(place)
+    named = list(pieces)
+    for places in groups.values():
+        if len(places) == 1 or len({pieces[place].sha256 for place in places}) < len(places):
+            continue
+        folders = _first_difference([Path(pieces[place].folder or "") for place in places])
+        if all(map(_RUN_FOLDER.fullmatch, folders)) or not _share_tasks(pieces, places, folders):
+            continue
+        note = (
+            f'files called "{short(pieces[places[0]].stem)}" are in several folders, so the '
+            "folder is read as the system (`name` makes them one)"
+        )
+        for place, folder in zip(places, folders, strict=True):
+            if folder:  # else it is above the others
+                named[place] = _renamed(pieces[place], folder).noted(note)
+    return named
+
+
+def _join_pieces(pieces: list[InputPart], folders: Mapping[int, str]) -> list[InputPart]:
+    """Call the files of a folder by the folder if they are one system in pieces."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for place, piece in enumerate(pieces):
+        renamed = piece.table.read_as.get("system") == _FOLDER_NAME
+        if piece.given in folders and _called_by_file(piece) and not renamed:
+            groups.setdefault((piece.given, piece.reader.name), []).append(place)
+    for (given, _), group in groups.items():
+        for folder, places in _by_system(pieces, group, folders[given]):
+            files = [pieces[place] for place in places]
+            if len({piece.stem for piece in files}) == 1:
+                continue
+            unique = _hold_no_run_twice(files)
+            if (unique and _name_no_system(files)) or _are_runs(files):
+                fact = IN_PIECES.format(files=plural(len(files), "file"))
+                for place in places:
+                    pieces[place] = _renamed(pieces[place], folder, fact)
+            elif unique:
+                for place in places:
+                    pieces[place] = pieces[place].noted(NOT_SURE)
+    return pieces
+
+
+def _by_system(
+    pieces: Sequence[InputPart], group: Sequence[int], given: str
+) -> Iterable[tuple[str, list[int]]]:
+    """The files of each system: one for each folder inside if those are systems, else all."""
+    parts = _first_difference([Path(pieces[place].folder or "") for place in group])
+    runs = all(map(_RUN_FOLDER.fullmatch, parts))
+    if not parts or "" in parts or runs or not _share_tasks(pieces, group, parts):
+        return [(_telling_folder(Path(given).resolve()), list(group))]
+    by_folder: dict[str, list[int]] = {}
+    for place, part in zip(group, parts, strict=True):
+        by_folder.setdefault(part, []).append(place)
+    return by_folder.items()
+
+
+def _hold_no_run_twice(files: Sequence[InputPart]) -> bool:
+    """Whether no task and run occurs in two files; without numbers, no task."""
+    if len({piece.numbered for piece in files}) > 1:
+        return False
+    seen: set[tuple[str, str]] = set()
+    for piece in files:
+        columns = piece.table.columns
+        tasks = [str(task) for task in columns["task"]]
+        runs = map(str, columns["trial"]) if piece.numbered else [""] * len(tasks)
+        own = set(zip(tasks, runs, strict=True))
+        if not seen.isdisjoint(own):
+            return False
+        seen |= own
+    return True
+
+
+def _name_no_system(files: Sequence[InputPart]) -> bool:
+    """Whether the names of files are numbers, or those of tasks, or each holds but one trial."""
+    for piece in files:
+        name = piece.stem.removeprefix(_TEST_REPORT)
+        tasks = {str(task) for task in piece.table.columns["task"]}
+        called_by_task = all(name in task or task in name for task in tasks)
+        if len(piece.table) > 1 and not called_by_task and not _PIECE_FILE.fullmatch(piece.stem):
+            return False
+    return True
+
+
+def _are_runs(files: Sequence[InputPart]) -> bool:
+    """Whether files that number no trials are called run-1, run-2, or 1, 2."""
+    return not any(piece.numbered for piece in files) and all(
+        _RUN_FILE.fullmatch(piece.stem) for piece in files
+    )
+
+
+def _called_by_file(piece: InputPart) -> bool:
+    named = piece.table.read_as.get("system", piece.reader.reading.system)
+    return "system" not in piece.table.columns or named == _FILE_NAME
+
+
+def _first_difference(folders: Sequence[Path]) -> list[str]:
+    """The first part of each path where the paths differ; empty if they do not."""
+    if len(set(folders)) < 2:
+        return []
+    whole = [folder.absolute().parts for folder in folders]
+    if len(set(whole)) < 2:
+        return []
+    shared = len(Path(os.path.commonpath([folder.absolute() for folder in folders])).parts)
+    return [parts[shared] if len(parts) > shared else "" for parts in whole]
+
+
+def _share_tasks(
+    pieces: Sequence[InputPart], places: Sequence[int], folders: Sequence[str]
+) -> bool:
+    """Whether a task occurs in more than one folder."""
+    home: dict[str, str] = {}
+    return any(
+        home.setdefault(str(task), folder) != folder
+        for place, folder in zip(places, folders, strict=True)
+        for task in pieces[place].table.columns.get("task", ())
+    )
+
+
+def _renamed(piece: InputPart, folder: str, fact: str = _FOLDER_NAME) -> InputPart:
+    table = piece.table
+    columns = dict(table.columns)
+    if "system" in columns:
+        columns["system"] = [folder] * len(table)
+    # Runs of a trial or two, each in a file with its number, may be the same to the byte.
+    few = len(table) < FEWEST_ALIKE and _RUN_FILE.fullmatch(piece.stem)
+    run = table.run or (piece.stem if few else None)
+    table = replace(table, columns=columns, read_as={**table.read_as, "system": fact}, run=run)
+    return replace(piece, stem=folder, table=table)
+
+
+def keep_submissions_apart(parts: Sequence[CheckedPart]) -> list[CheckedPart]:
+    """Add the submission to the name of a system that several submissions have."""
+    submissions: dict[str, set[str]] = {}
+    for part in parts:
+        for system in part.trials.systems if part.trials and part.submission else ():
+            submissions.setdefault(system, set()).add(part.submission or "")
+    shared = {system for system, folders in submissions.items() if len(folders) > 1}
+    apart = []
+    for part in parts:
+        if part.trials and part.submission and not shared.isdisjoint(part.trials.systems):
+            labels, folder = part.trials.system, Path(part.submission).name
+            names = tuple(f"{name} ({folder})" if name in shared else name for name in labels.names)
+            trials = replace(part.trials, system=replace(labels, names=names))
+            part = replace(part, trials=trials)
+        apart.append(part)
+    return apart
+
+
+# Where trials came from: one source for each input and format.
+
+MOST_REASONS = 3
+MOST_NAMES = 3
+NO_TRANSCRIPTS = "this file holds no transcripts"
+
+
+def describe_sources(
+    parts: Sequence[CheckedPart],
+    inputs: Sequence[Input],
+    skipped: Mapping[int, Mapping[str, ReadError]],
+    mapping: ColumnMap,
+) -> tuple[Source, ...]:
+    """One source for each input and format: the files of a folder count as one.
+
+    A file that was given by itself keeps its name; what was found in a folder is called by the
+    folder, and each note says which of its files it is about.
+    """
+    groups: dict[tuple[int, str], list[CheckedPart]] = {}
+    for part in parts:
+        groups.setdefault((part.given, part.source.format), []).append(part)
+    seen: set[int] = set()
+    sources = []
+    for (given, _), group in groups.items():
+        left_out = {} if given in seen else skipped.get(given, {})
+        seen.add(given)
+        sources.append(_one_source(group, inputs[given], left_out, mapping))
+    return tuple(sources)
+
+
+def _one_source(
+    group: Sequence[CheckedPart],
+    given: Input,
+    skipped: Mapping[str, ReadError],
+    mapping: ColumnMap,
+) -> Source:
+    own = [part.source for part in group]
+    silent = _silent_note([part.said for part in group if part.said])
+    last = [silent] if silent else []
+    if len(own) == 1 and not skipped:
+        return replace(own[0], notes=(*own[0].notes, *last))
+    hashes = "\n".join(source.sha256 for source in own)
+    return Source(
+        name=f"{_shown(given)} ({plural(len(own), 'file')})",
+        format=own[0].format,
+        sha256=hashes if len(own) == 1 else hashlib.sha256(hashes.encode()).hexdigest(),
+        notes=(*_notes_by_file(own, given), *last, *_left_out(skipped, given, mapping)),
+        read_as=_joint_facts(own),
+    )
+
+
+def _joint_facts(sources: Sequence[Source]) -> Facts:
+    """How several files of one format were read; up to three ways where they differ."""
+    ways: dict[str, dict[str, None]] = {}
+    for facts in dict.fromkeys(source.read_as for source in sources):
+        for part, words in facts:
+            ways.setdefault(part, {})[words] = None
+    joined = {part: listed(words, MOST_NAMES) for part, words in ways.items()}
+    left_out = joined.pop(LEFT_OUT, None)
+    return (*joined.items(), *([(LEFT_OUT, left_out)] if left_out else []))
+
+
+def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
+    """The notes on all files; a note that only some files have names them."""
+    said: dict[str, list[str]] = {}
+    for source in sources:
+        for note in dict.fromkeys(source.notes):
+            said.setdefault(note, []).append(_inside(source.name, given))
+    everybody = len(sources) if len(sources) > 1 else 0
+    return [
+        note if len(names) == everybody else f"{listed(names, MOST_NAMES)}: {note}"
+        for note, names in said.items()
+    ]
+
+
+def _left_out(skipped: Mapping[str, ReadError], given: Input, mapping: ColumnMap) -> Iterable[str]:
+    """The files left out: those of unknown format together, the others with their reasons."""
+    unknown: list[str] = []
+    reasons: dict[str, list[str]] = {}
+    for path, error in skipped.items():
+        if isinstance(error, UnknownFile):
+            unknown.append(_inside(path, given))
+        else:
+            reason = str(error).removeprefix(path).lstrip(":, ")
+            reasons.setdefault(reason, []).append(_inside(path, given))
+    if unknown:
+        what = "that passhat cannot read" + (" or without the columns" if mapping.chosen() else "")
+        yield f"{plural(len(unknown), 'file')} {what}, left out: {listed(unknown, MOST_NAMES)}"
+    by_reason = list(reasons.items())
+    for reason, names in by_reason[:MOST_REASONS]:
+        yield f"left out: {listed(names, MOST_NAMES)}: {reason}"
+    if more := [name for _, names in by_reason[MOST_REASONS:] for name in names]:
+        yield f"left out, for other reasons: {listed(more, MOST_NAMES)}"
+
+
+def _shown(given: Input) -> str:
+    return "input" if isinstance(given, bytes) else os.fspath(given)
+
+
+def _inside(path: str, given: Input) -> str:
+    """A file's name within the folder that was given; the whole name of any other file."""
+    folder = os.path.join(_shown(given), "")  # noqa: PTH118 # keeps the folder as it was written
+    return path.removeprefix(folder)
+
+
+def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
+    """A note on files without transcripts, where transcripts were wanted.
+
+    >>> _silent_note([["hello"], [None], [None, None]])
+    '2 of 3 files hold no transcripts'
+    """
+    silent = sum(not any(said) for said in files)
+    if silent and len(files) > 1:
+        return f"{silent} of {len(files)} files hold no transcripts"
+    return NO_TRANSCRIPTS if silent else None

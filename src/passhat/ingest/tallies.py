@@ -133,8 +133,10 @@ class _BigTable:
 
     @cached_property
     def engine(self) -> Engine:
-        separator = _separator(self.path) if self.shape == "csv" else ","
-        return open_engine(self.path, self.shape, separator)
+        if self.shape != "csv":
+            return open_engine(self.path, self.shape)
+        with self.path.open("rb") as stream:
+            return open_engine(self.path, "csv", separator_of(stream.readline(2**20)))
 
 
 def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable | None:
@@ -142,32 +144,24 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
     if len(inputs) != 1 or isinstance(inputs[0], bytes) or inputs[0] == STDIN:
         return None
     path = Path(inputs[0])
-    there = os.path.isfile(path)  # noqa: PTH113 # Path raises if a name is too long
-    if os.path.isdir(path):  # noqa: PTH112 # as above
-        return _find_dataset(path)
-    if not there or (shape := _shape(path)) is None:
+    if (shape := _shape(path)) is None:
         return None
     table = _BigTable(path, shape)
     if shape == "parquet":
         # Without an engine it is read row by row.
         return table if has_engine() and table.engine.rows >= BIG_ROWS else None
-    if path.stat().st_size < BIG_BYTES:
-        return None
-    return table if _is_plain_table(path, mapping) else None
-
-
-def _find_dataset(path: Path) -> _BigTable | None:
-    """A folder of Parquet files and nothing else, at any depth: one table in parts."""
-    is_empty = next(dataset_files(path), None) is None
-    if is_empty or not all(file.suffix == ".parquet" for file in dataset_files(path)):
-        return None
-    if not has_engine():
-        return None
-    table = _BigTable(path, "parquet")
-    return table if table.engine.rows >= BIG_ROWS else None
+    big = path.stat().st_size >= BIG_BYTES
+    return table if big and _is_plain_table(path, mapping) else None
 
 
 def _shape(path: Path) -> Shape | None:
+    """How a file is written, or a folder of Parquet files and nothing else, at any depth."""
+    if os.path.isdir(path):  # noqa: PTH112 # Path raises if a name is too long
+        files = dataset_files(path)
+        first = next(files, Path()).suffix == ".parquet"
+        return "parquet" if first and all(file.suffix == ".parquet" for file in files) else None
+    if not os.path.isfile(path):  # noqa: PTH113 # as above
+        return None
     with path.open("rb") as stream:
         head = stream.read(4096)
     if head.startswith(b"PAR1"):
@@ -177,11 +171,6 @@ def _shape(path: Path) -> Shape | None:
         return "lines"
     binary = b"\0" in head or head.startswith((b"PK", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))
     return None if binary or line.startswith((b"{", b"[", b"<")) else "csv"
-
-
-def _separator(path: Path) -> str:
-    with path.open("rb") as stream:
-        return separator_of(stream.readline(2**20))
 
 
 def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
@@ -196,9 +185,15 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     if duplicates == "error" and "trial" in plan.found:
         check_counted_duplicates(engine, plan, groups, names)
     scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
-    tallies = _tallies(counts, plan.features, scored=scored)
     source = _source(engine, table.shape, plan, groups, mapping)
-    return [replace(tally, sources=(source,)) for tally in tallies]
+    tallies = []
+    for code, system in sorted(enumerate(counts.systems.names), key=lambda pair: pair[1]):
+        rows = np.flatnonzero(counts.systems.codes == code)
+        sums = {name: column[rows] for name, column in counts.sums.items()}
+        tasks, outcome = counts.tasks.take(rows), counts.outcome[rows]
+        tally = _tally(system, tasks, outcome, sums, plan.features, scored=scored)
+        tallies.append(replace(tally, sources=(source,)))
+    return tallies
 
 
 def _source(
@@ -210,9 +205,12 @@ def _source(
 ) -> Source:
     """The file as a source, without its hash: that would be reading it twice."""
     own = shape == "lines" and is_own_file(_head(plan.path))
-    notes = tables.notes_on(
-        engine.columns, plan.found, mapping, own=own, repeats=lambda: _repeats(plan, groups)
-    )
+
+    def repeats() -> bool:
+        names = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
+        return "trial" not in plan.found and len(set(names)) < int(sum(groups["n"]))
+
+    notes = tables.notes_on(engine.columns, plan.found, mapping, own=own, repeats=repeats)
     if not _scores_fit(plan, groups, mapping):
         highest = max(high for high in groups["score_high"] if high is not None)
         notes += (judged_only(mapping.pass_if) if mapping.pass_if else scores_left_out(highest),)
@@ -226,13 +224,6 @@ def _source(
         notes=(*plan.notes, *notes),
         read_as=tables.READING.facts(facts, unused),
     )
-
-
-def _repeats(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> bool:
-    if "trial" in plan.found:
-        return False
-    names = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
-    return len(set(names)) < int(sum(groups["n"]))
 
 
 def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
@@ -310,16 +301,6 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
         f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
         f"The column holds {seen(groups['o'])}; say what passes with `pass_if`"
     )
-
-
-def _tallies(counts: _Counts, features: Sequence[str], *, scored: bool) -> list[Tally]:
-    tallies = []
-    for code, system in sorted(enumerate(counts.systems.names), key=lambda pair: pair[1]):
-        rows = np.flatnonzero(counts.systems.codes == code)
-        own = {name: column[rows] for name, column in counts.sums.items()}
-        tasks, outcome = counts.tasks.take(rows), counts.outcome[rows]
-        tallies.append(_tally(system, tasks, outcome, own, features, scored=scored))
-    return tallies
 
 
 def _names(
@@ -400,10 +381,7 @@ def _tally(
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # The queries on a big table: its counts by system, task and outcome as written, and duplicates.
-# --------------------------------------------------------------------------------------------------
-
 _LOOKED_AT = 200
 """This many rows show whether a column names agents."""
 
@@ -431,7 +409,7 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     found, notes = infer_columns(
         columns,
         mapping,
-        lambda column: _some_cells(engine, column),
+        lambda column: _first_cells(engine, column),
         lambda column, within: _rows_differ(engine, column, within),
     )
     if fault := aggregates(
@@ -478,15 +456,11 @@ def _rows_differ(engine: Engine, column: str, within: Sequence[str]) -> bool:
     return any(low != high for low, high in zip(groups["low"], groups["high"], strict=True))
 
 
-def _some_cells(engine: Engine, column: str) -> list[Any]:
-    """Cells of a column by which its meaning is found: different ones where those are tasks."""
-    return _first_cells(engine, column, distinct=usual_name(column) in ALIASES["task"])
-
-
-def _first_cells(engine: Engine, column: str, *, distinct: bool = False) -> list[Any]:
-    """Some cells of a column: enough to tell names from prompts."""
+def _first_cells(engine: Engine, column: str) -> list[Any]:
+    """Some cells of a column, enough to tell names from prompts: different ones of tasks."""
     if column not in engine.columns:
         return []
+    distinct = usual_name(column) in ALIASES["task"]
     asked = f"{'DISTINCT ' if distinct else ''}{quoted(column)}"
     return engine.query(f"SELECT {asked} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")["c"]  # noqa: S608 # the name is quoted
 
@@ -695,12 +669,8 @@ def _numbered_on(
     return bool(((found == expected[runs]) | (found == from_one)).all())
 
 
-# --------------------------------------------------------------------------------------------------
 # The counts of a saved report that does not hold the order of its runs.
-# --------------------------------------------------------------------------------------------------
-
 _OPENING = re.compile(rb'\s*\{\s*"schema"\s*:\s*"passhat\.(report|run)/1"')
-
 _HEAD = 256  # bytes that show what a file is
 
 
@@ -765,10 +735,7 @@ def _saved_tally(system: SavedSystem, name: str, origin: Source) -> Tally:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # Some failures of a big dataset with their transcripts: the only transcripts that are read.
-# --------------------------------------------------------------------------------------------------
-
 _OWN_COLUMNS = {"system", "task", "trial", "outcome", ROW_COLUMN}
 
 # For each task its first failures, with the file of trials and the row of the transcript. The

@@ -1,4 +1,8 @@
-"""Transcripts of trials, read from the logs of other tools."""
+"""Transcripts of trials, read from the logs of other tools.
+
+First the files beside a result file that belong to it: nothing outside its folder is opened, and
+nothing once the transcript has no room left. Then messages as tools write them, into turns.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +29,6 @@ from passhat.records.transcript import (
     spoken_room,
     turn_size,
 )
-
-# --------------------------------------------------------------------------------------------------
-# Files beside a result file that belong to it, and turns made of them.
-#
-# Nothing outside its folder is opened, and nothing once the transcript has no room left.
-# --------------------------------------------------------------------------------------------------
 
 _MARKS = 150  # characters that names and marks of a cut take, at most
 
@@ -152,12 +150,8 @@ class FileTurns:
         return (self._opening, *self._turns, *([rest] if self._closed else []))
 
 
-# --------------------------------------------------------------------------------------------------
 # Messages as tools write them (OpenAI, Anthropic, Responses, OpenTelemetry, ...), into turns.
-# --------------------------------------------------------------------------------------------------
-
 TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
-
 THOUGHT_PARTS = ("reasoning", "thinking", "summary_text")
 CALL_PARTS = ("tool_call", "tool_use", "function_call", "tool-call", "server_tool_use")
 RESULT_PARTS = (

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -60,20 +60,17 @@ from passhat.suite.schema import (
     ModelFields,
     ReferencePart,
     ServerPart,
-    SuiteBudgetPart,
     SuitePart,
     SystemPart,
 )
 from passhat.suite.task_schema import (
     BudgetPart,
     ExpectPart,
-    MatcherPart,
     Part,
     PromptPart,
     TaskFields,
 )
-from passhat.suite.yaml_tree import KeyPath as TreePath
-from passhat.suite.yaml_tree import did_you_mean, secret, shown
+from passhat.suite.yaml_tree import KeyPath, did_you_mean, secret, shown
 
 # The key of a matcher's long form that its value comes from; the others are its options.
 MAIN_KEY = {
@@ -84,14 +81,11 @@ MAIN_KEY = {
     "judge": "rubric",
 }
 
-JudgeFor = Callable[[str | None, int | None], tuple[Model, int]]
-"""From a rubric's own model and repeats (or None) to those that will read it."""
-
 
 class BuildError(SuiteError):
     """A part of the suite cannot be built; `path` says which."""
 
-    def __init__(self, path: TreePath, message: str) -> None:
+    def __init__(self, path: KeyPath, message: str) -> None:
         super().__init__(message)
         self.path = path
 
@@ -101,8 +95,16 @@ def build_suite(
 ) -> Suite:
     """The suite that the parts describe. `gates` are as the file has them."""
     around = Surroundings(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
-    pairings = _weighed(tuple(_pairings(suite, around)), suite.shares)
+    judge = None
+    if suite.judge is not None:
+        # Defaults are for agents: the judge is as the file describes it.
+        alone = replace(around, defaults=DefaultsPart())
+        reader = build_model(suite.judge.model, suite.judge, alone)
+        judge = Judge(model=reader, repeats=suite.judge.repeats)
+    pairings = _weighed(tuple(_pairings(suite, around, judge)), suite.shares)
     _refuse_unknown_quarantine(suite, pairings)
+    limits = (*BudgetPart.field_types(), "max_calls")
+    budget = Budget(**{name: getattr(suite.budget, name) for name in limits})
     return Suite(
         name=suite.name or path.stem,
         pairings=pairings,
@@ -110,7 +112,7 @@ def build_suite(
         gates=tuple(gates),
         seed=suite.seed,
         seeds=tuple(suite.seeds),
-        budget=_suite_budget(suite.budget),
+        budget=_with_cents(budget, suite.budget.per_suite_usd_cents),
         trial_budget=_with_cents(
             Budget(**suite.budget.per_trial.values()), suite.budget.per_test_usd_cents
         ),
@@ -124,7 +126,7 @@ def build_suite(
             servers=suite.cassette.servers,
         ),
         quarantine=tuple(Quarantine(**q.values()) for q in suite.quarantine),
-        judge=_judge(suite, around),
+        judge=judge,
         ks=tuple(suite.k),
         confidence=suite.confidence,
         path=path,
@@ -133,16 +135,17 @@ def build_suite(
     )
 
 
-def _pairings(suite: SuitePart, around: Surroundings) -> Iterator[Pairing]:
-    judge_for = _judge_for(suite, around)
+def _pairings(suite: SuitePart, around: Surroundings, judge: Judge | None) -> Iterator[Pairing]:
+    systems: list[System]
     for index, agent in enumerate(suite.agents):
-        systems = build_agents(agent, around)
-        for task in _tasks(("agents", index), agent, around, judge_for):
+        models = agent.models or [str(agent.model or around.defaults.model)]
+        systems = [_model_system(agent, model, model, around) for model in models]
+        for task in _tasks(("agents", index), agent, around, judge):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
     systems = [build_system(entry, around) for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
-        for task in _tasks(("tasks", index), entry, around, judge_for):
+        for task in _tasks(("tasks", index), entry, around, judge):
             for system in systems:
                 if entry.systems is None or system.name in entry.systems:
                     yield _pairing(system, task, entry, suite, several=len(systems) > 1)
@@ -171,11 +174,11 @@ def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tupl
 
 
 def _tasks(
-    path: TreePath, entry: TaskFields, around: Surroundings, judge_for: JudgeFor
+    path: KeyPath, entry: TaskFields, around: Surroundings, judge: Judge | None
 ) -> list[Task]:
     """The task of an entry, or one for each row of its dataset."""
     try:
-        task = _task(entry, around, judge_for)
+        task = _task(entry, around, judge)
         return [task] if entry.dataset is None else _filled(task, entry, around.directory)
     except SuiteError as error:
         key = "images" if entry.dataset is None else "dataset"
@@ -207,33 +210,6 @@ def _pairing(
     )
 
 
-def _judge(suite: SuitePart, around: Surroundings) -> Judge | None:
-    if suite.judge is None:
-        return None
-    # Defaults are for agents: the judge is as the file describes it.
-    alone = replace(around, defaults=DefaultsPart())
-    judging = build_model(suite.judge.model, suite.judge, alone)
-    return Judge(model=judging, repeats=suite.judge.repeats)
-
-
-def _judge_for(suite: SuitePart, around: Surroundings) -> JudgeFor:
-    judge = _judge(suite, around)
-
-    def judge_for(name: str | None, repeats: int | None) -> tuple[Model, int]:
-        own = Model(name=name) if name is not None else None
-        if judge is None:
-            assert own is not None, "a rubric without any model was refused before"
-            return own, repeats or 1
-        return own or judge.model, repeats or judge.repeats
-
-    return judge_for
-
-
-def _suite_budget(part: SuiteBudgetPart) -> Budget:
-    limits = {name: getattr(part, name) for name in (*BudgetPart.field_types(), "max_calls")}
-    return _with_cents(Budget(**limits), part.per_suite_usd_cents)
-
-
 def _with_cents(budget: Budget, cents: float | None) -> Budget:
     if cents is None or budget.max_cost is not None:
         return budget
@@ -248,7 +224,7 @@ def _refuse_unknown_quarantine(suite: SuitePart, pairings: tuple[Pairing, ...]) 
             raise BuildError(("quarantine", index, "task"), message)
 
 
-def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
+def _task(entry: TaskFields, around: Surroundings, judge: Judge | None) -> Task:
     floor, asked = entry.tool_selection, entry.prompt
     expect = [*entry.expect, *around.defaults.expect]
     return Task(
@@ -256,10 +232,10 @@ def _task(entry: TaskFields, around: Surroundings, judge_for: JudgeFor) -> Task:
         prompt=(asked and asked.text) or "",
         server_prompt=_server_prompt(asked),
         resources=tuple(ServerResource(**one.values()) for one in entry.resources),
-        expect=_expectations(expect, judge_for),
+        expect=_expectations(expect, judge),
         steps=tuple(
-            Step(name=s.name, prompt=s.prompt, expect=_expectations(s.expect, judge_for))
-            for s in entry.steps
+            Step(name=step.name, prompt=step.prompt, expect=_expectations(step.expect, judge))
+            for step in entry.steps
         ),
         pass_score=entry.pass_score or around.defaults.pass_score,
         bar=around.choose(entry, "bar"),
@@ -289,16 +265,24 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _expectations(entries: Iterable[ExpectPart], judge_for: JudgeFor) -> tuple[Expectation, ...]:
-    return tuple(_expectation(entry, judge_for) for entry in entries)
+def _expectations(entries: Iterable[ExpectPart], judge: Judge | None) -> tuple[Expectation, ...]:
+    return tuple(_expectation(entry, judge) for entry in entries)
 
 
-def _expectation(entry: ExpectPart, judge_for: JudgeFor) -> Expectation:
-    matcher, negate = _unwrap(entry.matcher or entry)
-    ((name, written),) = matcher.matchers().items()
-    value, options = _parts(name, written)
+def _expectation(entry: ExpectPart, judge: Judge | None) -> Expectation:
+    matcher, negate = entry.matcher or entry, False
+    while matcher.negated is not None:  # any number of `not`
+        matcher, negate = matcher.negated, not negate
+    ((name, value),) = matcher.matchers().items()
+    options: dict[str, Any] = {}
+    if isinstance(value, Part):  # the long form
+        options = value.values()
+        value = options.pop(MAIN_KEY[name], None) if name in MAIN_KEY else None
     if name == "judge":
-        options["model"], options["repeats"] = judge_for(options["model"], options["repeats"])
+        own = options["model"]
+        assert own or judge, "a rubric without any model was refused before"
+        options["model"] = Model(name=own) if judge is None or own is not None else judge.model
+        options["repeats"] = options["repeats"] or (judge.repeats if judge else 1)
     return Expectation(
         matcher=matcher.spellings()[name][0],
         value=value,
@@ -310,25 +294,7 @@ def _expectation(entry: ExpectPart, judge_for: JudgeFor) -> Expectation:
     )
 
 
-def _unwrap(matcher: MatcherPart) -> tuple[MatcherPart, bool]:
-    """The matcher inside any number of `not`, and whether it must not hold."""
-    negate = False
-    while matcher.negated is not None:
-        matcher, negate = matcher.negated, not negate
-    return matcher, negate
-
-
-def _parts(name: str, written: Any) -> tuple[Any, dict[str, Any]]:
-    """The value of a matcher and its options."""
-    if not isinstance(written, Part):
-        return written, {}
-    options = written.values()
-    return options.pop(MAIN_KEY[name], None) if name in MAIN_KEY else None, options
-
-
-# --------------------------------------------------------------------------------------------------
 # From the parts of a suite file to frozen servers, models and systems.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,12 +367,6 @@ def build_system(entry: SystemPart, around: Surroundings) -> System:
             timeout=timeout,
         )
     return _model_system(entry, entry.name, str(entry.model), around)
-
-
-def build_agents(entry: AgentPart, around: Surroundings) -> list[System]:
-    """The systems of one agent: one for each of its models, named after it."""
-    names = entry.models or [str(entry.model or around.defaults.model)]
-    return [_model_system(entry, name, name, around) for name in names]
 
 
 def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
@@ -488,12 +448,8 @@ def _argv(words: Iterable[str], *, beside: Path | None = None) -> tuple[str, ...
     return (program, *arguments)
 
 
-# --------------------------------------------------------------------------------------------------
 # Tasks from a table: rows of a CSV, TSV or JSONL file, filled into a task.
-# --------------------------------------------------------------------------------------------------
-
 MAX_BYTES = 64 * 2**20
-
 PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -524,16 +480,24 @@ def fill_task(task: Task, row: Row, number: int) -> Task:
     """
     # Without a column in it, the name would be the same for every row.
     name = task.name if PLACEHOLDER.search(task.name) else f"{task.name} {number}"
+    steps = (
+        replace(s, prompt=fill_text(s.prompt, row), expect=_fill_expectations(s.expect, row))
+        for s in task.steps
+    )
+    asked = task.server_prompt
+    if asked is not None:
+        given = {name: fill_text(value, row) for name, value in asked.arguments.items()}
+        asked = replace(asked, arguments=given)
     return replace(
         task,
         name=fill_text(name, row),
         prompt=fill_text(task.prompt, row),
-        expect=tuple(_fill_expectation(e, row) for e in task.expect),
-        steps=tuple(_fill_step(step, row) for step in task.steps),
+        expect=_fill_expectations(task.expect, row),
+        steps=tuple(steps),
         tags=tuple(fill_text(tag, row) for tag in task.tags),
         resources=tuple(replace(one, uri=fill_text(one.uri, row)) for one in task.resources),
         expected_tool=task.expected_tool and fill_text(task.expected_tool, row),
-        server_prompt=_fill_prompt(task.server_prompt, row),
+        server_prompt=asked,
         values=dict(row),
     )
 
@@ -563,25 +527,14 @@ def _fill_value(value: Any, row: Row) -> Any:
     return value
 
 
-def _fill_expectation(expectation: Expectation, row: Row) -> Expectation:
-    # Patterns and schemas have braces that are no columns.
-    if expectation.matcher in ("regex", "json-schema"):
-        return expectation
-    value = _fill_value(expectation.value, row)
-    options = _fill_value(expectation.options, row)
-    return replace(expectation, value=value, options=options)
-
-
-def _fill_step(step: Step, row: Row) -> Step:
-    expect = tuple(_fill_expectation(e, row) for e in step.expect)
-    return replace(step, prompt=fill_text(step.prompt, row), expect=expect)
-
-
-def _fill_prompt(prompt: ServerPrompt | None, row: Row) -> ServerPrompt | None:
-    if prompt is None:
-        return None
-    given = {name: fill_text(value, row) for name, value in prompt.arguments.items()}
-    return replace(prompt, arguments=given)
+def _fill_expectations(expect: Iterable[Expectation], row: Row) -> tuple[Expectation, ...]:
+    return tuple(
+        # Patterns and schemas have braces that are no columns.
+        e
+        if e.matcher in ("regex", "json-schema")
+        else replace(e, value=_fill_value(e.value, row), options=_fill_value(e.options, row))
+        for e in expect
+    )
 
 
 def _column(name: str, row: Row) -> Any:

@@ -45,7 +45,6 @@ from passhat.suite.yaml_tree import (
     shown,
     texts,
 )
-from passhat.suite.yaml_tree import KeyPath as TreePath
 
 SUITE_FILES = ("passhat.yml", "passhat.yaml", "suite.yml", "suite.yaml")
 """Where a suite is looked for when no file is named."""
@@ -136,7 +135,13 @@ def located_problems(file: Path, faults: Iterable[Fault]) -> list[Problem]:
     """Each problem with its place, in the order of the file."""
     text = file.read_text(encoding="utf-8-sig")
     tree = read_tree(text, env=os.environ, keeps_references=holds_secrets)
-    problems = [_problem(tree, *fault) for fault in faults]
+    problems = []
+    for part, name, key, message in faults:
+        path = _path(tree, part, name)
+        if path is None:  # made by the run, such as a system under faults
+            problems.append(tree.problem((part,), f"{name}: {message}"))
+        else:
+            problems.append(tree.problem((*path, key), message))
     return sorted(problems, key=lambda p: (p.line, p.column))
 
 
@@ -178,28 +183,16 @@ def _build(
         return None, [tree.problem(error.path, str(error))]
 
 
-def _problem(tree: Tree, part: str, name: str, key: str, message: str) -> Problem:
-    path = _path(tree, part, name)
-    if path is None:  # made by the run, such as a system under faults
-        return tree.problem((part,), f"{name}: {message}")
-    return tree.problem((*path, key), message)
-
-
-def _path(tree: Tree, part: str, name: str) -> TreePath | None:
+def _path(tree: Tree, part: str, name: str) -> KeyPath | None:
     for path, entry in section(tree, part):
         if name in entry:
             return (*path, name)
-    found = (path for path, entry in entries(tree, part) if entry.get("name") == name)
-    return next(found, None)
+    named = (path for path, entry in entries(tree, part) if entry.get("name") == name)
+    return next(named, None)
 
 
-# --------------------------------------------------------------------------------------------------
 # Whether the parts of a suite fit together: names are unique, and what is referred to exists.
-#
-# These checks read the tree, not the models, so that they are reported together with schema
-# errors.
-# --------------------------------------------------------------------------------------------------
-
+# These checks read the tree, not the parts, so that they are reported with the errors of those.
 PATH = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[-?\d+\])*")
 
 EVERY_TASK = "every task"
@@ -213,9 +206,7 @@ def inconsistencies(tree: Tree) -> Iterator[Problem]:
     if not isinstance(tree.value, dict):
         return
     yield from _repeated_names(tree)
-    yield from _unknown_servers(tree)
-    yield from _unknown_systems(tree)
-    yield from _unknown_tasks(tree)
+    yield from _unknown_names(tree)
     yield from _server_contents(tree)
     yield from _models(tree)
     yield from _answer_paths(tree)
@@ -274,28 +265,23 @@ def _full_names(entry: Mapping[str, Any], kind: str) -> list[tuple[str, str]]:
     return [(entry["name"], model) for model in models or [""]]
 
 
-def _unknown_servers(tree: Tree) -> Iterator[Problem]:
+def _unknown_names(tree: Tree) -> Iterator[Problem]:
+    """Servers, systems and tasks that are referred to and do not exist."""
+    owners = [*entries(tree, "agents"), *entries(tree, "systems")]
     servers = tree.value.get("servers")
     known = [name for name in servers if isinstance(name, str)] if is_map(servers) else []
-    owners = [*entries(tree, "agents"), *entries(tree, "systems"), *section(tree, "defaults")]
-    for path, entry in owners:
+    for path, entry in [*owners, *section(tree, "defaults")]:
         yield from _unknown(tree, path, entry, "servers", known)
-
-
-def _unknown_systems(tree: Tree) -> Iterator[Problem]:
     known = [str(entry.get("name")) for _, entry in entries(tree, "systems")]
     for path, entry in entries(tree, "tasks"):
         yield from _unknown(tree, path, entry, "systems", known)
-
-
-def _unknown_tasks(tree: Tree) -> Iterator[Problem]:
     tasks = [*entries(tree, "agents"), *entries(tree, "tasks")]
     if any("dataset" in entry for _, entry in tasks):
         return  # the names are known only when the rows are read
     known = [str(entry.get("name")) for _, entry in tasks]
     for path, entry in entries(tree, "quarantine"):
         yield from _unknown(tree, path, entry, "task", known)
-    for path, entry in [*entries(tree, "agents"), *entries(tree, "systems")]:
+    for path, entry in owners:
         for index, behaviour in enumerate(as_list(entry.get("script"))):
             if is_map(behaviour):
                 yield from _unknown(tree, (*path, "script", index), behaviour, "task", known)
@@ -434,14 +420,9 @@ def _rubrics(path: KeyPath, matcher: Mapping[str, Any]) -> Iterator[tuple[KeyPat
             yield from _rubrics((*path, key), inner)
 
 
-# --------------------------------------------------------------------------------------------------
 # Find keys and other secrets that are written out in a suite file.
-# --------------------------------------------------------------------------------------------------
-
 TOKEN = re.compile(r"[A-Za-z0-9_+/=.-]{20,}")
-
 SECRET_NAME = re.compile(r"authorization|cookie|api.?key|token|secret|password", re.IGNORECASE)
-
 HOLDERS = ("headers", "env")
 PROSE = ("prompt", "expect", "answer", "script", "description", "system", "rubric")
 
@@ -456,8 +437,11 @@ def holds_secrets(path: KeyPath) -> bool:
     """
     if path[:1] == ("servers",) and len(path) > 3:
         return path[2] in HOLDERS
-    owner = _settings(path)
-    return bool(owner) and (owner[0] == "api_key" or (len(owner) > 1 and owner[0] in HOLDERS))
+    # Where the settings of a system, agent, judge or the defaults begin.
+    owner = str(path[0]) if path else ""
+    begin = {"agents": 2, "systems": 2, "judge": 1, "defaults": 1}.get(owner, len(path))
+    settings = path[begin:]
+    return settings[:1] == ("api_key",) or (len(settings) > 1 and settings[0] in HOLDERS)
 
 
 def literal_secrets(tree: Tree) -> Iterator[Problem]:
@@ -482,13 +466,6 @@ def secret_names(tree: Tree, env: Mapping[str, str]) -> Iterator[Problem]:
             yield tree.problem(path, "holds a secret, and is shown in every report: rename it")
 
 
-def _settings(path: KeyPath) -> KeyPath:
-    """The part of a path below the system, agent, judge or defaults it belongs to."""
-    if path[:1] in (("agents",), ("systems",)):
-        return path[2:]
-    return path[1:] if path[:1] in (("judge",), ("defaults",)) else ()
-
-
 def _is_written_out(text: str, name: str, path: KeyPath) -> bool:
     # Of a reference only the default is written in the file.
     literal = REFERENCE.sub(lambda m: f" {m['operand'] if m['operator'] == ':-' else ''} ", text)
@@ -496,16 +473,13 @@ def _is_written_out(text: str, name: str, path: KeyPath) -> bool:
         return not any(part in PROSE for part in path)
     if not holds_secrets(path):
         return False
-    if any(_is_random(match) for match in TOKEN.findall(literal)):
-        return True
+    for token in TOKEN.findall(literal):
+        # Letters and digits are mixed as in no word or path.
+        changes = len(re.findall(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", token))
+        if changes >= 4 and not token.startswith("/"):
+            return True
     bare = literal.removeprefix("Bearer").removeprefix("Basic").strip()
     return bool(SECRET_NAME.search(name)) and len(bare) >= 12 and "env" not in path[-1:]
-
-
-def _is_random(text: str) -> bool:
-    """Whether letters and digits are mixed as in no word or path."""
-    changes = len(re.findall(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", text))
-    return changes >= 4 and "/" not in text[:1]
 
 
 def _texts(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -519,10 +493,7 @@ def _texts(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield from _texts(inner, (*path, index))
 
 
-# --------------------------------------------------------------------------------------------------
 # From a tree to the parts of the suite, with every problem reported at its place.
-# --------------------------------------------------------------------------------------------------
-
 # What people coming from other tools write, and what it is called here.
 OTHER_WORDS = {
     "trials": "runs",

@@ -470,10 +470,6 @@ class SuitePart(Part):
         return None
 
 
-# --------------------------------------------------------------------------------------------------
-# Servers and systems as a suite file writes them.
-# --------------------------------------------------------------------------------------------------
-
 SERVER_KINDS = {"command": ("args", "cwd", "env"), "url": ("headers", "auth", "transport")}
 """What makes a server one kind or the other, and the keys that only this kind has."""
 

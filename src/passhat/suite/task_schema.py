@@ -1,4 +1,8 @@
-"""Tasks as a suite file writes them."""
+"""The parts that a suite file is made of, the values that their keys take, and tasks.
+
+A part is a class whose annotated names are the keys, with their defaults and a docstring each.
+`load` reads a file by these declarations, and `reference` makes the schema and the page from them.
+"""
 
 from __future__ import annotations
 
@@ -56,45 +60,6 @@ class Part:
         }
 
 
-Count = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-"""From 0 to 1, both included."""
-
-
-class ToolSelectionPart(Part):
-    """How often the right tool must be picked, at least."""
-
-    expected_tool: str
-    """The tool that must appear among the calls."""
-    min_selection_rate: Share = 1.0
-    """The least share of runs that call it."""
-    max_total_tokens: Count | None = None
-    """No run may take more tokens."""
-    bound: bool = False
-    """Whether the lower end of the interval must reach the rate, not the point."""
-
-
-Positive = Annotated[float, Meta(gt=0)]
-
-
-class BudgetPart(Part):
-    """The most that may be spent."""
-
-    max_cost: Positive | None = None
-    """Dollars."""
-    max_tokens: Count | None = None
-    """Tokens, in and out."""
-    max_minutes: Positive | None = None
-    """Minutes of wall clock."""
-
-
-def _target(value: str) -> str:
-    root = target_root(value)
-    if root not in TARGETS:
-        raise ValueError(f"is not a target. {did_you_mean(root, TARGETS)}")
-    return value
-
-
 class Reads:
     """A function that reads texts (or lists and so on) before the type is checked.
 
@@ -104,6 +69,56 @@ class Reads:
 
     def __init__(self, function: Callable[[Any], Any], schema: Any = None, of: Any = str) -> None:
         self.function, self.schema, self.of = function, schema, of
+
+
+class Spelled:
+    """The keys under which a field may be written; the documentation shows the first."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+class Short:
+    """A part that may be written as the value of one of its keys alone: `number: 42`."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+# The kinds of value that keys take.
+
+Count = Annotated[int, Meta(ge=1)]
+CountOrZero = Annotated[int, Meta(ge=0)]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+Weight = Annotated[float, Meta(gt=0, le=1e100)]
+"""As large as a table takes them: their squares have an end."""
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+"""From 0 to 1, both included."""
+
+Chance = Annotated[float, Meta(gt=0, lt=1)]
+"""Between 0 and 1, both excluded."""
+
+PassScore = Annotated[float, Meta(gt=0, le=1)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+Texts = Annotated[Sequence[str], Reads(lambda value: [value], {"type": "string"})]
+"""One text or several."""
+
+FunctionName = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$", description="module:function")]
+Url = Annotated[
+    str,
+    Meta(pattern=r"^https?://", description="an address that begins with http:// or https://"),
+]
+
+
+def _target(value: str) -> str:
+    root = target_root(value)
+    if root not in TARGETS:
+        raise ValueError(f"is not a target. {did_you_mean(root, TARGETS)}")
+    return value
 
 
 Target = Annotated[str, Reads(_target)]
@@ -134,7 +149,68 @@ def _json_schema(value: Any) -> Any:
 
 
 JsonSchema = Annotated[Mapping[str, Any] | bool, Reads(_json_schema, of=dict | bool)]
-NotNegative = Annotated[float, Meta(ge=0)]
+
+
+def _text(pattern: str) -> dict[str, str]:
+    return {"type": "string", "pattern": pattern}
+
+
+DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*")
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(value: str) -> float:
+    match = DURATION.fullmatch(value)
+    if match is None:
+        raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
+    return float(match[1]) * SECONDS[match[2]]
+
+
+Seconds = Annotated[float, Meta(gt=0), Reads(_seconds, _text(f"^{DURATION.pattern}$"))]
+"""Seconds, or a text such as 500ms, 30s, 2m."""
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"cannot be split into words: {error}") from None
+
+
+Argv = Annotated[Sequence[str], Meta(min_length=1), Reads(_words, _text(r"\S"))]
+"""A command and its arguments, as a list or as one text."""
+
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(kB|[MGT]B|[KMGT]iB)\s*")
+
+BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
+"""The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
+
+
+def _bytes(value: str) -> int:
+    match = SIZE.fullmatch(value)
+    if match is None:
+        raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
+    unit = 1024.0 if "i" in match[2] else 1000.0
+    # An endless number has no whole one; the reader refuses whole numbers from 2**63.
+    return round(min(float(match[1]) * unit ** BYTES[match[2][0]], 2.0**63))
+
+
+Bytes = Annotated[int, Meta(ge=1), Reads(_bytes, _text(f"^{SIZE.pattern}$"))]
+"""Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
+
+
+def _day(value: str) -> date:
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise ValueError("must be a date such as 2027-01-31") from None
+
+
+Day = Annotated[date, Reads(_day)]
+"""A date such as 2027-01-31."""
+
+
+# Expectations: a target and a matcher, in a short or a long form.
 
 
 class NumberPart(Part):
@@ -165,9 +241,6 @@ class BoundsPart(Part):
         if self.min is None and self.max is None:
             return "needs min, max or both"
         return _min_above_max(self.min, self.max)
-
-
-CountOrZero = Annotated[int, Meta(ge=0)]
 
 
 class LengthPart(Part):
@@ -202,13 +275,6 @@ class CalledPart(Part):
         return _min_above_max(self.min, self.max)
 
 
-class Spelled:
-    """The keys under which a field may be written; the documentation shows the first."""
-
-    def __init__(self, *names: str) -> None:
-        self.names = names
-
-
 class CalledWithPart(Part):
     """A tool that was called with these arguments; others may be there too."""
 
@@ -218,35 +284,6 @@ class CalledWithPart(Part):
     """Arguments and their values."""
     exact: bool = False
     """Whether no other argument may be there."""
-
-
-DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*")
-
-
-def _seconds(value: str) -> float:
-    match = DURATION.fullmatch(value)
-    if match is None:
-        raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
-    return float(match[1]) * SECONDS[match[2]]
-
-
-def _text(pattern: str) -> dict[str, str]:
-    return {"type": "string", "pattern": pattern}
-
-
-Seconds = Annotated[float, Meta(gt=0), Reads(_seconds, _text(f"^{DURATION.pattern}$"))]
-"""Seconds, or a text such as 500ms, 30s, 2m."""
-
-
-def _words(value: str) -> list[str]:
-    try:
-        return shlex.split(value)
-    except ValueError as error:
-        raise ValueError(f"cannot be split into words: {error}") from None
-
-
-Argv = Annotated[Sequence[str], Meta(min_length=1), Reads(_words, _text(r"\S"))]
-"""A command and its arguments, as a list or as one text."""
 
 
 class CommandCheckPart(Part):
@@ -271,18 +308,6 @@ class JudgeCheckPart(Part):
     """How often the judge reads each answer; by default the suite's `judge.repeats`."""
     transcript: bool = False
     """Whether the judge also reads the whole transcript, tool calls included."""
-
-
-class Short:
-    """A part that may be written as the value of one of its keys alone: `number: 42`."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-
-
-Texts = Annotated[Sequence[str], Reads(lambda value: [value], {"type": "string"})]
-"""One text or several."""
-FunctionName = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$", description="module:function")]
 
 
 class MatcherPart(Part):
@@ -346,10 +371,6 @@ class MatcherPart(Part):
         return {name: value for name, value in vars(self).items() if name in MATCHERS}
 
 
-Weight = Annotated[float, Meta(gt=0, le=1e100)]
-"""As large as a table takes them: their squares have an end."""
-
-
 class ExpectPart(MatcherPart):
     """One expectation: `target` and a matcher, beside it or under `matcher:`."""
 
@@ -366,7 +387,50 @@ class ExpectPart(MatcherPart):
         return _not_one(self.matchers() | (self.matcher.matchers() if self.matcher else {}))
 
 
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
+NULLABLE = ("exact", "contains")
+"""Matchers whose value may be null."""
+
+MATCHERS = tuple(MatcherPart.field_types())
+
+
+def _min_above_max(low: float | None, high: float | None) -> str | None:
+    crossed = low is not None and high is not None and low > high
+    return "has min above max" if crossed else None
+
+
+def _not_one(written: Mapping[str, Any]) -> str | None:
+    if len(written) != 1:
+        return f"needs exactly one matcher, got {', '.join(written) or 'none'}"
+    ((name, value),) = written.items()
+    written_as = MatcherPart.spellings()[name][0]
+    return f"{written_as} needs a value" if value is None and name not in NULLABLE else None
+
+
+# Tasks.
+
+
+class ToolSelectionPart(Part):
+    """How often the right tool must be picked, at least."""
+
+    expected_tool: str
+    """The tool that must appear among the calls."""
+    min_selection_rate: Share = 1.0
+    """The least share of runs that call it."""
+    max_total_tokens: Count | None = None
+    """No run may take more tokens."""
+    bound: bool = False
+    """Whether the lower end of the interval must reach the rate, not the point."""
+
+
+class BudgetPart(Part):
+    """The most that may be spent."""
+
+    max_cost: Positive | None = None
+    """Dollars."""
+    max_tokens: Count | None = None
+    """Tokens, in and out."""
+    max_minutes: Positive | None = None
+    """Minutes of wall clock."""
 
 
 class StepPart(Part):
@@ -404,9 +468,6 @@ class ResourcePart(Part):
     """Its address, such as `file:///report.md`."""
     server: str | None = None
     """The server that has it; by default the first that has it."""
-
-
-PassScore = Annotated[float, Meta(gt=0, le=1)]
 
 
 class TaskFields(Part):
@@ -466,71 +527,3 @@ class TaskPart(TaskFields):
     """A system prompt for this task, in place of the system's own."""
     systems: Texts | None = None
     """Only these systems; by default all of them."""
-
-
-# --------------------------------------------------------------------------------------------------
-# Expectations as a suite file writes them: a target and a matcher, in a short or a long form.
-# --------------------------------------------------------------------------------------------------
-
-NULLABLE = ("exact", "contains")
-"""Matchers whose value may be null."""
-
-MATCHERS = tuple(MatcherPart.field_types())
-
-
-def _min_above_max(low: float | None, high: float | None) -> str | None:
-    crossed = low is not None and high is not None and low > high
-    return "has min above max" if crossed else None
-
-
-def _not_one(written: Mapping[str, Any]) -> str | None:
-    if len(written) != 1:
-        return f"needs exactly one matcher, got {', '.join(written) or 'none'}"
-    ((name, value),) = written.items()
-    written_as = MatcherPart.spellings()[name][0]
-    return f"{written_as} needs a value" if value is None and name not in NULLABLE else None
-
-
-# --------------------------------------------------------------------------------------------------
-# The parts that a suite file is made of, and the kinds of value that their keys take.
-#
-# A part is a class whose annotated names are the keys, with their defaults and a docstring each.
-# `validation` reads a file by these declarations, and `document` makes the schema and the
-# reference from them.
-# --------------------------------------------------------------------------------------------------
-
-SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(kB|[MGT]B|[KMGT]iB)\s*")
-
-SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
-"""The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
-
-
-def _bytes(value: str) -> int:
-    match = SIZE.fullmatch(value)
-    if match is None:
-        raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
-    unit = 1024.0 if "i" in match[2] else 1000.0
-    # An endless number has no whole one; the reader refuses whole numbers from 2**63.
-    return round(min(float(match[1]) * unit ** BYTES[match[2][0]], 2.0**63))
-
-
-def _day(value: str) -> date:
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        raise ValueError("must be a date such as 2027-01-31") from None
-
-
-Bytes = Annotated[int, Meta(ge=1), Reads(_bytes, _text(f"^{SIZE.pattern}$"))]
-"""Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
-
-Day = Annotated[date, Reads(_day)]
-"""A date such as 2027-01-31."""
-
-Url = Annotated[
-    str,
-    Meta(pattern=r"^https?://", description="an address that begins with http:// or https://"),
-]
-Chance = Annotated[float, Meta(gt=0, lt=1)]
-"""Between 0 and 1, both excluded."""

@@ -274,10 +274,7 @@ def _ending(sample: _Sample, value: float | None) -> tuple[Outcome, str | None]:
     return Outcome.PASSED if value >= 1 else Outcome.FAILED, error
 
 
-# --------------------------------------------------------------------------------------------------
 # The transcript of a sample of an Inspect AI log, with what its scorers explained.
-# --------------------------------------------------------------------------------------------------
-
 # Inspect keeps long texts once, beside the messages, and leaves a reference in their place.
 _REFERENCE = re.compile(r"attachment://([0-9a-f]{32})")
 
@@ -370,10 +367,7 @@ def _check(name: str, score: _Explained) -> Check:
     return Check(target=name, score=value, message=said)
 
 
-# --------------------------------------------------------------------------------------------------
 # Score values of Inspect AI as numbers, by Inspect's own reading of them.
-# --------------------------------------------------------------------------------------------------
-
 WORDS = {
     **dict.fromkeys(("c", "yes", "true"), 1.0),
     "p": 0.5,

@@ -218,10 +218,7 @@ def _attempt_transcript(
     return Transcript(messages=tuple(printed), error="\n".join(failures or messages))
 
 
-# --------------------------------------------------------------------------------------------------
 # The suites and test cases of JUnit XML, parsed with bounded depth and no DOCTYPE.
-# --------------------------------------------------------------------------------------------------
-
 VERDICTS = {
     "failure": Outcome.FAILED,
     "error": Outcome.ERRORED,

@@ -369,10 +369,7 @@ def _judge(
     return judge
 
 
-# --------------------------------------------------------------------------------------------------
 # The names of span attributes, and the conversation in spans: each message once.
-# --------------------------------------------------------------------------------------------------
-
 MODEL_CALLS = ("chat", "text_completion", "generate_content")
 
 TOOL_CALLS = ("execute_tool",)
