@@ -52,7 +52,7 @@ def kinds(decorator: Decorator) -> tuple[Any, ...]:
         second: list[int] = field(default_factory=list)
 
     @decorator(frozen=True, slots=True)
-    class LazyValue(Placed):
+    class Later(Placed):
         second: float = 0.25
         last: str = "z"
 
@@ -66,7 +66,7 @@ def kinds(decorator: Decorator) -> tuple[Any, ...]:
         def __getitem__(self, place: Any) -> Any:
             return self.first[place]
 
-    return Named, Placed, ByIdentity, Changeable, LazyValue, Listed
+    return Named, Placed, ByIdentity, Changeable, Later, Listed
 
 
 class Mixed:

@@ -78,7 +78,7 @@ def _follow(
     """The runs promised, and what was reached of what was promised; None where nothing was."""
     rates = difficulty.draw((tasks,), rng)
     pilot = _tally(rng.binomial(runs, rates), runs)
-    promise = plan(pilot, runs=3 * runs, half_width=HALF_WIDTH, k=k).promise
+    promise = plan(pilot, runs=3 * runs, half_width=HALF_WIDTH, k=k).assured
     if isinstance(promise, Unavailable) or isinstance(promise.runs, Unavailable):
         return None
     if promise.runs <= runs:
@@ -101,7 +101,7 @@ def _power(repetitions: int) -> Table:
     rows = []
     for tasks, runs, rate, icc in POWER_DESIGNS:
         planned = plan(tasks=tasks, runs=runs, rate=rate, correlation=icc)
-        drawn, formula = planned.comparison, planned.detectable
+        drawn, formula = planned.assured_comparison, planned.detectable
         assert not isinstance(drawn, Unavailable)
         assert not isinstance(formula, Unavailable)
         gap = drawn.detectable

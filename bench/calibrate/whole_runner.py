@@ -231,7 +231,7 @@ def _wrong_verdicts(
             score_squares=passed.astype(float),
         )
         gate = parse_gate(f"pass^{k} >= {float((rates**k).mean())}")
-        words.append(judge_number(gate, SystemTrials(tally=tally, trials=None), {}).word)
+        words.append(judge_number(gate, SystemTrials.of(tally), {}).word)
     return words.count("PASS") / repetitions, words.count("FAIL") / repetitions
 
 

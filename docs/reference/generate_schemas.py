@@ -26,7 +26,7 @@ from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.run_output import event_types
 from passhat.cli.setup import Listed
-from passhat.dataclass import LazyValue
+from passhat.dataclass import lazy_field
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
@@ -124,7 +124,7 @@ class _Definitions:
             return self._either(inner)
         if origin is tuple and inner[-1] is not Ellipsis:
             return {"type": "array", "prefixItems": [self.of(one) for one in inner], "items": False}
-        if origin is LazyValue:  # written as what it holds
+        if origin is lazy_field:  # written as what it holds
             return self.of(inner[0])
         if origin in (list, tuple):
             return {"type": "array", "items": self.of(inner[0])}

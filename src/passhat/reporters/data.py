@@ -8,7 +8,6 @@ from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import Metric
-from passhat.dataclass import LazyValue
 from passhat.records import ErrorPolicy
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
 
@@ -99,8 +98,6 @@ def plain(value: Any) -> Any:
         return number_object(value)
     if isinstance(value, Interval):
         return interval_object(value)
-    if isinstance(value, LazyValue):
-        return plain(value.look())
     if isinstance(value, Metric):
         return metric_object(value)
     if isinstance(value, Provenance):

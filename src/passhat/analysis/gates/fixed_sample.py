@@ -387,7 +387,7 @@ def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict
 
 def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
     """Whether the runs still planned can no longer change the verdict of a gate on passes."""
-    subject = SystemTrials(tally=tally, trials=None)
+    subject = SystemTrials.of(tally)
     return judge_number(gate, subject, planned).word != "UNDECIDED"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from passhat.analysis.reports.evidence import Evidence, error_policy, gather
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import Displayed, LazyValue, dataclass, result_dataclass
+from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import one_tally
@@ -75,7 +75,9 @@ class Plan(Displayed):
 
     `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about. Where
     no runs are given, it is the one that was run, or else the one that reaches the target. Both
-    are of the mean, by formula; `promise` is what most reports will reach, also of pass^k.
+    are of the mean, by formula; `assured` is what most reports will reach, also of pass^k, and
+    `assured_comparison` what tells two agents apart with the power asked for: both are drawn at
+    first look.
     """
 
     assumptions: Assumptions
@@ -91,20 +93,18 @@ class Plan(Displayed):
     power: float
     confidence: float
     notes: tuple[str, ...] = ()
-    assured: LazyValue[Assured | Unavailable] = field(repr=False, compare=False)
-    assured_comparison: LazyValue[AssuredComparison | Unavailable] = field(
-        repr=False, compare=False
-    )
+    assured: lazy_field[Assured | Unavailable] = lazy_field()
+    assured_comparison: lazy_field[AssuredComparison | Unavailable] = lazy_field()
 
     @property
     def promise(self) -> Assured | Unavailable:
-        """Runs and tasks after which most reports are as narrow as asked; drawn at first look."""
-        return self.assured.look()
+        """The old name of `assured`."""
+        return self.assured
 
     @property
     def comparison(self) -> AssuredComparison | Unavailable:
-        """What tells two agents apart with the power asked for; drawn at first look."""
-        return self.assured_comparison.look()
+        """The old name of `assured_comparison`."""
+        return self.assured_comparison
 
     def __repr__(self) -> str:
         chosen = self.chosen
@@ -183,25 +183,21 @@ def plan(
         power=power,
         confidence=level,
         notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
-        assured=LazyValue(
-            partial(
-                assure,
-                known,
-                **design,
-                half_width=half_width,
-                k=whole_number("k", k),
-                assurance=probability("assurance", assurance, open_ends=True),
-            )
+        assured=partial(
+            assure,
+            known,
+            **design,
+            half_width=half_width,
+            k=whole_number("k", k),
+            assurance=probability("assurance", assurance, open_ends=True),
         ),
-        assured_comparison=LazyValue(
-            partial(
-                assure_comparison,
-                known,
-                **design,
-                difference=difference,
-                power=power,
-                task_correlation=base.task_correlation,
-            )
+        assured_comparison=partial(
+            assure_comparison,
+            known,
+            **design,
+            difference=difference,
+            power=power,
+            task_correlation=base.task_correlation,
         ),
     )
 

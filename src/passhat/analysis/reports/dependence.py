@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
-from passhat.dataclass import LazyValue, dataclass, result_dataclass
+from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
@@ -576,11 +576,9 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(f"{path}[{i}]", part)
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
-            part = getattr(value, field.name)
-            if field.compare or isinstance(part, LazyValue):  # a function is no result
-                yield from _leaves(f"{path}.{field.name}", part)
-    elif isinstance(value, LazyValue):
-        yield from _leaves(path, value.look())
+            lazy = isinstance(getattr(type(value), field.name), lazy_field)
+            if field.compare or lazy:  # a function is no result
+                yield from _leaves(f"{path}.{field.name}", getattr(value, field.name))
     elif isinstance(value, np.ndarray):
         yield path, (value.dtype.str, value.shape, value.tobytes())
     else:

@@ -39,7 +39,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.report import Report, SystemReport, tabulate_tasks
 from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import LazyMapping, LazyValue, dataclass
+from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
@@ -159,28 +159,26 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         design=_design(tally, evidence),
         metrics=metrics,
         variance=variance,
-        sources=LazyValue(partial(_noise, evidence, groupings, level)),
+        noise=partial(_noise, evidence, groupings, level),
         seeds=_seeds(trials, options),
         rounds=measure_rounds(sequences, errors=policy),
         disturbances=subject.disturbances,
         # Curves would take most of the time, and those of tags are not shown.
-        attempts=LazyValue(partial(measure_decay, evidence, sequences, options, curves=parts)),
+        decay=partial(measure_decay, evidence, sequences, options, curves=parts),
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),
         features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
         tools={} if trials is None else _tool_rates(trials, level),
-        questions=LazyValue(
-            partial(
-                list_unsettled,
-                evidence,
-                table,
-                bars,
-                variance,
-                metrics["mean_score"],
-                confidence=level,
-                disturbances=subject.disturbances,
-            )
+        unsettled=partial(
+            list_unsettled,
+            evidence,
+            table,
+            bars,
+            variance,
+            metrics["mean_score"],
+            confidence=level,
+            disturbances=subject.disturbances,
         ),
         excluded=_exclusions(evidence, ks),
         levels=_parts(subject, options, "level") if parts else {},
@@ -196,7 +194,7 @@ def _leaders(
     level, seed = options.confidence, options.seed
     return LazyMapping(
         {
-            k: LazyValue(partial(find_leaders, systems, subjects, k, confidence=level, seed=seed))
+            k: partial(find_leaders, systems, subjects, k, confidence=level, seed=seed)
             for k in sorted({common_k(systems), *(k for one in systems for k in one.ks)})
         }
     )
@@ -305,7 +303,7 @@ def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[
     sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
     disturbed = bool(subject.disturbances)
     found = {
-        name: LazyValue(partial(_measure_part, trials, options, kind, name, disturbed))
+        name: partial(_measure_part, trials, options, kind, name, disturbed)
         for name, size in sizes.items()
         if 0 < size < len(trials)
     }
@@ -335,7 +333,7 @@ def _measure_part(
         tally=table.tally(),
         trials=table,
         errors=options.errors,
-        together=LazyValue(lambda: ((), groupings)),
+        together=((), groupings),
     )
     return _measure_system(subject, options, parts=False)
 

@@ -17,7 +17,7 @@ from passhat.analysis.reports.dependence import (
 from passhat.analysis.reports.evidence import Evidence, Floats, ReportOptions, gather, value_table
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
-from passhat.dataclass import LazyValue, dataclass, replace
+from passhat.dataclass import dataclass, lazy_field, replace
 from passhat.errors import ArgumentError
 from passhat.messages import typo_hint
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
@@ -257,8 +257,6 @@ class RunGroups:
 Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
 """What moved the runs of one system together: disturbances, and the groups of runs."""
 
-NOTHING: LazyValue[Together] = LazyValue(lambda: ((), ()))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SystemTrials:
@@ -271,7 +269,7 @@ class SystemTrials:
     trials: Trials | None
     errors: ErrorPolicy = "fail"
     bars: Bars = None
-    together: LazyValue[Together] = NOTHING
+    together: lazy_field[Together] = lazy_field()
 
     @classmethod
     def of(
@@ -279,9 +277,14 @@ class SystemTrials:
     ) -> SystemTrials:
         """The trials of one system with what moved them together; counts do not show that."""
         if isinstance(given, Tally):
-            return cls(tally=given, trials=None, errors=errors, bars=bars)
-        together = LazyValue(partial(_found_together, given, errors))
-        return cls(tally=given.tally(), trials=given, errors=errors, bars=bars, together=together)
+            return cls(tally=given, trials=None, errors=errors, bars=bars, together=((), ()))
+        return cls(
+            tally=given.tally(),
+            trials=given,
+            errors=errors,
+            bars=bars,
+            together=partial(_found_together, given, errors),
+        )
 
     @property
     def name(self) -> str:
@@ -289,11 +292,11 @@ class SystemTrials:
 
     @property
     def disturbances(self) -> tuple[Disturbance, ...]:
-        return self.together.look()[0]
+        return self.together[0]
 
     @property
     def groupings(self) -> tuple[RunGroups, ...]:
-        return self.together.look()[1]
+        return self.together[1]
 
     @property
     def evidence(self) -> Evidence:

@@ -27,7 +27,7 @@ from passhat.analysis.reports.parts import (
     VarianceSplit,
     system_named,
 )
-from passhat.dataclass import Displayed, LazyValue, dataclass, result_dataclass
+from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import Tally
@@ -102,24 +102,27 @@ _LARGEST_SHOWN_K = 5
 class SystemReport:
     """Everything measured about one system.
 
-    Parts that few people look at (`LazyValue`, levels, tags) are measured on first use.
+    Parts that few people look at (lazy fields, levels, tags) are measured on first use: `noise` is
+    how much of the mean's interval comes from runs and how much from tasks, `decay` what more
+    attempts at every task would show and in what order the runs came, `unsettled` what the trials
+    do not decide and how many more runs would.
     """
 
     name: str
     design: Design
     metrics: Mapping[str, Metric]
     variance: VarianceSplit | Unavailable
-    sources: LazyValue[NoiseSources | Unavailable] = field(repr=False, compare=False)
+    noise: lazy_field[NoiseSources | Unavailable] = lazy_field()
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable
     disturbances: tuple[Disturbance, ...]
-    attempts: LazyValue[Decay] = field(repr=False, compare=False)
+    decay: lazy_field[Decay] = lazy_field()
     tasks: TaskTable
     bars: tuple[BarCount, ...]
     errors: ErrorSplit
     features: Mapping[str, ResourceUse]
     tools: Mapping[str, Estimate]
-    questions: LazyValue[tuple[Unsettled, ...]] = field(repr=False, compare=False)
+    unsettled: lazy_field[tuple[Unsettled, ...]] = lazy_field()
     excluded: tuple[Exclusion, ...]
     levels: Mapping[str, SystemReport] = field(default_factory=dict)
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
@@ -131,21 +134,6 @@ class SystemReport:
         numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in shown)
         shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
         return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
-
-    @property
-    def decay(self) -> Decay:
-        """What more attempts at every task would show, and what order the runs came in."""
-        return self.attempts.look()
-
-    @property
-    def noise(self) -> NoiseSources | Unavailable:
-        """How much of the mean's interval comes from runs, and how much from tasks."""
-        return self.sources.look()
-
-    @property
-    def unsettled(self) -> tuple[Unsettled, ...]:
-        """What the trials do not decide, and how many more runs would."""
-        return self.questions.look()
 
     @property
     def ks(self) -> tuple[int, ...]:
@@ -227,23 +215,23 @@ class TaskTable(Sequence[TaskRow]):
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     mean_score: NDArray[np.float64]
-    judged: LazyValue[LabelColumns] = field(repr=False)
+    judged: lazy_field[LabelColumns] = lazy_field()
     sequences: tuple[str, ...] | None
     confidence: float
 
     @property
     def labels(self) -> NDArray[np.int8]:
         """The place of each task's label in LABELS."""
-        return self.judged.look().labels
+        return self.judged.labels
 
     @property
     def chance(self) -> Floats:
         """The posterior chance of each task's likeliest label."""
-        return self.judged.look().chance
+        return self.judged.chance
 
     @property
     def more_runs(self) -> Counts:
-        return self.judged.look().more_runs
+        return self.judged.more_runs
 
     def __repr__(self) -> str:
         found = ", ".join(f"{count:,} {label}" for label in LABELS if (count := self.count(label)))
@@ -362,7 +350,7 @@ def tabulate_tasks(
         low=low,
         high=high,
         mean_score=evidence.score_total / evidence.runs,
-        judged=LazyValue(partial(_labels, evidence.runs, evidence.passes)),
+        judged=partial(_labels, evidence.runs, evidence.passes),
         sequences=None if sequences is None else tuple(sequences[i] for i in rows),
         confidence=confidence,
     )

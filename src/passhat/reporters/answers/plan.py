@@ -47,7 +47,7 @@ def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all a
     blocks += [Paragraph("Budget", _budget(budget)) for budget in below]
     if plan.difference is not None or plan.budgets:
         blocks.append(Paragraph("Precision", _precision(plan)))
-    promise = plan.promise
+    promise = plan.assured
     if isinstance(promise, Assured):
         blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
     blocks.append(_designs(plan))
@@ -86,7 +86,7 @@ def verdict(plan: Plan) -> str:
 
 def _precision(plan: Plan) -> str:
     """What the wanted precision takes, in one sentence: as most reports will have it."""
-    promise = plan.promise
+    promise = plan.assured
     if isinstance(promise, Assured):
         return _assured(promise, plan.chosen.tasks)
     chosen = plan.chosen
@@ -257,7 +257,7 @@ def _split(plan: Plan) -> str:
 
 
 def _comparing(plan: Plan) -> str:
-    found, drawn, chosen = plan.detectable, plan.comparison, plan.chosen
+    found, drawn, chosen = plan.detectable, plan.assured_comparison, plan.chosen
     power = percent(plan.power)
     if isinstance(found, Unavailable):
         return f"{capitalised(found.reason)}."
@@ -274,7 +274,7 @@ def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
     size = f"{100 * abs(difference):g} points on tasks like these"
     goal = f"To tell two agents apart that differ by {size}"
-    drawn, chosen = plan.comparison, plan.chosen
+    drawn, chosen = plan.assured_comparison, plan.chosen
     runs, count = plan.runs_for_difference, plan.tasks_for_difference
     if isinstance(drawn, AssuredComparison):
         runs, count = drawn.runs, drawn.tasks if isinstance(drawn.tasks, int) else None
@@ -346,7 +346,7 @@ def _title(plan: Plan) -> str:
 
 def _facts(plan: Plan) -> Facts:
     """Runs and tasks for the goal, in this suite and beyond it: those that the headline names."""
-    chosen, promise = plan.chosen, plan.promise
+    chosen, promise = plan.chosen, plan.assured
     runs, tasks, each = chosen.runs_this_suite, chosen.tasks_needed, chosen.runs
     if isinstance(promise, Assured):
         runs = promise.runs if isinstance(promise.runs, int) else None
