@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+from importlib import import_module
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -33,6 +34,7 @@ from passhat.records import Outcome
 from passhat.records.transcript import Excerpt, TranscriptMatch, TranscriptMatches
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.answer import (
+    Answer,
     DisplayOptions,
     Headline,
     Judged,
@@ -43,7 +45,7 @@ from passhat.reporters.answer import (
 )
 from passhat.reporters.answers.listings import RunList
 from passhat.reporters.formatting import TerminalStyle
-from passhat.reporters.rendering import ANSWERS, ENDINGS, FORMATS, answer_kind, kind_of
+from passhat.reporters.rendering import ANSWERS, ENDINGS, FORMATS, answer_of, kind_of
 
 TWO = simulate(tasks=12, runs=8, rate={"new <b>": 0.85, "old": 0.6}, seed=3)
 ONE = TWO.where(system="old")
@@ -119,10 +121,12 @@ CELLS = [(kind, name) for kind in KINDS for name in formats_for(kind) if name no
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_the_table_says_which_parts_an_answer_has(kind):
-    stated = answer_kind(kind)
-    assert stated.name == kind
-    assert {n for n in ("blocks", "data", "rows", "figures", "cases") if getattr(stated, n)} == set(
-        ANSWERS[kind][1].split()
+    module, _, name = ANSWERS[kind].answer.partition(":")
+    answer = getattr(import_module(f"passhat.reporters.answers.{module}"), name)
+    parts = ("blocks", "data", "rows", "figures", "cases")
+    assert answer.name == kind
+    assert {part for part in parts if getattr(answer, part) is not getattr(Answer, part)} == set(
+        ANSWERS[kind].parts.split()
     )
 
 
@@ -217,7 +221,7 @@ def _lacks(text, said):
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_markdown_and_page_say_the_same(answers, kind):
     answer = answers[kind]
-    blocks = answer_kind(kind).blocks(answer, DisplayOptions(verbose=True))
+    blocks = answer_of(answer).blocks(DisplayOptions(verbose=True))
     said, cells = list(_sentences(blocks)), _cells(blocks)
     assert said or cells
     text = _plain(render_terminal(answer, TerminalStyle(width=400), verbose=True))
@@ -233,9 +237,7 @@ def test_text_markdown_and_page_say_the_same(answers, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_short_form_says_nothing_that_the_long_one_does_not(answers, kind):
     answer = answers[kind]
-    brief, full = (
-        answer_kind(kind).blocks(answer, DisplayOptions(verbose=v)) for v in (False, True)
-    )
+    brief, full = (answer_of(answer).blocks(DisplayOptions(verbose=v)) for v in (False, True))
     long = {_plain(one) for one in _sentences(full)}
     more = [one for one in _sentences(brief) if _plain(one) not in long]
     assert all("-v" in one or "See every number" in one or "all_tasks=True" in one for one in more)

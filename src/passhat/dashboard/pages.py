@@ -40,14 +40,13 @@ from passhat.records import Tally
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import DisplayOptions
-from passhat.reporters.answers import comparison, explanation, ranking
-from passhat.reporters.answers import trend as trend
 from passhat.reporters.answers.comparison import ChangeTile, change_tile
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report_page import page_of
-from passhat.reporters.formats.html import answer_values
+from passhat.reporters.formats.html import page_values
 from passhat.reporters.formatting import LONGEST_NAME, shorten
 from passhat.reporters.page_parts import check_cards, ending_words, transcript_cards
+from passhat.reporters.rendering import answer_of
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import TaskAnswer
 
@@ -210,7 +209,7 @@ class Pages:
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
             found = self.reports.explanation(history, run)
-        values = answer_values(explanation.KIND, found, DisplayOptions(results=None))
+        values = page_values(answer_of(found), DisplayOptions(results=None))
         return page("why_run.html", store=self.reports.title, run=run, **values)
 
     def transcript(self, request: Request) -> Response:
@@ -274,9 +273,7 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             found = self.reports.trends(history, runs) if runs else ()
-        values = (
-            answer_values(trend.TREND_KIND, found, DisplayOptions()) if found else {"systems": []}
-        )
+        values = page_values(answer_of(found), DisplayOptions()) if found else {"systems": []}
         yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
 
     def live(self, request: Request) -> Response:
@@ -318,8 +315,7 @@ def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, A
     """What the page of a comparison shows of its answer."""
     if isinstance(answer, Unavailable):
         return {"headline": "", "judged_parts": []}
-    kind = comparison.KIND if isinstance(answer, Comparison) else ranking.RANKING_KIND
-    values = answer_values(kind, answer, DisplayOptions(every_task_follows=True))
+    values = page_values(answer_of(answer), DisplayOptions(every_task_follows=True))
     parts = values.pop("parts")
     for part in parts:
         part.right = part.words  # the steps are commands for a shell

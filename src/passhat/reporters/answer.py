@@ -1,10 +1,11 @@
-"""What every kind of answer provides: blocks, data, rows, figures. All formats are made from it."""
+"""What every answer provides, and the blocks it is made of, before any format."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
@@ -34,6 +35,8 @@ Records = Sequence[Mapping[str, object]]
 
 Facts = Sequence[tuple[str, str]]
 """A number and what it means."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,51 +73,84 @@ class DisplayOptions:
         return self.ink is not None if self.verbose is None else not self.verbose
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerKind:
-    """One kind of answer: what it says (`blocks`), its data, rows, figures and test cases.
+class Answer(ABC, Generic[Result]):
+    """A result and how it is told: what it says (`blocks`), its data, rows, figures, test cases.
 
-    If a part is None, the formats that need it are not available. `page` returns the values of
-    `template`, for an answer that has its own page. With `several`, all parts take a sequence of
-    answers, as commands have them. `chip` is the verdict in a few words, and `facts` are a few
-    numbers for a first look, each with its meaning.
+    Each kind of answer is a subclass, and every format is made from these methods alone. The table
+    in `rendering` lists which kinds have data, figures and test cases.
     """
 
-    name: str
-    blocks: Callable[[Any, DisplayOptions], list[Block]]
-    data: Callable[[Any], Any] | None = None
-    rows: Callable[[Any], Records] | None = None
-    figures: Callable[[Any], Mapping[str, Figure]] | None = None
-    cases: Callable[[Any], Sequence[TestSuite]] | None = None
-    page: Callable[[Any, DisplayOptions], Mapping[str, Any]] | None = None
-    template: str = "report.html"
-    several: bool = False
-    methods: Callable[[Any], str | None] | None = None
-    provenance: Callable[[Any], Provenance | None] = lambda _: None
-    title: Callable[[Any], str] = lambda _: ""
-    chip: Callable[[Any], StatusLabel | None] = lambda _: None
-    facts: Callable[[Any], Facts] = lambda _: ()
+    name: ClassVar[str]
+    template: ClassVar[str] = "answer.html"
+    several: ClassVar[bool] = False
+    """Whether the result is a sequence, as commands have them."""
 
-    def all_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
-        """What an answer says, then how its inputs were read."""
-        lines = reading_lines(self.provenance(answer))
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+    @abstractmethod
+    def title(self) -> str:
+        """What a page with this answer is called."""
+
+    @abstractmethod
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """What the answer says."""
+
+    @abstractmethod
+    def rows(self) -> Records:
+        """The rows of a CSV file or a data frame, unrounded."""
+
+    def data(self) -> Any:
+        """The answer as JSON; its first key names the schema."""
+        raise NotImplementedError(f"a {self.name} has no JSON")
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Pictures by name, the one that says most first."""
+        return {}
+
+    def cases(self) -> Sequence[TestSuite]:
+        """The answer as test cases, for CI systems."""
+        raise NotImplementedError(f"a {self.name} has no test cases")
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any] | None:
+        """The values of `template`; None leaves it to the page to lay out blocks and figures."""
+        return None
+
+    def chip(self) -> StatusLabel | None:
+        """The verdict in a few words."""
+        return None
+
+    def facts(self) -> Facts:
+        """A few numbers for a first look, each with its meaning."""
+        return ()
+
+    def methods(self) -> str | None:
+        """How the numbers were made, for a paper."""
+        return None
+
+    def provenance(self) -> Provenance | None:
+        """What the answer was made from, where the result says so."""
+        return getattr(self.result, "provenance", None)
+
+    def all_blocks(self, options: DisplayOptions) -> list[Block]:
+        """What the answer says, then how its inputs were read."""
+        lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
-        return [*self.worded_blocks(answer, options), *read_as]
+        return [*self.worded_blocks(options), *read_as]
 
-    def worded_blocks(self, answer: Any, options: DisplayOptions) -> list[Block]:
-        """What an answer says, its sentences on arguments in the words of the caller."""
-        return [_worded(block, options.wording) for block in self.blocks(answer, options)]
+    def worded_blocks(self, options: DisplayOptions) -> list[Block]:
+        """What the answer says, its sentences on arguments in the words of the caller."""
+        return [_worded(block, options.wording) for block in self.blocks(options)]
 
-    def test_suites(self, answer: Any) -> list[TestSuite]:
-        """The test cases of an answer, in text that every format can write."""
+    def test_suites(self) -> list[TestSuite]:
+        """The test cases, in text that every format can write."""
         from passhat.reporters.test_cases import encodable_suites
 
-        assert self.cases is not None, "the table of formats says so"
-        return encodable_suites(self.cases(answer))
+        return encodable_suites(self.cases())
 
-    def test_cases(self, answer: Any) -> list[tuple[TestSuite, ReportedCase]]:
-        """Every test case of an answer with its suite."""
-        return [(suite, case) for suite in self.test_suites(answer) for case in suite.cases]
+    def test_cases(self) -> list[tuple[TestSuite, ReportedCase]]:
+        """Every test case with its suite."""
+        return [(suite, case) for suite in self.test_suites() for case in suite.cases]
 
 
 def _worded(block: Block, wording: Callable[[str], str]) -> Block:

@@ -13,7 +13,7 @@ from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
-    from passhat.reporters.answer import AnswerKind
+    from passhat.reporters.answer import Answer
     from passhat.reporters.formatting import TerminalStyle
 
 
@@ -24,6 +24,19 @@ class Format:
     function: str
     needs: str
     endings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKind:
+    """The class of a result (or what it is a sequence of), the answer to it, and its parts.
+
+    Classes are named, not imported, and the parts listed: a command knows its formats without
+    loading any answer.
+    """
+
+    result: str
+    answer: str
+    parts: str
 
 
 FORMATS: Mapping[str, Format] = {
@@ -49,46 +62,33 @@ FORMATS: Mapping[str, Format] = {
 }
 """A new format is one module under formats/ and one line here."""
 
-ANSWERS: Mapping[str, tuple[str, str]] = {
-    "report": ("Report", "blocks data rows figures cases"),
-    "matrix": ("TaskMatrix", "blocks data rows figures"),
-    "comparison": ("Comparison", "blocks data rows figures"),
-    "ranking": ("RankReport", "blocks data rows figures"),
-    "plan": ("Plan", "blocks data rows figures"),
-    "gate plan": ("GatePlan", "blocks data rows figures"),
-    "verdicts": ("Verdicts", "blocks data rows figures cases"),
-    "profile": ("Profile", "blocks data rows figures"),
-    "explanation": ("Explanation", "blocks data rows"),
-    "diff": ("RunDiff", "blocks data rows"),
-    "flaky": ("FlakyTasks", "blocks data rows"),
-    "trend": ("SystemTrend", "blocks data rows figures"),
-    "change": ("ChangeReview", "blocks rows cases"),
-    "run": ("RunAnswer", "blocks data rows figures cases"),
-    "run plan": ("RunPlan", "blocks data rows"),
-    "demo": ("Demonstration", "blocks data rows figures"),
-    "run list": ("RunList", "blocks data rows"),
-    "transcript matches": ("TranscriptMatches", "blocks data rows"),
-    "trials": ("Trials", "blocks rows"),
-    "validation": ("SuiteCheck", "blocks data rows cases"),
+ANSWERS: Mapping[str, AnswerKind] = {
+    "report": AnswerKind("Report", "report:ReportAnswer", "blocks data rows figures cases"),
+    "matrix": AnswerKind("TaskMatrix", "listings:MatrixAnswer", "blocks data rows figures"),
+    "comparison": AnswerKind(
+        "Comparison", "comparison:ComparisonAnswer", "blocks data rows figures"
+    ),
+    "ranking": AnswerKind("RankReport", "ranking:RankingAnswer", "blocks data rows figures"),
+    "plan": AnswerKind("Plan", "plan:PlanAnswer", "blocks data rows figures"),
+    "gate plan": AnswerKind("GatePlan", "plan:GatePlanAnswer", "blocks data rows figures"),
+    "verdicts": AnswerKind("Verdicts", "verdicts:VerdictsAnswer", "blocks data rows figures cases"),
+    "profile": AnswerKind("Profile", "ranking:ProfileAnswer", "blocks data rows figures"),
+    "explanation": AnswerKind("Explanation", "explanation:ExplanationAnswer", "blocks data rows"),
+    "diff": AnswerKind("RunDiff", "diff:DiffAnswer", "blocks data rows"),
+    "flaky": AnswerKind("FlakyTasks", "trend:FlakyAnswer", "blocks data rows"),
+    "trend": AnswerKind("SystemTrend", "trend:TrendAnswer", "blocks data rows figures"),
+    "change": AnswerKind("ChangeReview", "change:ChangeAnswer", "blocks rows cases"),
+    "run": AnswerKind("RunAnswer", "run:FinishedRunAnswer", "blocks data rows figures cases"),
+    "run plan": AnswerKind("RunPlan", "listings:RunPlanAnswer", "blocks data rows"),
+    "demo": AnswerKind("Demonstration", "demo:DemoAnswer", "blocks data rows figures"),
+    "run list": AnswerKind("RunList", "listings:RunListAnswer", "blocks data rows"),
+    "transcript matches": AnswerKind(
+        "TranscriptMatches", "listings:SearchAnswer", "blocks data rows"
+    ),
+    "trials": AnswerKind("Trials", "listings:TrialsAnswer", "blocks rows"),
+    "validation": AnswerKind("SuiteCheck", "listings:ValidationAnswer", "blocks data rows cases"),
 }
-"""The class of each answer (or what it is a sequence of) and the parts it has.
-
-A new answer is one module under answers/ and one line here. The parts are listed here so that a
-command knows its formats without loading the answer.
-"""
-
-_MODULES: Mapping[str, str] = {
-    "matrix": "listings",
-    "gate plan": "plan",
-    "profile": "ranking",
-    "flaky": "trend",
-    "run plan": "listings",
-    "run list": "listings",
-    "transcript matches": "listings",
-    "trials": "listings",
-    "validation": "listings",
-}
-"""The modules of answers that stand together with others of their kind."""
+"""A new answer is one class under answers/ and one line here."""
 
 ENDINGS: Mapping[str, str] = {
     ending: name for name, one in FORMATS.items() for ending in one.endings
@@ -114,7 +114,7 @@ def render(
     """An answer in a format: text, Markdown, a page, data, or a picture.
 
     `ink` says how wide and colourful text may be, `verbose` asks for everything, `results` is what
-    suggested commands read; `DisplayOptions` in answer_kind has them all. Answers and formats
+    suggested commands read; `DisplayOptions` has them all. Answers and formats
     ignore the options that they have no use for.
     """
     from passhat.reporters.answer import DisplayOptions
@@ -124,17 +124,21 @@ def render(
         rule = f"of a {kind} {one_of_rule(str(format), known, len(known))}"
         raise ArgumentError("format", rule, format)
     refuse_unknown("render", options, DisplayOptions.__annotations__)
-    module, _, name = FORMATS[format].function.partition(":")
-    function = getattr(importlib.import_module(f"passhat.reporters.formats.{module}"), name)
-    found: str | bytes = function(*kind_and_answer(answer), DisplayOptions(**options))
-    return found
+    write = _load("formats", FORMATS[format].function)
+    written: str | bytes = write(answer_of(answer), DisplayOptions(**options))
+    return written
 
 
-def kind_and_answer(answer: Any) -> tuple[AnswerKind, Any]:
-    """The kind of an answer, and the answer as the parts of that kind take it."""
-    kind = answer_kind(kind_of(answer))
-    alone = kind.several and not isinstance(answer, Sequence)
-    return kind, [answer] if alone else answer
+def answer_of(result: Any) -> Answer[Any]:
+    """What renders a result; of several where its kind takes several."""
+    answer: type[Answer[Any]] = _load("answers", ANSWERS[kind_of(result)].answer)
+    return answer([result] if answer.several and not isinstance(result, Sequence) else result)
+
+
+def _load(package: str, name: str) -> Any:
+    """A function or class of reporters, by its module and name."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(f"passhat.reporters.{package}.{module}"), attribute)
 
 
 def formats_for(answer: Any) -> tuple[str, ...]:
@@ -143,7 +147,7 @@ def formats_for(answer: Any) -> tuple[str, ...]:
     >>> formats_for("run list")
     ('text', 'json', 'markdown', 'html', 'fragment', 'csv', 'ndjson', 'tex')
     """
-    parts = ANSWERS[kind_of(answer)][1].split()
+    parts = ANSWERS[kind_of(answer)].parts.split()
     return tuple(name for name, one in FORMATS.items() if one.needs in parts)
 
 
@@ -163,18 +167,10 @@ def kind_of(answer: Any) -> str:
         return answer
     one = answer[0] if isinstance(answer, Sequence) and answer else answer
     classes = {base.__name__ for found in (answer, one) for base in type(found).__mro__}
-    for kind, (owner, _) in ANSWERS.items():
-        if owner in classes:
-            return kind
+    for name, kind in ANSWERS.items():
+        if kind.result in classes:
+            return name
     raise ArgumentError("answer", "must be something that passhat answered", answer)
-
-
-def answer_kind(kind: str) -> AnswerKind:
-    """The parts of a kind of answer, from its module."""
-    name = kind.replace(" ", "_")
-    module = importlib.import_module(f"passhat.reporters.answers.{_MODULES.get(kind, name)}")
-    own = f"{name.upper()}_KIND"
-    return cast("AnswerKind", getattr(module, own if hasattr(module, own) else "KIND"))
 
 
 def render_terminal(answer: Any, ink: TerminalStyle | None = None, **options: Any) -> str:
@@ -207,9 +203,6 @@ def to_frame(answer: Any, library: FrameLibrary | None = None) -> Any:
     """
     from passhat.records.data_frames import frame_of_columns
 
-    kind, answered = kind_and_answer(answer)
-    if kind.rows is None:
-        raise ArgumentError("answer", f"must have rows; a {kind.name} has none", answer)
-    rows = kind.rows(answered)
+    rows = answer_of(answer).rows()
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     return frame_of_columns(columns, library)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from passhat.analysis.comparing.comparison import Comparison, Difference
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Block,
     DisplayOptions,
     Headline,
@@ -18,7 +18,7 @@ from passhat.reporters.answer import (
     Table,
     paragraphs,
 )
-from passhat.reporters.answers.comparison import comparison_rows, differing_tasks
+from passhat.reporters.answers.comparison import ComparisonAnswer, differing_tasks
 from passhat.reporters.answers.explanation import verdict as cause_sentence
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
 from passhat.reporters.answers.verdicts import judged
@@ -27,30 +27,59 @@ from passhat.reporters.headline import overview
 from passhat.reporters.wording import cost
 
 if TYPE_CHECKING:
+    from passhat.analysis.reports.evidence import Provenance
     from passhat.reporters.test_cases import TestSuite
 
 MOST_TASKS = 10
 """Tasks that a comment lists; the page of the run lists all."""
 
 
-def change_blocks(review: ChangeReview, options: DisplayOptions) -> list[Block]:
-    """What a reviewer reads, the most important first."""
-    verdicts, outcome = review.verdicts, overview(review.report)
-    blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
-    blocks += [judged(verdict) for verdict in review.judged]
-    for name, comparison in review.comparisons.items():
-        whose = f" of {name}" if len(review.report.systems) > 1 else ""
-        blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
-        blocks += _before_and_after(comparison)
-    if not review.comparisons:
-        blocks.append(Paragraph("Report", outcome))
-    blocks += _worst(review)
-    if review.explanation is not None:
-        blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
-    blocks += paragraphs("Cost", *map(cost, review.report.systems))
-    if review.informational:
-        blocks.append(Paragraph("Note", "For information only: it does not fail the change."))
-    return blocks
+class ChangeAnswer(Answer[ChangeReview]):
+    """A change as its reviewer reads it."""
+
+    name = "change"
+
+    def title(self) -> str:
+        outcome = overview(self.result.report)
+        return f"{self.result.word}: {outcome}" if self.result.word else outcome
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """What a reviewer reads, the most important first."""
+        review = self.result
+        verdicts, outcome = review.verdicts, overview(review.report)
+        blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
+        blocks += [judged(verdict) for verdict in review.judged]
+        for name, comparison in review.comparisons.items():
+            whose = f" of {name}" if len(review.report.systems) > 1 else ""
+            blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
+            blocks += _before_and_after(comparison)
+        if not review.comparisons:
+            blocks.append(Paragraph("Report", outcome))
+        blocks += _worst(review)
+        if review.explanation is not None:
+            blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
+        blocks += paragraphs("Cost", *map(cost, review.report.systems))
+        if review.informational:
+            blocks.append(Paragraph("Note", "For information only: it does not fail the change."))
+        return blocks
+
+    def rows(self) -> Records:
+        """The rows of each comparison, with the name of its system."""
+        return [
+            {"system": name, **row}
+            for name, comparison in self.result.comparisons.items()
+            for row in ComparisonAnswer(comparison).rows()
+        ]
+
+    def cases(self) -> Sequence[TestSuite]:
+        from passhat.reporters.test_cases import gate_suite, task_suites
+
+        review = self.result
+        gates = [] if review.verdicts is None else [gate_suite(review.verdicts)]
+        return [*task_suites(review.report), *gates]
+
+    def provenance(self) -> Provenance | None:
+        return self.result.report.provenance
 
 
 def _before_and_after(comparison: Comparison) -> list[Block]:
@@ -86,33 +115,3 @@ def _worst(review: ChangeReview) -> Iterator[Block]:
         if failing and system.name not in review.comparisons:
             yield Section(f"Least reliable tasks of {system.name}")
             yield task_table(failing)
-
-
-def _rows(review: ChangeReview) -> Records:
-    """The rows of each comparison, with the name of its system."""
-    return [
-        {"system": name, **row}
-        for name, comparison in review.comparisons.items()
-        for row in comparison_rows(comparison)
-    ]
-
-
-def _cases(review: ChangeReview) -> Sequence[TestSuite]:
-    from passhat.reporters.test_cases import gate_suite, task_suites
-
-    gates = [] if review.verdicts is None else [gate_suite(review.verdicts)]
-    return [*task_suites(review.report), *gates]
-
-
-def _title(review: ChangeReview) -> str:
-    return f"{review.word}: {overview(review.report)}" if review.word else overview(review.report)
-
-
-KIND = AnswerKind(
-    name="change",
-    blocks=change_blocks,
-    rows=_rows,
-    cases=_cases,
-    provenance=lambda review: review.report.provenance,
-    title=_title,
-)

@@ -13,7 +13,7 @@ from passhat.messages import listed, plural
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     DisplayOptions,
@@ -50,7 +50,8 @@ from passhat.reporters.formatting import (
 from passhat.reporters.headline import not_for_others
 from passhat.reporters.wording import NoiseObject, noise_object, noise_sentence
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
-from passhat.stats.paired import Answer, Needed, PairedDifference
+from passhat.stats.paired import Answer as PairedAnswer
+from passhat.stats.paired import Needed, PairedDifference
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -59,27 +60,84 @@ SENSIBLE_RUNS = 1_000
 """More runs of each task and system than this are not advised: few would pay for them."""
 
 
-def comparison_blocks(comparison: Comparison, options: DisplayOptions) -> list[Block]:
-    """The verdict, the differences in both scopes, the tasks that differ, what would settle it."""
-    blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
-    blocks += paragraphs("Starred", _partial_note(comparison))
-    blocks += paragraphs("Shown", _shown(comparison))
-    if isinstance(comparison.seeded, Estimate):
-        blocks.append(Paragraph("Re-runs", _seeds_sentence(comparison, comparison.seeded)))
-    if not isinstance(comparison.noise, Unavailable):
-        blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
-    blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
-    if rows := differing_tasks(comparison)[:MOST_TASKS]:
-        blocks.append(differing_table(comparison, rows))
-        blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
-    alone = (comparison.only_first, comparison.only_second)
-    for owner, names in zip(called(comparison), alone, strict=True):
-        if names:
-            blocks.append(Paragraph("Left out", _unshared(owner, names)))
-    blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
-    if steps := _steps(comparison, options.every_task_follows):
-        blocks.append(Steps("Next", tuple(map(NextStep, steps))))
-    return blocks
+class ComparisonAnswer(Answer[Comparison]):
+    """Two systems, on the tasks that both ran."""
+
+    name = "comparison"
+
+    def title(self) -> str:
+        first, second = called(self.result)
+        return f"{self.chip().words}: {first} against {second}"
+
+    def chip(self) -> StatusLabel:
+        """The verdict on the first of the two systems."""
+        comparison = self.result
+        answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
+        return _CHIPS.get(answer or "", StatusLabel("Not settled yet", "open"))
+
+    def facts(self) -> Facts:
+        """The difference, and how many tasks flipped each way."""
+        comparison = self.result
+        lead = comparison.headline
+        flips = [task.flip for task in comparison.tasks]
+        facts = []
+        if lead.value is not None:
+            name = "mean score" if lead.name == "mean_score" else lead.name
+            here = signed_span(both_intervals(lead)[0])
+            bounds = here and f", this suite {here}"
+            size = f"{signed_points(lead.value, digits=1)} points"
+            facts.append((size, f"difference in {name}{bounds}"))
+        facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
+        facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
+        return facts
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """The verdict, both scopes, the tasks that differ, and what would settle it."""
+        comparison = self.result
+        blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
+        blocks += paragraphs("Starred", _partial_note(comparison))
+        blocks += paragraphs("Shown", _shown(comparison))
+        if isinstance(comparison.seeded, Estimate):
+            blocks.append(Paragraph("Re-runs", _seeds_sentence(comparison, comparison.seeded)))
+        if not isinstance(comparison.noise, Unavailable):
+            blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
+        blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
+        if rows := differing_tasks(comparison)[:MOST_TASKS]:
+            blocks.append(differing_table(comparison, rows))
+            blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
+        alone = (comparison.only_first, comparison.only_second)
+        for owner, names in zip(called(comparison), alone, strict=True):
+            if names:
+                blocks.append(Paragraph("Left out", _unshared(owner, names)))
+        blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
+        if steps := _steps(comparison, options.every_task_follows):
+            blocks.append(Steps("Next", tuple(map(NextStep, steps))))
+        return blocks
+
+    def rows(self) -> Records:
+        """A row a number, then a row a task: the first system minus the second."""
+        suite = map(_suite_record, self.result.differences.values())
+        return [*suite, *map(_task_record, self.result.tasks)]
+
+    def data(self) -> ComparisonObject:
+        """Schema "passhat.comparison/1"."""
+        comparison = self.result
+        return json_object(
+            comparison,
+            ComparisonObject,
+            schema="passhat.comparison/1",
+            verdict=verdict(comparison),
+            differences={
+                name: _difference(one, comparison.margin)
+                for name, one in comparison.differences.items()
+            },
+            noise=noise_object(comparison.noise, systems=2),
+        )
+
+    def figures(self) -> Mapping[str, Figure]:
+        from passhat.analysis.comparing.plots import plot_differences
+
+        return {"differences": plot_differences(self.result)}
 
 
 def _difference_table(comparison: Comparison) -> Table:
@@ -239,12 +297,6 @@ def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
     return f"For {scope}, about {ways_said} would settle it 4 times in 5, if the difference holds."
 
 
-def comparison_rows(comparison: Comparison) -> Records:
-    """A row a number, then a row a task: the first system minus the second."""
-    suite = [_suite_record(one) for one in comparison.differences.values()]
-    return [*suite, *map(_task_record, comparison.tasks)]
-
-
 def _suite_record(one: Difference) -> dict[str, object]:
     return {
         "task": "",
@@ -274,70 +326,9 @@ def _task_record(task: TaskDifference) -> dict[str, object]:
     }
 
 
-def _figures(comparison: Comparison) -> Mapping[str, Figure]:
-    from passhat.analysis.comparing.plots import plot_differences
-
-    return {"differences": plot_differences(comparison)}
-
-
-def _title(comparison: Comparison) -> str:
-    first, second = called(comparison)
-    return f"{chip(comparison).words}: {first} against {second}"
-
-
-def chip(comparison: Comparison) -> StatusLabel:
-    """The verdict on the first of the two systems."""
-    answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
-    return _CHIPS.get(answer or "", StatusLabel("Not settled yet", "open"))
-
-
-def _facts(comparison: Comparison) -> Facts:
-    """The difference, and how many tasks flipped each way."""
-    lead = comparison.headline
-    flips = [task.flip for task in comparison.tasks]
-    facts = []
-    if lead.value is not None:
-        name = "mean score" if lead.name == "mean_score" else lead.name
-        here = signed_span(both_intervals(lead)[0])
-        bounds = here and f", this suite {here}"
-        size = f"{signed_points(lead.value, digits=1)} points"
-        facts.append((size, f"difference in {name}{bounds}"))
-    facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
-    facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
-    return facts
-
-
 ANSWER_CHIPS = {"better": StatusLabel("Better", "good"), "worse": StatusLabel("Worse", "bad")}
 
 _CHIPS = {**ANSWER_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
-
-
-def comparison_object(comparison: Comparison) -> ComparisonObject:
-    """Schema "passhat.comparison/1"."""
-    return json_object(
-        comparison,
-        ComparisonObject,
-        schema="passhat.comparison/1",
-        verdict=verdict(comparison),
-        differences={
-            name: _difference(one, comparison.margin)
-            for name, one in comparison.differences.items()
-        },
-        noise=noise_object(comparison.noise, systems=2),
-    )
-
-
-KIND = AnswerKind(
-    name="comparison",
-    blocks=comparison_blocks,
-    data=comparison_object,
-    rows=comparison_rows,
-    figures=_figures,
-    provenance=lambda comparison: comparison.provenance,
-    title=_title,
-    chip=chip,
-    facts=_facts,
-)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -350,7 +341,7 @@ class ScopedDifference(TypedDict):
 
     low: float | None
     high: float | None
-    verdict: Answer | None
+    verdict: PairedAnswer | None
     method: str
     confidence: float
     tasks: int | None

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from passhat.analysis.planning.simulate import Demonstration
 from passhat.analysis.reports.report import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     DisplayOptions,
     Headline,
     NextStep,
+    Records,
     Steps,
     Table,
 )
-from passhat.reporters.answers import report
+from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_blocks import report_figures
 from passhat.reporters.formatting import (
     interval_of,
@@ -28,6 +32,10 @@ from passhat.reporters.formatting import (
 )
 from passhat.stats.estimate import Unavailable
 
+if TYPE_CHECKING:
+    from passhat.analysis.reports.evidence import Provenance
+    from passhat.drawing.figure import Figure
+
 NEXT_COMMANDS = (
     NextStep("Report on your own results", "passhat report YOUR_RESULTS"),
     NextStep("Compare two agents", "passhat compare NEW_RESULTS OLD_RESULTS"),
@@ -35,20 +43,41 @@ NEXT_COMMANDS = (
 )
 
 
-def demo_blocks(found: Demonstration, options: DisplayOptions) -> list[Block]:
-    """What was simulated, what it shows, what to do next."""
-    design = found.report.systems[0].design
-    surprises = _streaks(found), _lead(found), _undecided(found)
-    return [
-        Headline(
-            f"Two made-up agents, {plural(design.tasks, 'task')}, "
-            f"{plural(design.typical_runs, 'run')} of each: no key, no network, "
-            f"seed {found.report.provenance.options.seed}."
-        ),
-        _table(found),
-        Steps("Three surprises", tuple(map(NextStep, surprises))),
-        Steps("Next", NEXT_COMMANDS),
-    ]
+class DemoAnswer(Answer[Demonstration]):
+    """Two made-up agents, and what surprises in them."""
+
+    name = "demo"
+
+    def title(self) -> str:
+        return "A demonstration with two made-up agents"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """What was simulated, what it shows, what to do next."""
+        found = self.result
+        design = found.report.systems[0].design
+        surprises = _streaks(found), _lead(found), _undecided(found)
+        return [
+            Headline(
+                f"Two made-up agents, {plural(design.tasks, 'task')}, "
+                f"{plural(design.typical_runs, 'run')} of each: no key, no network, "
+                f"seed {found.report.provenance.options.seed}."
+            ),
+            _table(found),
+            Steps("Three surprises", tuple(map(NextStep, surprises))),
+            Steps("Next", NEXT_COMMANDS),
+        ]
+
+    def rows(self) -> Records:
+        return ReportAnswer(self.result.report).rows()
+
+    def data(self) -> Any:
+        return ReportAnswer(self.result.report).data()
+
+    def figures(self) -> Mapping[str, Figure]:
+        return report_figures(self.result.report)
+
+    def provenance(self) -> Provenance | None:
+        return self.result.report.provenance
 
 
 def _table(found: Demonstration) -> Table:
@@ -109,14 +138,3 @@ def _undecided(found: Demonstration) -> str:
         f"{runs} are not enough for {plural(len(few), 'task')} of {len(table)}: {short(row.name)} "
         f"passed {row.passed} of {row.runs}, and needs {more} to be called solid or flaky."
     )
-
-
-KIND = AnswerKind(
-    name="demo",
-    blocks=demo_blocks,
-    data=lambda found: report.KIND.data and report.KIND.data(found.report),
-    rows=lambda found: report.report_rows(found.report),
-    figures=lambda found: report_figures(found.report),
-    provenance=lambda found: found.report.provenance,
-    title=lambda found: "A demonstration with two made-up agents",
-)

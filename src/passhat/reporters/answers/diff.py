@@ -12,7 +12,7 @@ from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import run_number
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Block,
     DisplayOptions,
     Headline,
@@ -84,29 +84,54 @@ class SideBySideObject(TypedDict):
     pairs: list[PairObject]
 
 
-def side_by_side_blocks(found: RunDiff, options: DisplayOptions) -> list[Block]:
-    """Where they part, the calls beside each other, what differs in them, and how each ended."""
-    blocks: list[Block] = [Headline(verdict(found))]
-    if found.pairs:
-        blocks.append(_table(found))
-    blocks += [Paragraph(f"Row {row}", text) for row, text in _details(found)]
-    blocks += [Paragraph(side, _ending(run)) for side, run in _sides(found)]
-    return blocks
+class DiffAnswer(Answer[RunDiff]):
+    """Two runs of a task, call by call."""
 
+    name = "diff"
+    template = "diff.html"
 
-def side_by_side_object(found: RunDiff) -> SideBySideObject:
-    """Schema "passhat.diff/1"."""
-    return {
-        "schema": "passhat.diff/1",
-        "verdict": verdict(found),
-        "left": _side(found.left),
-        "right": _side(found.right),
-        "parting": found.parting,
-        "pairs": [
-            json_object(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
-            for pair in found.pairs
-        ],
-    }
+    def title(self) -> str:
+        return verdict(self.result)
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Where they part, the calls side by side, what differs in them, how each ended."""
+        found = self.result
+        blocks: list[Block] = [Headline(verdict(found))]
+        if found.pairs:
+            blocks.append(_table(found))
+        blocks += [Paragraph(f"Row {row}", text) for row, text in _details(found)]
+        blocks += [Paragraph(side, _ending(run)) for side, run in _sides(found)]
+        return blocks
+
+    def rows(self) -> Records:
+        """A row for each pair of calls."""
+        return [
+            {
+                "row": i,
+                "relation": pair.relation,
+                "left": call_words(pair.left),
+                "right": call_words(pair.right),
+            }
+            for i, pair in enumerate(self.result.pairs, 1)
+        ]
+
+    def data(self) -> SideBySideObject:
+        """Schema "passhat.diff/1"."""
+        found = self.result
+        return {
+            "schema": "passhat.diff/1",
+            "verdict": verdict(found),
+            "left": _side(found.left),
+            "right": _side(found.right),
+            "parting": found.parting,
+            "pairs": [
+                json_object(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
+                for pair in found.pairs
+            ],
+        }
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        return diff_values(self.result)
 
 
 def _sides(found: RunDiff) -> list[tuple[str, ExplainedRun]]:
@@ -203,19 +228,6 @@ def _call(call: NormalizedCall | None) -> CallObject | None:
     return None if call is None else json_object(call, CallObject)
 
 
-def _rows(found: RunDiff) -> Records:
-    """A row for each pair of calls."""
-    return [
-        {
-            "row": i,
-            "relation": pair.relation,
-            "left": call_words(pair.left),
-            "right": call_words(pair.right),
-        }
-        for i, pair in enumerate(found.pairs, 1)
-    ]
-
-
 def verdict(found: RunDiff) -> str:
     """Where two runs first differ, in one sentence."""
     left, right = (
@@ -229,17 +241,6 @@ def verdict(found: RunDiff) -> str:
         return f"{names} {made}: read what they said."
     differs = parting_words(found.pairs[found.parting])
     return f"{names} first differ at row {found.parting + 1}: {differs}."
-
-
-KIND = AnswerKind(
-    name="diff",
-    blocks=side_by_side_blocks,
-    data=side_by_side_object,
-    rows=_rows,
-    page=lambda found, _: diff_values(found),
-    template="diff.html",
-    title=verdict,
-)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from passhat.messages import listed, plural
 from passhat.records.transcript import TranscriptKey
 from passhat.records.trial import run_number
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     DisplayOptions,
@@ -60,10 +60,89 @@ from passhat.reporters.next_steps import advise, only
 from passhat.stats.estimate import Estimate
 
 
-def _rows(explanation: Explanation) -> Records:
-    """A row a cause that was named."""
-    causes = _explanation_object(explanation)["causes"]
-    return [{name: value for name, value in one.items() if name != "example"} for one in causes]
+class ExplanationAnswer(Answer[Explanation]):
+    """Why runs fail."""
+
+    name = "explanation"
+    template = "why.html"
+
+    def title(self) -> str:
+        return verdict(self.result)
+
+    def chip(self) -> StatusLabel:
+        """Whether anything is named."""
+        explanation = self.result
+        if explanation.causes:
+            count = len(explanation.causes)
+            return StatusLabel("One cause named" if count == 1 else f"{count} causes named", "bad")
+        counts = explanation.counts
+        if counts.failed + counts.errored == 0:
+            return StatusLabel("No run failed", "good")
+        return StatusLabel("No cause named", "open")
+
+    def facts(self) -> Facts:
+        """How many runs failed, and how many tasks can tell why."""
+        counts = self.result.counts
+        said = "have transcripts of passing and failing runs"
+        both = said if counts.without_transcript else "both pass and fail"
+        found = [
+            (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
+            (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
+        ]
+        if never := counts.never_passed_tasks:
+            found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
+        return found
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """The causes, what went wrong, the ways, the suite, and how to look."""
+        explanation = self.result
+        blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
+        blocks += way_blocks(explanation)
+        steps = next_commands(explanation, options.results)
+        return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
+
+    def rows(self) -> Records:
+        """A row a cause that was named."""
+        causes = _explanation_object(self.result)["causes"]
+        return [{name: value for name, value in one.items() if name != "example"} for one in causes]
+
+    def data(self) -> Any:
+        return _explanation_object(self.result)
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """The values of the template."""
+        explanation = self.result
+        pairs = {(one.left.key, one.right.key): one for one in explanation.pairs}
+        causes = [
+            CauseView(
+                sentence=cause.sentence,
+                detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
+                example=_pair_view(
+                    pairs.pop((cause.example.failing, cause.example.passing), None),
+                    _call(cause.example),
+                ),
+            )
+            for cause in explanation.causes
+        ]
+        steps = next_commands(explanation, options.results)
+        rest: list[Block] = [*way_blocks(explanation)]
+        return {
+            "subject": "why runs fail",
+            "headline": verdict(explanation),
+            "compared": compared_words(explanation),
+            "causes": causes,
+            "caution": caution(explanation),
+            "tables": category_tables(explanation),
+            "shares": [
+                [one.share for one in categories[:MOST_CATEGORIES]]
+                for categories in (explanation.categories, explanation.divergences)
+                if categories
+            ],
+            "examples": [
+                view for one in pairs.values() if (view := _pair_view(one, "")) is not None
+            ],
+            "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
+        }
 
 
 class _RunNameObject(TypedDict):
@@ -196,72 +275,6 @@ def _trajectories(ways: Trajectories) -> _TrajectoriesObject:
     )
 
 
-def explanation_page(explanation: Explanation, options: DisplayOptions) -> Mapping[str, Any]:
-    """The values of the template."""
-    pairs = {(one.left.key, one.right.key): one for one in explanation.pairs}
-    causes = [
-        CauseView(
-            sentence=cause.sentence,
-            detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
-            example=_pair_view(
-                pairs.pop((cause.example.failing, cause.example.passing), None),
-                _call(cause.example),
-            ),
-        )
-        for cause in explanation.causes
-    ]
-    steps = next_commands(explanation, options.results)
-    rest: list[Block] = [*way_blocks(explanation)]
-    return {
-        "subject": "why runs fail",
-        "headline": verdict(explanation),
-        "compared": compared_words(explanation),
-        "causes": causes,
-        "caution": caution(explanation),
-        "tables": category_tables(explanation),
-        "shares": [
-            [one.share for one in categories[:MOST_CATEGORIES]]
-            for categories in (explanation.categories, explanation.divergences)
-            if categories
-        ],
-        "examples": [view for one in pairs.values() if (view := _pair_view(one, "")) is not None],
-        "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
-    }
-
-
-def chip(explanation: Explanation) -> StatusLabel:
-    """Whether anything is named."""
-    if explanation.causes:
-        count = len(explanation.causes)
-        return StatusLabel("One cause named" if count == 1 else f"{count} causes named", "bad")
-    counts = explanation.counts
-    if counts.failed + counts.errored == 0:
-        return StatusLabel("No run failed", "good")
-    return StatusLabel("No cause named", "open")
-
-
-def facts(explanation: Explanation) -> Facts:
-    """How many runs failed, and how many tasks can tell why."""
-    counts = explanation.counts
-    said = "have transcripts of passing and failing runs"
-    both = said if counts.without_transcript else "both pass and fail"
-    found = [
-        (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
-        (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
-    ]
-    if never := counts.never_passed_tasks:
-        found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
-    return found
-
-
-def explanation_blocks(explanation: Explanation, options: DisplayOptions) -> list[Block]:
-    """The answer first, then the causes, what went wrong, the ways, the suite, and how to look."""
-    blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
-    blocks += way_blocks(explanation)
-    steps = next_commands(explanation, options.results)
-    return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
-
-
 def verdict(explanation: Explanation) -> str:
     """Why runs fail, in one sentence."""
     counts = explanation.counts
@@ -281,20 +294,6 @@ def verdict(explanation: Explanation) -> str:
         said = f"{category_words(first)}, in {first.count:,} of {failed} that did not pass"
         return f"The runs say it themselves: {said}. Nothing in their calls goes together with it."
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
-
-
-KIND = AnswerKind(
-    name="explanation",
-    blocks=explanation_blocks,
-    data=_explanation_object,
-    rows=_rows,
-    provenance=lambda explanation: explanation.provenance,
-    title=verdict,
-    page=explanation_page,
-    template="why.html",
-    chip=chip,
-    facts=facts,
-)
 
 
 # --------------------------------------------------------------------------------------------------

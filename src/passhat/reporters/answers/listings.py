@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
@@ -15,7 +15,7 @@ from passhat.records.suite import SuiteCheck
 from passhat.records.transcript import TranscriptMatch, TranscriptMatches
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
-    AnswerKind,
+    Answer,
     Block,
     DisplayOptions,
     Headline,
@@ -60,32 +60,54 @@ class MatrixObject(TypedDict):
     tasks: list[MatrixTaskObject]
 
 
-def matrix_blocks(matrix: TaskMatrix, options: DisplayOptions) -> list[Block]:
-    """A row a task, a column a system, and in each cell how many of its runs passed."""
-    size = f"{plural(len(matrix.tasks), 'task')}, {plural(len(matrix.systems), 'system')}"
-    rows = tuple(
-        (task, *map(_cell, cells)) for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
-    )
-    return [
-        Headline(f"Passed runs of each task with each system: {size}."),
-        Table(
-            header=("task", *matrix.systems),
-            rows=rows,
-            cut=tuple((i, SHORTEST_HEADING) for i, _ in enumerate(matrix.systems, 1)),
-        ),
-    ]
+class MatrixAnswer(Answer[TaskMatrix]):
+    """Tasks against systems: which task passes with which system."""
+
+    name = "matrix"
+
+    def title(self) -> str:
+        return "Tasks and systems"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """A row a task, a column a system, and in each cell how many of its runs passed."""
+        matrix = self.result
+        size = f"{plural(len(matrix.tasks), 'task')}, {plural(len(matrix.systems), 'system')}"
+        rows = tuple(
+            (task, *map(_cell, cells))
+            for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
+        )
+        return [
+            Headline(f"Passed runs of each task with each system: {size}."),
+            Table(
+                header=("task", *matrix.systems),
+                rows=rows,
+                cut=tuple((i, SHORTEST_HEADING) for i, _ in enumerate(matrix.systems, 1)),
+            ),
+        ]
+
+    def rows(self) -> Records:
+        """A row a task, the pass rates of the systems; one called `task` gets another name."""
+        matrix = self.result
+        columns = [f"{name} (system)" if name == "task" else name for name in matrix.systems]
+        return [
+            {"task": task, **{c: x and x.rate for c, x in zip(columns, cells, strict=True)}}
+            for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
+        ]
+
+    def data(self) -> MatrixObject:
+        matrix = self.result
+        tasks: list[MatrixTaskObject] = [
+            {"task": task, "cells": _cell_objects(matrix.systems, cells)}
+            for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
+        ]
+        return {"schema": MATRIX_SCHEMA, "systems": list(matrix.systems), "tasks": tasks}
+
+    def figures(self) -> Mapping[str, Figure]:
+        return {"matrix": self.result.figure} if isinstance(self.result.figure, Figure) else {}
 
 
 def _cell(cell: MatrixCell | None) -> str:
     return "" if cell is None else f"{cell.passed}/{cell.runs}"
-
-
-def _matrix_data(matrix: TaskMatrix) -> MatrixObject:
-    tasks: list[MatrixTaskObject] = [
-        {"task": task, "cells": _cell_objects(matrix.systems, cells)}
-        for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
-    ]
-    return {"schema": MATRIX_SCHEMA, "systems": list(matrix.systems), "tasks": tasks}
 
 
 def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) -> list[CellObject]:
@@ -93,25 +115,6 @@ def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) ->
     return [
         json_object(cell, CellObject, system=system) for system, cell in pairs if cell is not None
     ]
-
-
-def _matrix_rows(matrix: TaskMatrix) -> Records:
-    """A row a task with the pass rate of each system; a system called `task` gets another name."""
-    columns = [f"{name} (system)" if name == "task" else name for name in matrix.systems]
-    return [
-        {"task": task, **{c: x and x.rate for c, x in zip(columns, cells, strict=True)}}
-        for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
-    ]
-
-
-MATRIX_KIND = AnswerKind(
-    name="matrix",
-    blocks=matrix_blocks,
-    data=_matrix_data,
-    rows=_matrix_rows,
-    figures=lambda matrix: {"matrix": matrix.figure} if isinstance(matrix.figure, Figure) else {},
-    title=lambda matrix: "Tasks and systems",
-)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -138,25 +141,43 @@ class RunsObject(TypedDict):
     runs: list[Row]
 
 
-def run_list_blocks(found: RunList, options: DisplayOptions) -> list[Block]:
-    """One row a run, the newest first."""
-    if not found.runs:
-        return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
-    start = 0 if options.ink is None or options.ink.width >= WIDE else len("2026-")
-    rows = [cells for row in found.runs for cells in (_cells(row, start), *_system_cells(row))]
-    blocks: list[Block] = [
-        Table(
-            header=HEADER,
-            rows=tuple(rows),
-            left=tuple(map(HEADER.index, LEFT)),
-            spare=(BRANCH,),
-            cut=((SUITE, 8), (STATUS, len("finished, baseline"))),
-        )
-    ]
-    if found.resume is not None:
-        step = NextStep("Resume the newest unfinished run", found.resume)
-        blocks.append(Steps("Next", (step,)))
-    return blocks
+class RunListAnswer(Answer[RunList]):
+    """The runs of the history store, the newest first."""
+
+    name = "run list"
+
+    def title(self) -> str:
+        return plural(len(self.result.runs), "run")
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """One row a run, the newest first."""
+        found = self.result
+        if not found.runs:
+            return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
+        start = 0 if options.ink is None or options.ink.width >= WIDE else len("2026-")
+        rows = [cells for row in found.runs for cells in (_cells(row, start), *_system_cells(row))]
+        blocks: list[Block] = [
+            Table(
+                header=HEADER,
+                rows=tuple(rows),
+                left=tuple(map(HEADER.index, LEFT)),
+                spare=(BRANCH,),
+                cut=((SUITE, 8), (STATUS, len("finished, baseline"))),
+            )
+        ]
+        if found.resume is not None:
+            step = NextStep("Resume the newest unfinished run", found.resume)
+            blocks.append(Steps("Next", (step,)))
+        return blocks
+
+    def rows(self) -> Records:
+        return [
+            {**row, "tags": " ".join(row["tags"]), "pass_rates": json.dumps(row["pass_rates"])}
+            for row in self.result.runs
+        ]
+
+    def data(self) -> Any:
+        return RunsObject(schema=RUN_LIST_SCHEMA, runs=list(self.result.runs))
 
 
 def _cells(row: Row, start: int) -> tuple[str, ...]:
@@ -189,37 +210,43 @@ def _status(row: Row) -> str:
     return f"{row['status']} ({row['owner']})" if row["owner"] else row["status"]
 
 
-def _run_list_rows(found: RunList) -> Records:
-    return [
-        {**row, "tags": " ".join(row["tags"]), "pass_rates": json.dumps(row["pass_rates"])}
-        for row in found.runs
-    ]
-
-
-RUN_LIST_KIND = AnswerKind(
-    name="run list",
-    blocks=run_list_blocks,
-    data=lambda found: RunsObject(schema=RUN_LIST_SCHEMA, runs=list(found.runs)),
-    rows=_run_list_rows,
-    title=lambda found: plural(len(found.runs), "run"),
-)
-
-
 # --------------------------------------------------------------------------------------------------
 # What a run would do and what it may cost, before anything is started.
 # --------------------------------------------------------------------------------------------------
 
 
-def run_plan_blocks(plan: RunPlan, options: DisplayOptions) -> list[Block]:
-    """The size of the run, then a paragraph for each thing that it needs."""
-    return [
-        Headline(f"{safe_text(plan.suite)}: {plan.size}."),
-        *(
-            Paragraph(label, safe_text(options.wording("; ".join(texts))))
-            for label, texts in _parts(plan)
-            if texts
-        ),
-    ]
+class RunPlanAnswer(Answer["RunPlan"]):
+    """What a run would do and what it may cost, before anything is started."""
+
+    name = "run plan"
+
+    def title(self) -> str:
+        return f"plan of {self.result.suite}"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """The size of the run, then a paragraph for each thing that it needs."""
+        plan = self.result
+        return [
+            Headline(f"{safe_text(plan.suite)}: {plan.size}."),
+            *(
+                Paragraph(label, safe_text(options.wording("; ".join(texts))))
+                for label, texts in _parts(plan)
+                if texts
+            ),
+        ]
+
+    def rows(self) -> Records:
+        """One row: lists of names in one cell each, the range of the cost in two."""
+        found = plain(self.result)
+        cost = found.pop("cost")
+        cells = {name: listed(value, len(value)) if isinstance(value, list) else value
+                 for name, value in found.items() if name not in ("servers", "budget")}  # fmt: skip
+        return [
+            {**cells, "cost_low": cost["low"], "cost_high": cost["high"], "cost_from": cost["how"]}
+        ]
+
+    def data(self) -> Any:
+        return plain(self.result)
 
 
 def _parts(plan: RunPlan) -> Iterator[tuple[str, Sequence[str]]]:
@@ -239,24 +266,6 @@ def _price(cost: CostRange) -> str:
     if not cost.high:
         return f"nothing ({cost.how})"
     return f"${cost.low:,.2f} to ${cost.high:,.2f} ({cost.how})"
-
-
-def _run_plan_rows(plan: RunPlan) -> Records:
-    """One row: lists of names in one cell each, the range of the cost in two."""
-    found = plain(plan)
-    cost = found.pop("cost")
-    cells = {name: listed(value, len(value)) if isinstance(value, list) else value
-             for name, value in found.items() if name not in ("servers", "budget")}  # fmt: skip
-    return [{**cells, "cost_low": cost["low"], "cost_high": cost["high"], "cost_from": cost["how"]}]
-
-
-RUN_PLAN_KIND = AnswerKind(
-    name="run plan",
-    blocks=run_plan_blocks,
-    data=plain,
-    rows=_run_plan_rows,
-    title=lambda plan: f"plan of {plan.suite}",
-)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -291,12 +300,39 @@ class SearchObject(TypedDict):
     matches: list[MatchRow]
 
 
-def _blocks(found: TranscriptMatches, options: DisplayOptions) -> list[Block]:
-    lines = [
-        Line(_trial(match), detail=safe_text(f"{match.excerpt.where}: {match.excerpt.text}"))
-        for match in found.matches
-    ]
-    return [Headline(_headline(found)), *lines]
+class SearchAnswer(Answer[TranscriptMatches]):
+    """Trials in which a text was said, each with the words around it."""
+
+    name = "transcript matches"
+
+    def title(self) -> str:
+        return plural(len(self.result.matches), "trial")
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        found = self.result
+        lines = [
+            Line(_trial(match), detail=safe_text(f"{match.excerpt.where}: {match.excerpt.text}"))
+            for match in found.matches
+        ]
+        return [Headline(_headline(found)), *lines]
+
+    def rows(self) -> Records:
+        return [dict(row) for row in self.data()["matches"]]
+
+    def data(self) -> SearchObject:
+        found = self.result
+        rows = [
+            json_object(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
+            for match in found.matches
+        ]
+        return json_object(
+            found,
+            SearchObject,
+            schema=TRANSCRIPT_MATCHES_SCHEMA,
+            text=found.wanted,
+            transcripts_read=found.read,
+            matches=rows,
+        )
 
 
 def _headline(found: TranscriptMatches) -> str:
@@ -315,36 +351,8 @@ def _trial(match: TranscriptMatch) -> str:
     return safe_text(f"{match.run} / {match.system} / {match.task}{which}{ended}")
 
 
-def _transcript_matches_rows(found: TranscriptMatches) -> Records:
-    return [dict(row) for row in _transcript_matches_data(found)["matches"]]
-
-
-def _transcript_matches_data(found: TranscriptMatches) -> SearchObject:
-    rows = [
-        json_object(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
-        for match in found.matches
-    ]
-    return json_object(
-        found,
-        SearchObject,
-        schema=TRANSCRIPT_MATCHES_SCHEMA,
-        text=found.wanted,
-        transcripts_read=found.read,
-        matches=rows,
-    )
-
-
 def _outcome(match: TranscriptMatch) -> str | None:
     return None if match.outcome is None else match.outcome.name.lower()
-
-
-TRANSCRIPT_MATCHES_KIND = AnswerKind(
-    name="transcript matches",
-    blocks=_blocks,
-    data=_transcript_matches_data,
-    rows=_transcript_matches_rows,
-    title=lambda found: plural(len(found.matches), "trial"),
-)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -352,21 +360,45 @@ TRANSCRIPT_MATCHES_KIND = AnswerKind(
 # --------------------------------------------------------------------------------------------------
 
 
-def trials_blocks(trials: Trials, options: DisplayOptions) -> list[Block]:
-    """Counts of every system, and what the reader of the file had to say."""
-    size = ", ".join(
-        (
-            plural(len(trials), "trial"),
-            plural(len(trials.systems), "system"),
-            plural(len(trials.tasks), "task"),
+class TrialsAnswer(Answer[Trials]):
+    """What a table of trials holds: who tried how much, and how it ended."""
+
+    name = "trials"
+
+    def title(self) -> str:
+        return plural(len(self.result), "trial")
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Counts of every system, and what the reader of the file had to say."""
+        trials = self.result
+        size = ", ".join(
+            (
+                plural(len(trials), "trial"),
+                plural(len(trials.systems), "system"),
+                plural(len(trials.tasks), "task"),
+            )
         )
-    )
-    table = Table(
-        header=("system", "tasks", "runs of each", "trials", "passed", "failed", "errored"),
-        rows=tuple(_row(trials.tally(name)) for name in trials.systems),
-    )
-    notes = dict.fromkeys(note for source in trials.sources for note in source.notes)
-    return [Headline(f"{size}."), table, *paragraphs("Note", *notes)]
+        table = Table(
+            header=("system", "tasks", "runs of each", "trials", "passed", "failed", "errored"),
+            rows=tuple(_row(trials.tally(name)) for name in trials.systems),
+        )
+        notes = dict.fromkeys(note for source in trials.sources for note in source.notes)
+        return [Headline(f"{size}."), table, *paragraphs("Note", *notes)]
+
+    def rows(self) -> Records:
+        trials = self.result
+        tallies = [trials.tally(name) for name in trials.systems]
+        return [
+            {
+                "system": tally.system,
+                "task": task,
+                "passed": int(tally.passed[i]),
+                "failed": int(tally.failed[i]),
+                "errored": int(tally.errored[i]),
+            }
+            for tally in tallies
+            for i, task in enumerate(tally.tasks)
+        ]
 
 
 def _row(tally: Tally) -> tuple[str, ...]:
@@ -380,29 +412,6 @@ def _row(tally: Tally) -> tuple[str, ...]:
         f"{tally.trials:,}",
         *(f"{int(count.sum()):,}" for count in ends),
     )
-
-
-def _trials_rows(trials: Trials) -> Records:
-    tallies = [trials.tally(name) for name in trials.systems]
-    return [
-        {
-            "system": tally.system,
-            "task": task,
-            "passed": int(tally.passed[i]),
-            "failed": int(tally.failed[i]),
-            "errored": int(tally.errored[i]),
-        }
-        for tally in tallies
-        for i, task in enumerate(tally.tasks)
-    ]
-
-
-TRIALS_KIND = AnswerKind(
-    name="trials",
-    blocks=trials_blocks,
-    rows=_trials_rows,
-    title=lambda trials: plural(len(trials), "trial"),
-)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -427,11 +436,30 @@ class Validated(TypedDict):
     problems: list[FaultObject]
 
 
-def validation_blocks(checks: Sequence[SuiteCheck], options: DisplayOptions) -> list[Block]:
-    """How many suites are valid, then a line a fault that editors can jump to."""
-    valid = sum(one.valid for one in checks)
-    lines = [Line(one.line(fault)) for one in checks for fault in one.faults]
-    return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
+class ValidationAnswer(Answer[Sequence[SuiteCheck]]):
+    """What is wrong with suite files: a line each, and a test case each."""
+
+    name = "validation"
+    several = True
+
+    def title(self) -> str:
+        return f"{plural(len(self.result), 'suite')} checked"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """How many suites are valid, then a line a fault that editors can jump to."""
+        checks = self.result
+        valid = sum(one.valid for one in checks)
+        lines = [Line(one.line(fault)) for one in checks for fault in one.faults]
+        return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
+
+    def rows(self) -> Records:
+        return [{"file": one.file, **plain(fault)} for one in self.result for fault in one.faults]
+
+    def data(self) -> Any:
+        return [_object(check) for check in self.result]
+
+    def cases(self) -> Sequence[TestSuite]:
+        return [TestSuite(name=one.file, cases=_suite_cases(one)) for one in self.result]
 
 
 def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
@@ -463,16 +491,3 @@ def _object(check: SuiteCheck) -> Validated:
             for one in check.faults
         ],
     }
-
-
-VALIDATION_KIND = AnswerKind(
-    name="validation",
-    blocks=validation_blocks,
-    data=lambda checks: [_object(check) for check in checks],
-    rows=lambda checks: [
-        {"file": one.file, **plain(fault)} for one in checks for fault in one.faults
-    ],
-    cases=lambda checks: [TestSuite(name=one.file, cases=_suite_cases(one)) for one in checks],
-    several=True,
-    title=lambda checks: f"{plural(len(checks), 'suite')} checked",
-)

@@ -12,7 +12,7 @@ from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, Plan
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Block,
     DisplayOptions,
     Facts,
@@ -40,27 +40,95 @@ class PlanHead(TypedDict):
     verdict: str
 
 
-def plan_blocks(plan: Plan, options: DisplayOptions) -> list[Block]:  # as all answers
-    """The answer to what was asked, what each design shows, and what else a plan may need."""
-    blocks: list[Block] = [Headline(verdict(plan))]
-    below = plan.budgets if plan.difference is not None else plan.budgets[1:]
-    blocks += [Paragraph("Budget", _budget(budget)) for budget in below]
-    if plan.difference is not None or plan.budgets:
-        blocks.append(Paragraph("Precision", _precision(plan)))
-    promise = plan.assured
-    if isinstance(promise, Assured):
-        blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
-    blocks.append(_designs(plan))
-    blocks.append(Paragraph("Assumed", _assumed(plan)))
-    blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
-    blocks.append(Paragraph("Floor", _floor(plan)))
-    if plan.chosen.best_runs is not None:
-        blocks.append(Paragraph("Split", _split(plan)))
-    blocks.append(Paragraph("Compare", _comparing(plan)))
-    blocks.append(Paragraph("Certify", _certify(plan)))
-    width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "run")
-    blocks.append(Paragraph("One task", f"To know its pass rate to {width} takes {runs} of it."))
-    return blocks
+class PlanAnswer(Answer[Plan]):
+    """What the wanted precision takes."""
+
+    name = "plan"
+
+    def title(self) -> str:
+        chosen = self.result.chosen
+        runs = plural(chosen.runs_this_suite or 1, "run")
+        return f"Plan: {runs} of {plural(chosen.tasks, 'task')}"
+
+    def facts(self) -> Facts:
+        """Runs and tasks for the goal, in this suite and beyond: those that the headline names."""
+        chosen, promise = self.result.chosen, self.result.assured
+        runs, tasks, each = chosen.runs_this_suite, chosen.tasks_needed, chosen.runs
+        if isinstance(promise, Assured):
+            runs = promise.runs if isinstance(promise.runs, int) else None
+            tasks = promise.tasks if isinstance(promise.tasks, int) else None
+            each = promise.runs_of_each
+        facts = []
+        if runs:
+            meaning = f"{runs:,} of each task, for this suite"
+            facts.append((f"{runs * chosen.tasks:,} runs", meaning))
+        if tasks:
+            meaning = f"at {plural(each, 'run')} each, for tasks like these"
+            facts.append((f"{tasks:,} tasks", meaning))
+        return facts
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """The answer to what was asked, what each design shows, and what else a plan may need."""
+        plan = self.result
+        blocks: list[Block] = [Headline(verdict(plan))]
+        below = plan.budgets if plan.difference is not None else plan.budgets[1:]
+        blocks += [Paragraph("Budget", _budget(budget)) for budget in below]
+        if plan.difference is not None or plan.budgets:
+            blocks.append(Paragraph("Precision", _precision(plan)))
+        promise = plan.assured
+        if isinstance(promise, Assured):
+            blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
+        blocks.append(_designs(plan))
+        blocks.append(Paragraph("Assumed", _assumed(plan)))
+        blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
+        blocks.append(Paragraph("Floor", _floor(plan)))
+        if plan.chosen.best_runs is not None:
+            blocks.append(Paragraph("Split", _split(plan)))
+        blocks.append(Paragraph("Compare", _comparing(plan)))
+        blocks.append(Paragraph("Certify", _certify(plan)))
+        width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "run")
+        text = f"To know its pass rate to {width} takes {runs} of it."
+        return [*blocks, Paragraph("One task", text)]
+
+    def rows(self) -> Records:
+        return [
+            {
+                "tasks": design.tasks,
+                "runs_of_each": design.runs,
+                "runs_in_all": design.runs * design.tasks,
+                "this_suite_half_width": design.this_suite,
+                "tasks_like_these_half_width": design.tasks_like_these,
+            }
+            for design in self.result.designs
+        ]
+
+    def data(self) -> dict[str, object]:
+        """Schema "passhat.plan/1"."""
+        plan = self.result
+        head: PlanHead = {"schema": "passhat.plan/1", "verdict": verdict(plan)}
+        return {**head, **plain(plan)}
+
+    def figures(self) -> Mapping[str, Figure]:
+        """How precise the mean becomes with more runs of each task."""
+        from passhat.drawing import Series, line_chart
+
+        plan = self.result
+        runs = [float(design.runs) for design in plan.designs]
+        here = Series(name="this suite", x=runs, y=[design.this_suite for design in plan.designs])
+        like = [design.tasks_like_these for design in plan.designs]
+        there = Series(name="tasks like these", x=runs, y=like)
+        figure = line_chart(
+            [here, there],
+            title="More runs narrow this suite; for tasks like these they stop at about "
+            f"{_points(plan.chosen.floor)}",
+            finding=f"Half the width of the {percent(plan.confidence)} interval of the mean, "
+            f"by the runs of each of {plural(plan.chosen.tasks, 'task')}.",
+            x_label="runs of each task",
+            y_label="half the width of the interval",
+            y_range=(0.0, max(like) * 1.05),
+            y_kind="percent",
+        )
+        return {"precision": figure}
 
 
 def _certify(plan: Plan) -> str:
@@ -69,12 +137,6 @@ def _certify(plan: Plan) -> str:
     first = f"A task that passes {runs} of {runs} runs is shown to pass at least {percent(goal)}"
     others = [f"{runs} of {runs} show {percent(goal)}" for goal, runs in more]
     return f"{'; '.join([f'{first} of the time', *others])}."
-
-
-def plan_object(plan: Plan) -> dict[str, object]:
-    """Schema "passhat.plan/1"."""
-    head: PlanHead = {"schema": "passhat.plan/1", "verdict": verdict(plan)}
-    return {**head, **plain(plan)}
 
 
 def verdict(plan: Plan) -> str:
@@ -299,78 +361,6 @@ def _times(runs: int) -> str:
     return {1: "once", 2: "twice"}.get(runs, f"{runs:,} times")
 
 
-def _rows(plan: Plan) -> Records:
-    return [
-        {
-            "tasks": design.tasks,
-            "runs_of_each": design.runs,
-            "runs_in_all": design.runs * design.tasks,
-            "this_suite_half_width": design.this_suite,
-            "tasks_like_these_half_width": design.tasks_like_these,
-        }
-        for design in plan.designs
-    ]
-
-
-def _figures(plan: Plan) -> Mapping[str, Figure]:
-    """How precise the mean becomes with more runs of each task."""
-    from passhat.drawing import Series, line_chart
-
-    runs = [float(design.runs) for design in plan.designs]
-    here = Series(name="this suite", x=runs, y=[design.this_suite for design in plan.designs])
-    like = [design.tasks_like_these for design in plan.designs]
-    there = Series(name="tasks like these", x=runs, y=like)
-    figure = line_chart(
-        [here, there],
-        title=_picture_title(plan),
-        finding=f"Half the width of the {percent(plan.confidence)} interval of the mean, by the "
-        f"runs of each of {plural(plan.chosen.tasks, 'task')}.",
-        x_label="runs of each task",
-        y_label="half the width of the interval",
-        y_range=(0.0, max(like) * 1.05),
-        y_kind="percent",
-    )
-    return {"precision": figure}
-
-
-def _picture_title(plan: Plan) -> str:
-    """Which of the two widths more runs make small."""
-    floor = _points(plan.chosen.floor)
-    return f"More runs narrow this suite; for tasks like these they stop at about {floor}"
-
-
-def _title(plan: Plan) -> str:
-    runs = plan.chosen.runs_this_suite or 1
-    return f"Plan: {plural(runs, 'run')} of {plural(plan.chosen.tasks, 'task')}"
-
-
-def _facts(plan: Plan) -> Facts:
-    """Runs and tasks for the goal, in this suite and beyond it: those that the headline names."""
-    chosen, promise = plan.chosen, plan.assured
-    runs, tasks, each = chosen.runs_this_suite, chosen.tasks_needed, chosen.runs
-    if isinstance(promise, Assured):
-        runs = promise.runs if isinstance(promise.runs, int) else None
-        tasks = promise.tasks if isinstance(promise.tasks, int) else None
-        each = promise.runs_of_each
-    facts = []
-    if runs:
-        facts.append((f"{runs * chosen.tasks:,} runs", f"{runs:,} of each task, for this suite"))
-    if tasks:
-        facts.append((f"{tasks:,} tasks", f"at {plural(each, 'run')} each, for tasks like these"))
-    return facts
-
-
-PLAN_KIND = AnswerKind(
-    name="plan",
-    blocks=plan_blocks,
-    data=plan_object,
-    rows=_rows,
-    figures=_figures,
-    title=_title,
-    facts=_facts,
-)
-
-
 # --------------------------------------------------------------------------------------------------
 # What gates will cost: the chance of each verdict and the runs it takes, over possible truths.
 # --------------------------------------------------------------------------------------------------
@@ -416,14 +406,46 @@ class GatePlansObject(TypedDict):
     plans: list[GatePlanObject]
 
 
-def gate_plan_blocks(plans: Sequence[GatePlan], options: DisplayOptions) -> list[Block]:
-    """Each gate: what it takes, how it may end, how that was found, and its picture."""
-    return [block for plan in plans for block in _blocks(plan)]
+class GatePlanAnswer(Answer[Sequence[GatePlan]]):
+    """What gates will cost: the chance of each verdict and its runs, over possible truths."""
 
+    name = "gate plan"
+    several = True
 
-def gate_plans_object(plans: Sequence[GatePlan]) -> GatePlansObject:
-    """The plans, numbers unrounded."""
-    return {"schema": SCHEMA, "plans": [_plain(plan) for plan in plans]}
+    def title(self) -> str:
+        return f"What {plural(len(self.result), 'gate')} will cost"
+
+    def facts(self) -> Facts:
+        """What the first gate takes on average, at most, and with a fixed number of runs."""
+        plan = self.result[0]
+        low = min(row.expected_runs for row in plan.rows)
+        expected = f"{low:,.0f} to {plan.worst_runs:,.0f}"
+        facts = [
+            (expected, "runs on average, depending on the true rate"),
+            (f"{plan.max_runs:,}", "runs at most"),
+        ]
+        if plan.fixed_runs is not None:
+            meaning = "runs of a fixed design with the same error rates"
+            facts.append((f"{plan.fixed_runs:,}", meaning))
+        return facts
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Each gate: what it takes, how it may end, how that was found, and its picture."""
+        return [block for plan in self.result for block in _blocks(plan)]
+
+    def rows(self) -> Records:
+        return [
+            {"gate": plan.gate.require, **row}
+            for plan in self.result
+            for row in _plain(plan)["rows"]
+        ]
+
+    def data(self) -> GatePlansObject:
+        """The plans, numbers unrounded."""
+        return {"schema": SCHEMA, "plans": [_plain(plan) for plan in self.result]}
+
+    def figures(self) -> Mapping[str, Figure]:
+        return {plan.gate.require: plan_figure(plan) for plan in self.result}
 
 
 def _blocks(plan: GatePlan) -> list[Block]:
@@ -489,32 +511,3 @@ def _plain(plan: GatePlan) -> GatePlanObject:
         for row in plan.rows
     ]  # fmt: skip
     return json_object(plan, GatePlanObject, sentence=plan_finding(plan), rows=rows, **gate)
-
-
-def _gate_plan_rows(plans: Sequence[GatePlan]) -> Records:
-    return [{"gate": plan.gate.require, **row} for plan in plans for row in _plain(plan)["rows"]]
-
-
-def _gate_plan_facts(plans: Sequence[GatePlan]) -> Facts:
-    """What the first gate takes on average, at most, and with a fixed number of runs."""
-    plan = plans[0]
-    low = min(row.expected_runs for row in plan.rows)
-    found = [
-        (f"{low:,.0f} to {plan.worst_runs:,.0f}", "runs on average, depending on the true rate"),
-        (f"{plan.max_runs:,}", "runs at most"),
-    ]
-    if plan.fixed_runs is not None:
-        found.append((f"{plan.fixed_runs:,}", "runs of a fixed design with the same error rates"))
-    return found
-
-
-GATE_PLAN_KIND = AnswerKind(
-    name="gate plan",
-    blocks=gate_plan_blocks,
-    data=gate_plans_object,
-    rows=_gate_plan_rows,
-    figures=lambda plans: {plan.gate.require: plan_figure(plan) for plan in plans},
-    title=lambda plans: f"What {plural(len(plans), 'gate')} will cost",
-    facts=_gate_plan_facts,
-    several=True,
-)

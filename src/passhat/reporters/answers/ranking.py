@@ -15,7 +15,7 @@ from passhat.analysis.comparing.ranking import (
 )
 from passhat.messages import listed, plural
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     DisplayOptions,
@@ -70,44 +70,88 @@ class RankingObject(TypedDict):
     notes: list[str]
 
 
-def ranking_blocks(report: RankReport, options: DisplayOptions) -> list[Block]:
-    """Who leads, the table, the ties, and how to look closer."""
-    blocks: list[Block] = [Headline(verdict(report)), _table(report)]
-    called = _called(report)
-    blocks += [
-        Paragraph(
-            "Tied",
-            f"{_listed([called[name] for name in band])} cannot be told apart for {report.scope}.",
-        )
-        for band in report.tie_bands
-        if len(band) > 1
-    ]
-    if report.unshared:
-        shown = listed(report.unshared, 5, show=short)
-        k = _attempts(report)
-        why = "not run by all" if k == 1 else f"without {k} runs of each"
-        text = f"{plural(len(report.unshared), 'task')} {why}: {shown}."
-        blocks.append(Paragraph("Left out", text))
-    for one in report.unranked:
-        blocks.append(Paragraph("Left out", f"{short(one.name)} has {one.reason}."))
-    level = points(report.confidence)
-    blocks.append(
-        Paragraph(
-            "How",
-            f"The ranks and ties are for {report.scope} and all true at once with {level} % "
-            f"confidence ({report.method}, {plural(report.tasks, 'shared task')}).",
-        )
-    )
-    if options.results is not None:
-        why = "Look at the two at the top by themselves, on these tasks and on others like them"
-        blocks.append(Steps("Next", (advise(why, _comparing(report, options.results)),)))
-    return blocks
+class RankingAnswer(Answer[RankReport]):
+    """Who leads, who is tied, and every rank that a system may truly have."""
 
+    name = "ranking"
 
-def ranking_object(report: RankReport) -> RankingObject:
-    """Schema "passhat.ranking/1"."""
-    head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
-    return json_object(report, RankingObject, **head)
+    def title(self) -> str:
+        report = self.result
+        first = len(_may_be_first(report))
+        best = _called(report)[report.systems[0].name]
+        return f"{best} leads" if first == 1 else f"{first} tied at the top"
+
+    def chip(self) -> StatusLabel:
+        first = len(_may_be_first(self.result))
+        if first == 1:
+            return StatusLabel("One leads", "good")
+        return StatusLabel(f"{first} tied at the top", "open")
+
+    def facts(self) -> Facts:
+        """The highest value, how many may be first, and what the ranking is from."""
+        report = self.result
+        best, name = report.systems[0], report.metric.replace("_", " ")
+        return [
+            (percent(best.value, digits=1), f"the highest {name}, {best.name}"),
+            (f"{len(_may_be_first(report))} of {len(report.systems)}", "systems may be the best"),
+            (f"{report.tasks:,}", "tasks that all of them ran"),
+        ]
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Who leads, the table, the ties, and how to look closer."""
+        report = self.result
+        blocks: list[Block] = [Headline(verdict(report)), _table(report)]
+        called = _called(report)
+        ties = [[called[name] for name in band] for band in report.tie_bands if len(band) > 1]
+        apart = f"cannot be told apart for {report.scope}."
+        blocks += [Paragraph("Tied", f"{_listed(names)} {apart}") for names in ties]
+        if report.unshared:
+            shown = listed(report.unshared, 5, show=short)
+            k = _attempts(report)
+            why = "not run by all" if k == 1 else f"without {k} runs of each"
+            text = f"{plural(len(report.unshared), 'task')} {why}: {shown}."
+            blocks.append(Paragraph("Left out", text))
+        blocks += [
+            Paragraph("Left out", f"{short(system.name)} has {system.reason}.")
+            for system in report.unranked
+        ]
+        level = points(report.confidence)
+        blocks.append(
+            Paragraph(
+                "How",
+                f"The ranks and ties are for {report.scope} and all true at once with {level} % "
+                f"confidence ({report.method}, {plural(report.tasks, 'shared task')}).",
+            )
+        )
+        if options.results is not None:
+            why = "Look at the two at the top by themselves, on these tasks and on others like them"
+            blocks.append(Steps("Next", (advise(why, _comparing(report, options.results)),)))
+        return blocks
+
+    def rows(self) -> Records:
+        report = self.result
+        return [
+            {
+                "system": system.name,
+                "number": report.metric,
+                "value": system.value,
+                **scope_cells(system.metric),
+                "best_rank": system.ranks[0],
+                "worst_rank": system.ranks[1],
+            }
+            for system in report.systems
+        ]
+
+    def data(self) -> RankingObject:
+        """Schema "passhat.ranking/1"."""
+        report = self.result
+        head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
+        return json_object(report, RankingObject, **head)
+
+    def figures(self) -> Mapping[str, Figure]:
+        from passhat.analysis.comparing.plots import plot_ranks
+
+        return {"ranks": plot_ranks(self.result)}
 
 
 def verdict(report: RankReport) -> str:
@@ -180,64 +224,6 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
-def _rows(report: RankReport) -> Records:
-    return [
-        {
-            "system": system.name,
-            "number": report.metric,
-            "value": system.value,
-            **scope_cells(system.metric),
-            "best_rank": system.ranks[0],
-            "worst_rank": system.ranks[1],
-        }
-        for system in report.systems
-    ]
-
-
-def _figures(report: RankReport) -> Mapping[str, Figure]:
-    from passhat.analysis.comparing.plots import plot_ranks
-
-    return {"ranks": plot_ranks(report)}
-
-
-def _title(report: RankReport) -> str:
-    first = len(_may_be_first(report))
-    best = _called(report)[report.systems[0].name]
-    return f"{best} leads" if first == 1 else f"{first} tied at the top"
-
-
-def _chip(report: RankReport) -> StatusLabel:
-    first = len(_may_be_first(report))
-    return (
-        StatusLabel("One leads", "good")
-        if first == 1
-        else StatusLabel(f"{first} tied at the top", "open")
-    )
-
-
-def _facts(report: RankReport) -> Facts:
-    """The highest value, how many may be first, and what the ranking is from."""
-    best, name = report.systems[0], report.metric.replace("_", " ")
-    return [
-        (percent(best.value, digits=1), f"the highest {name}, {best.name}"),
-        (f"{len(_may_be_first(report))} of {len(report.systems)}", "systems may be the best"),
-        (f"{report.tasks:,}", "tasks that all of them ran"),
-    ]
-
-
-RANKING_KIND = AnswerKind(
-    name="ranking",
-    blocks=ranking_blocks,
-    data=ranking_object,
-    rows=_rows,
-    figures=_figures,
-    provenance=lambda report: report.provenance,
-    title=_title,
-    chip=_chip,
-    facts=_facts,
-)
-
-
 # --------------------------------------------------------------------------------------------------
 # A profile: an agent among reference agents, number by number.
 # --------------------------------------------------------------------------------------------------
@@ -267,34 +253,84 @@ class ProfileObject(TypedDict):
     notes: list[str]
 
 
-def profile_blocks(profile: Profile, options: DisplayOptions) -> list[Block]:  # as all answers
-    """The agent among the field, number by number."""
-    blocks: list[Block] = [Headline(profile_verdict(profile)), _profile_table(profile)]
-    blocks.append(
-        Paragraph(
-            "Read",
-            "The field is all reference agents: its median, and in brackets its middle half, the "
-            "line in the picture. The point is this agent; above is the share of the field that "
-            "it is above. The other brackets are intervals. A ratio such as pass^4/pass^1 says how "
-            "much of one attempt's rate is left after so many in a row; icc is the share of the "
-            "variation that comes from the task; flaky share is the share of tasks labelled flaky.",
+_HOW_TO_READ_A_PROFILE = (
+    "The field is all reference agents: its median, and in brackets its middle half, the line in "
+    "the picture. The point is this agent; above is the share of the field that it is above. The "
+    "other brackets are intervals. A ratio such as pass^4/pass^1 says how much of one attempt's "
+    "rate is left after so many in a row; icc is the share of the variation that comes from the "
+    "task; flaky share is the share of tasks labelled flaky."
+)
+
+
+class ProfileAnswer(Answer[Profile]):
+    """An agent among reference agents, number by number."""
+
+    name = "profile"
+
+    def title(self) -> str:
+        return f"{short(self.result.system)} among {plural(len(self.result.agents), 'agent')}"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """The agent among the field, number by number."""
+        profile = self.result
+        blocks: list[Block] = [
+            Headline(profile_verdict(profile)),
+            Table(
+                header=("in %", "this agent", "the field", "above", ""),
+                rows=tuple(_row(norm) for norm in profile.norms),
+                left=(0, 1, 2, 3),
+            ),
+            Paragraph("Read", _HOW_TO_READ_A_PROFILE),
+        ]
+        lacking: dict[tuple[str, ...], list[str]] = {}
+        for norm in profile.norms:
+            if norm.missing:
+                lacking.setdefault(norm.missing, []).append(norm.name)
+        for agents, names in lacking.items():
+            shown = listed(agents, 4, show=short)
+            blocks.append(Paragraph("Missing", f"{shown} cannot give {', '.join(names)}."))
+        return blocks + [Paragraph("Note", f"{note}.") for note in profile.notes]
+
+    def rows(self) -> Records:
+        quartiles = ("field_first_quartile", "field_median", "field_third_quartile")
+        return [
+            {
+                "number": norm.name,
+                "value": value_of(norm.value),
+                **end_cells("", interval_of(norm.value)),
+                **dict(zip(quartiles, norm.quartiles or (None, None, None), strict=True)),
+                "above": value_of(norm.percentile),
+                **end_cells("above", interval_of(norm.percentile)),
+            }
+            for norm in self.result.norms
+        ]
+
+    def data(self) -> ProfileObject:
+        """Schema "passhat.profile/1"."""
+        profile = self.result
+        norms = [json_object(norm, NormObject, field=dict(norm.field)) for norm in profile.norms]
+        head = {"schema": "passhat.profile/1", "verdict": profile_verdict(profile)}
+        return json_object(profile, ProfileObject, norms=norms, **head)
+
+    def figures(self) -> Mapping[str, Figure]:
+        """The agent's numbers between the quartiles of the field."""
+        from passhat.drawing import IntervalRow, interval_rows
+
+        profile = self.result
+        rows = [
+            IntervalRow(name=norm.name, value=value, low=norm.quartiles[0], high=norm.quartiles[2])
+            for norm in profile.norms
+            if norm.quartiles and (value := value_of(norm.value)) is not None
+        ]
+        figure = interval_rows(
+            rows,
+            title=f"{short(profile.system)} among {plural(len(profile.agents), 'reference agent')}",
+            finding=profile_verdict(profile),
+            x_label="● this agent, on the middle half of the field",
+            x_range=(0, 1),
+            x_kind="percent",
         )
-    )
-    lacking: dict[tuple[str, ...], list[str]] = {}
-    for norm in profile.norms:
-        if norm.missing:
-            lacking.setdefault(norm.missing, []).append(norm.name)
-    for agents, names in lacking.items():
-        shown = listed(agents, 4, show=short)
-        blocks.append(Paragraph("Missing", f"{shown} cannot give {', '.join(names)}."))
-    return blocks + [Paragraph("Note", f"{note}.") for note in profile.notes]
-
-
-def profile_object(profile: Profile) -> ProfileObject:
-    """Schema "passhat.profile/1"."""
-    norms = [json_object(norm, NormObject, field=dict(norm.field)) for norm in profile.norms]
-    head = {"schema": "passhat.profile/1", "verdict": profile_verdict(profile)}
-    return json_object(profile, ProfileObject, norms=norms, **head)
+        return {"field": figure} if rows else {}
 
 
 def profile_verdict(profile: Profile) -> str:
@@ -313,14 +349,6 @@ def _above(norm: Norm) -> str:
     return percent(norm.percentile.value)
 
 
-def _profile_table(profile: Profile) -> Table:
-    return Table(
-        header=("in %", "this agent", "the field", "above", ""),
-        rows=tuple(_row(norm) for norm in profile.norms),
-        left=(0, 1, 2, 3),
-    )
-
-
 def _row(norm: Norm) -> tuple[str | Bar, ...]:
     value, quartiles, place = value_of(norm.value), norm.quartiles, value_of(norm.percentile)
     middle = None if quartiles is None else Interval(quartiles[0], quartiles[2])
@@ -335,55 +363,3 @@ def _row(norm: Norm) -> tuple[str | Bar, ...]:
 
 def _with_span(value: float | None, interval: Interval | None, digits: int) -> str:
     return f"{points(value, digits=digits)} {span(interval, digits=digits)}".rstrip()
-
-
-def _profile_rows(profile: Profile) -> Records:
-    quartiles = ("field_first_quartile", "field_median", "field_third_quartile")
-    return [
-        {
-            "number": norm.name,
-            "value": value_of(norm.value),
-            **end_cells("", interval_of(norm.value)),
-            **dict(zip(quartiles, norm.quartiles or (None, None, None), strict=True)),
-            "above": value_of(norm.percentile),
-            **end_cells("above", interval_of(norm.percentile)),
-        }
-        for norm in profile.norms
-    ]
-
-
-def _profile_figures(profile: Profile) -> Mapping[str, Figure]:
-    """The agent's numbers between the quartiles of the field."""
-    from passhat.drawing import IntervalRow, interval_rows
-
-    known = [norm for norm in profile.norms if norm.quartiles and value_of(norm.value) is not None]
-    rows = [
-        IntervalRow(
-            name=norm.name,
-            value=value_of(norm.value) or 0.0,
-            low=norm.quartiles[0],
-            high=norm.quartiles[2],
-        )
-        for norm in known
-        if norm.quartiles
-    ]
-    figure = interval_rows(
-        rows,
-        title=f"{short(profile.system)} among {plural(len(profile.agents), 'reference agent')}",
-        finding=profile_verdict(profile),
-        x_label="● this agent, on the middle half of the field",
-        x_range=(0, 1),
-        x_kind="percent",
-    )
-    return {"field": figure} if rows else {}
-
-
-PROFILE_KIND = AnswerKind(
-    name="profile",
-    blocks=profile_blocks,
-    data=profile_object,
-    rows=_profile_rows,
-    figures=_profile_figures,
-    provenance=lambda profile: profile.provenance,
-    title=lambda profile: f"{short(profile.system)} among {plural(len(profile.agents), 'agent')}",
-)

@@ -21,7 +21,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.report import LABELS, Label, Report, SystemReport, TaskRow
 from passhat.messages import plural
 from passhat.reporters import headline
-from passhat.reporters.answer import AnswerKind, DisplayOptions, Records
+from passhat.reporters.answer import Answer, Block, DisplayOptions, Records
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
 from passhat.reporters.data import (
     IntervalObject,
@@ -42,29 +42,49 @@ from passhat.stats.estimate import Estimate, Scope, Unavailable
 from passhat.stats.variance import FamilyShares
 
 if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
     from passhat.reporters.test_cases import TestSuite
 
 
-def report_rows(report: Report) -> Records:
-    """A row a number: first those of the whole suite, then the pass rate of every task."""
-    return [row for system in report.systems for row in _system_rows(system)]
+class ReportAnswer(Answer[Report]):
+    """How reliable each system is."""
 
+    name = "report"
+    template = "report.html"
 
-def _data(report: Report) -> Any:
+    def title(self) -> str:
+        return verdict_title(self.result)
 
-    return report_object(report)
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        return report_blocks(self.result, options)
 
+    def rows(self) -> Records:
+        """A row a number: first those of the whole suite, then the pass rate of every task."""
+        return [row for system in self.result.systems for row in _system_rows(system)]
 
-def _cases(report: Report) -> Sequence[TestSuite]:
-    from passhat.reporters.test_cases import task_suites
+    def data(self) -> Any:
+        return report_object(self.result)
 
-    return task_suites(report)
+    def figures(self) -> Mapping[str, Figure]:
+        return report_figures(self.result)
 
+    def cases(self) -> Sequence[TestSuite]:
+        from passhat.reporters.test_cases import task_suites
 
-def _page(report: Report, options: DisplayOptions) -> Mapping[str, Any]:
-    from passhat.reporters.answers.report_page import page_of
+        return task_suites(self.result)
 
-    return page_of(report, options)
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        from passhat.reporters.answers.report_page import page_of
+
+        return page_of(self.result, options)
+
+    def methods(self) -> str:
+        """How the numbers of a report were made, in sentences that a reviewer can check."""
+        report = self.result
+        system = report.systems[0]
+        origin = report.provenance
+        parts = _design(report), _METRICS, _intervals(system, origin), _errors(origin)
+        return " ".join([*parts, _software(origin)])
 
 
 def _system_rows(system: SystemReport) -> Iterator[dict[str, object]]:
@@ -100,14 +120,6 @@ _METRICS = (
     "reliability@k, is the chance that all k attempts at a task succeed (Yao et al., 2024, "
     "arXiv:2406.12045), estimated without bias from the same counts and averaged over tasks."
 )
-
-
-def _methods(report: Report) -> str:
-    """How the numbers of a report were made, in sentences that a reviewer can check."""
-    system = report.systems[0]
-    origin = report.provenance
-    parts = _design(report), _METRICS, _intervals(system, origin), _errors(origin)
-    return " ".join([*parts, _software(origin)])
 
 
 def _design(report: Report) -> str:
@@ -146,20 +158,6 @@ def _software(origin: Provenance) -> str:
         f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
         f"fingerprint of the trials {origin.input_sha256[:12]})."
     )
-
-
-KIND = AnswerKind(
-    name="report",
-    blocks=report_blocks,
-    data=_data,
-    rows=report_rows,
-    figures=report_figures,
-    cases=_cases,
-    page=_page,
-    methods=_methods,
-    provenance=lambda report: report.provenance,
-    title=verdict_title,
-)
 
 
 # --------------------------------------------------------------------------------------------------

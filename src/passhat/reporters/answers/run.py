@@ -11,7 +11,7 @@ from passhat.analysis.gates.gate import Word
 from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
 from passhat.messages import plural
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     DisplayOptions,
@@ -20,14 +20,14 @@ from passhat.reporters.answer import (
     Line,
     NextStep,
     Paragraph,
+    Records,
     Steps,
     Table,
     paragraphs,
 )
-from passhat.reporters.answers import report
-from passhat.reporters.answers.report import ReportObject, report_object, report_rows
+from passhat.reporters.answers.report import ReportAnswer, ReportObject, report_object
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
-from passhat.reporters.answers.verdicts import VerdictObject, verdict_object
+from passhat.reporters.answers.verdicts import VerdictObject, VerdictsAnswer, verdict_object
 from passhat.reporters.data import IntervalObject, json_object, plain
 from passhat.reporters.formatting import (
     amount,
@@ -45,6 +45,8 @@ from passhat.stats.estimate import Estimate, Number
 if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdict
     from passhat.analysis.gates.run_answer import RecoveryAt
+    from passhat.analysis.reports.evidence import Provenance
+    from passhat.drawing.figure import Figure
     from passhat.records import Trial
     from passhat.reporters.test_cases import TestSuite
 
@@ -54,12 +56,68 @@ MOST_ROWS = 200
 """Single runs that text lists with `verbose`; files of test cases hold them all."""
 
 
-def run_blocks(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
-    """The report and what follows from it; what a terminal shows last is read first."""
-    options = replace(options, results=answer.results, more_runs=answer.more_runs)
-    report = [*report_blocks(answer.report, options), *_run_rows(answer, options), *_after(answer)]
-    verdicts = _demands(answer, options)
-    return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
+class FinishedRunAnswer(Answer[RunAnswer]):
+    """A run that is over."""
+
+    name = "run"
+    template = "report.html"
+
+    def title(self) -> str:
+        verdicts = self.result.verdicts
+        word = verdicts.word if verdicts is not None and len(verdicts) else ""
+        return f"{word} {verdict_title(self.result.report)}".strip()
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """The report and what follows from it; what a terminal shows last is read first."""
+        answer = self.result
+        options = replace(options, results=answer.results, more_runs=answer.more_runs)
+        report = [
+            *report_blocks(answer.report, options),
+            *_run_rows(answer, options),
+            *_after(answer),
+        ]
+        verdicts = _demands(answer, options)
+        return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
+
+    def rows(self) -> Records:
+        return ReportAnswer(self.result.report).rows()
+
+    def data(self) -> Any:
+        return run_object(self.result)
+
+    def figures(self) -> Mapping[str, Figure]:
+        return report_figures(self.result.report)
+
+    def cases(self) -> Sequence[TestSuite]:
+        from passhat.reporters.test_cases import run_suites
+
+        return run_suites(self.result)
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        from passhat.reporters.answers.report_page import page_of
+
+        answer = self.result
+        kept = replace(
+            options,
+            results=answer.results,
+            more_runs=answer.more_runs,
+            transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
+            trials=answer.trials if options.trials is None else options.trials,
+        )
+        floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
+        gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]
+        return page_of(
+            answer.report,
+            kept,
+            gates=[*gates, *floors],
+            after=[*_after(answer), *_to_settle(answer)],
+        )
+
+    def methods(self) -> str | None:
+        return ReportAnswer(self.result.report).methods()
+
+    def provenance(self) -> Provenance | None:
+        return self.result.report.provenance
 
 
 def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
@@ -87,9 +145,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
 def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = []
     if answer.verdicts is not None:
-        from passhat.reporters.answers.verdicts import verdicts_blocks
-
-        blocks += verdicts_blocks(answer.verdicts, options)
+        blocks += VerdictsAnswer(answer.verdicts).blocks(options)
         blocks += _to_settle(answer)
     return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
 
@@ -193,40 +249,6 @@ def _failures_title(answer: RunAnswer) -> str:
     return "Why trials did not pass" + " (a trial can have several reasons)" * several
 
 
-def _data(answer: RunAnswer) -> Any:
-
-    return run_object(answer)
-
-
-def _cases(answer: RunAnswer) -> Sequence[TestSuite]:
-    from passhat.reporters.test_cases import run_suites
-
-    return run_suites(answer)
-
-
-def _page(answer: RunAnswer, options: DisplayOptions) -> Mapping[str, Any]:
-    from passhat.reporters.answers.report_page import page_of
-
-    kept = replace(
-        options,
-        results=answer.results,
-        more_runs=answer.more_runs,
-        transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
-        trials=answer.trials if options.trials is None else options.trials,
-    )
-    floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
-    gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]
-    return page_of(
-        answer.report, kept, gates=[*gates, *floors], after=[*_after(answer), *_to_settle(answer)]
-    )
-
-
-def _title(answer: RunAnswer) -> str:
-    verdicts = answer.verdicts
-    word = verdicts.word if verdicts is not None and len(verdicts) else ""
-    return f"{word} {verdict_title(answer.report)}".strip()
-
-
 _SENTENCE_K = 5
 """The most successes in a row that the sentence names: more are rarely known well enough."""
 
@@ -299,20 +321,6 @@ def _reactions(recovery: Recovery) -> Table:
 
 def _cells(number: Number) -> tuple[str, str]:
     return points(value_of(number)), span(interval_of(number), digits=0)
-
-
-KIND = AnswerKind(
-    name="run",
-    blocks=run_blocks,
-    data=_data,
-    rows=lambda answer: report_rows(answer.report),
-    figures=lambda answer: report_figures(answer.report),
-    cases=_cases,
-    page=_page,
-    methods=lambda answer: report.KIND.methods and report.KIND.methods(answer.report),
-    provenance=lambda answer: answer.report.provenance,
-    title=_title,
-)
 
 
 # --------------------------------------------------------------------------------------------------

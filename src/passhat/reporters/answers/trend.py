@@ -17,7 +17,7 @@ from passhat.analysis.comparing.trends import (
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     DisplayOptions,
@@ -117,24 +117,93 @@ class TrendObject(TypedDict):
     systems: list[SystemTrendObject]
 
 
-def trend_blocks(trends: Sequence[SystemTrend], options: DisplayOptions) -> list[Block]:
-    """Each system: what changed in words, then the runs one by one, then the picture."""
-    blocks: list[Block] = []
-    for trend in trends:
-        blocks += [Section(safe_text(trend.name))] if len(trends) > 1 else []
-        blocks += [Headline(sentence) for sentence in sentences(trend)]
-        blocks.append(runs_table(trend))
-        if any(point.carried for point in trend.points):
-            texts = "Not every task was run: the last result of the others is carried forward."
-            blocks.append(Paragraph("Starred", f"* {texts}"))
-        if len(trend.points) > 1:
-            blocks.append(Picture(trend.plot()))
-    return blocks
+class TrendAnswer(Answer[Sequence[SystemTrend]]):
+    """How reliability moved over the runs of a suite, and where it changed."""
 
+    name = "trend"
+    template = "trend.html"
+    several = True
 
-def trend_object(trends: Sequence[SystemTrend]) -> TrendObject:
-    """Schema "passhat.trend/1"."""
-    return {"schema": TREND_SCHEMA, "systems": [_system_object(trend) for trend in trends]}
+    def title(self) -> str:
+        return f"{self.chip().words}: {headline(self.result)}"
+
+    def chip(self) -> StatusLabel:
+        """The newest change in three words."""
+        trends = self.result
+        trend = _newest_change_first(trends)[0]
+        change = trend.newest_change
+        if change is None:
+            runs = max(len(one.points) for one in trends)
+            return StatusLabel("One run" if runs == 1 else "No change shown", "none")
+        fell = change.direction == "down"
+        return StatusLabel(
+            f"{'Fell' if fell else 'Rose'} on {trend.day(change)}", "bad" if fell else "good"
+        )
+
+    def facts(self) -> Facts:
+        """The newest run, the size of the newest change, and how many tasks moved far."""
+        trends = self.result
+        trend = _newest_change_first(trends)[0]
+        last, name = trend.points[-1], trend.metrics[0]
+        now = last.metrics[name]
+        whose = f"{safe_text(trend.name)}, " if len(trends) > 1 else ""
+        which = f"in the newest run, {last.started[:10]}, {span(now.interval)}"
+        facts = [(percent(now.value), f"{whose}{_streak(trend)} {which}")]
+        if (change := trend.newest_change) is not None:
+            size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
+            facts.append((f"{size} points", f"change of {name}, {safe_text(trend.name)}"))
+            far = sum(abs(one.moved) >= _FAR for one in trend.moved)
+            facts.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
+        return facts
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Each system: what changed in words, then the runs one by one, then the picture."""
+        trends = self.result
+        blocks: list[Block] = []
+        for trend in trends:
+            blocks += [Section(safe_text(trend.name))] if len(trends) > 1 else []
+            blocks += [Headline(sentence) for sentence in sentences(trend)]
+            blocks.append(runs_table(trend))
+            if any(point.carried for point in trend.points):
+                texts = "Not every task was run: the last result of the others is carried forward."
+                blocks.append(Paragraph("Starred", f"* {texts}"))
+            if len(trend.points) > 1:
+                blocks.append(Picture(trend.plot()))
+        return blocks
+
+    def rows(self) -> Records:
+        return [
+            {
+                "system": trend.name,
+                "run": point.key,
+                "started": point.started,
+                "tasks": point.tasks,
+                "runs": point.runs,
+                "number": name,
+                "value": estimate.value,
+                **end_cells("this_suite", estimate.interval),
+            }
+            for trend in self.result
+            for point in trend.points
+            for name, estimate in point.metrics.items()
+        ]
+
+    def data(self) -> TrendObject:
+        """Schema "passhat.trend/1"."""
+        return {"schema": TREND_SCHEMA, "systems": [_system_object(trend) for trend in self.result]}
+
+    def figures(self) -> Mapping[str, Figure]:
+        return {trend.name: trend.plot() for trend in self.result}
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """The values of the template; the system that changed last comes first."""
+        ordered = _newest_change_first(self.result)
+        return {
+            "subject": "trend",
+            "headline": headline(ordered),
+            "systems": [_view(trend) for trend in ordered],
+            "most_moved": MOST_MOVED,
+        }
 
 
 def _system_object(trend: SystemTrend) -> SystemTrendObject:
@@ -163,87 +232,6 @@ def _changes_object(changes: Changes) -> ChangesObject:
         for point in changes.points
     ]
     return json_object(changes, ChangesObject, points=points)
-
-
-def _rows(trends: Sequence[SystemTrend]) -> Records:
-    return [
-        {
-            "system": trend.name,
-            "run": point.key,
-            "started": point.started,
-            "tasks": point.tasks,
-            "runs": point.runs,
-            "number": name,
-            "value": estimate.value,
-            **end_cells("this_suite", estimate.interval),
-        }
-        for trend in trends
-        for point in trend.points
-        for name, estimate in point.metrics.items()
-    ]
-
-
-def _title(trends: Sequence[SystemTrend]) -> str:
-    return f"{chip(trends).words}: {headline(trends)}"
-
-
-def trend_page(trends: Sequence[SystemTrend], options: DisplayOptions) -> Mapping[str, Any]:
-    """The values of the template; the system that changed last comes first."""
-    ordered = _newest_change_first(trends)
-    return {
-        "subject": "trend",
-        "headline": headline(ordered),
-        "systems": [_view(trend) for trend in ordered],
-        "most_moved": MOST_MOVED,
-    }
-
-
-def chip(trends: Sequence[SystemTrend]) -> StatusLabel:
-    """The newest change in three words."""
-    trend = _newest_change_first(trends)[0]
-    change = trend.newest_change
-    if change is None:
-        runs = max(len(one.points) for one in trends)
-        return StatusLabel("One run" if runs == 1 else "No change shown", "none")
-    fell = change.direction == "down"
-    return StatusLabel(
-        f"{'Fell' if fell else 'Rose'} on {trend.day(change)}", "bad" if fell else "good"
-    )
-
-
-def facts(trends: Sequence[SystemTrend]) -> Facts:
-    """The newest run, the size of the newest change, and how many tasks moved far."""
-    trend = _newest_change_first(trends)[0]
-    last, name = trend.points[-1], trend.metrics[0]
-    now = last.metrics[name]
-    whose = f"{safe_text(trend.name)}, " if len(trends) > 1 else ""
-    found = [
-        (
-            percent(now.value),
-            f"{whose}{_streak(trend)} in the newest run, {last.started[:10]}, {span(now.interval)}",
-        )
-    ]
-    if (change := trend.newest_change) is not None:
-        size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
-        found.append((f"{size} points", f"change of {name}, {safe_text(trend.name)}"))
-        far = sum(abs(one.moved) >= _FAR for one in trend.moved)
-        found.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
-    return found
-
-
-TREND_KIND = AnswerKind(
-    name="trend",
-    blocks=trend_blocks,
-    data=trend_object,
-    rows=_rows,
-    figures=lambda trends: {trend.name: trend.plot() for trend in trends},
-    title=_title,
-    page=trend_page,
-    template="trend.html",
-    chip=chip,
-    facts=facts,
-    several=True,
-)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -412,33 +400,56 @@ class FlakyObject(TypedDict):
     tasks: list[FlakyTask]
 
 
-def flaky_blocks(found: FlakyTasks, options: DisplayOptions) -> list[Block]:
-    """One row a task, flaky ones first."""
-    of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')}"
-    head = f"{of_all} passed and failed over {plural(found.runs, 'run')}."
-    if not found.tasks:
-        return [Headline(head)]
-    several = len({one.system for one in found.tasks}) > 1
-    header = (
-        "task",
-        *(("agent",) if several else ()),
-        "label",
-        "passed",
-        "rate",
-        "interval",
-        "",
-        "runs",
-    )
-    rows = tuple(_cells(one, several=several) for one in found.tasks)
-    return [
-        Headline(head),
-        Table(
-            header=header,
-            rows=rows,
-            left=tuple(i for i, name in enumerate(header) if name in _LEFT),
-        ),
-        Paragraph("Runs", "Oldest first: P all passed, F all failed, ~ some of each, . not run."),
-    ]
+class FlakyAnswer(Answer[FlakyTasks]):
+    """The tasks that passed and failed over the last runs."""
+
+    name = "flaky"
+
+    def title(self) -> str:
+        return plural(len(self.result.tasks), "flaky task")
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """One row a task, flaky ones first."""
+        found = self.result
+        of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')}"
+        head = f"{of_all} passed and failed over {plural(found.runs, 'run')}."
+        if not found.tasks:
+            return [Headline(head)]
+        several = len({one.system for one in found.tasks}) > 1
+        header = (
+            "task",
+            *(("agent",) if several else ()),
+            "label",
+            "passed",
+            "rate",
+            "interval",
+            "",
+            "runs",
+        )
+        rows = tuple(_cells(one, several=several) for one in found.tasks)
+        return [
+            Headline(head),
+            Table(
+                header=header,
+                rows=rows,
+                left=tuple(i for i, name in enumerate(header) if name in _LEFT),
+            ),
+            Paragraph(
+                "Runs", "Oldest first: P all passed, F all failed, ~ some of each, . not run."
+            ),
+        ]
+
+    def rows(self) -> Records:
+        return [
+            {
+                **{name: value for name, value in plain(one).items() if name != "interval"},
+                **end_cells("", one.interval),
+            }
+            for one in self.result.tasks
+        ]
+
+    def data(self) -> Any:
+        return json_object(self.result, FlakyObject, schema=FLAKY_SCHEMA)
 
 
 _LEFT = ("task", "agent", "label", "interval", "runs")
@@ -456,22 +467,3 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
         Bar(value=one.rate, inner=one.interval),
         one.marks[-MOST_MARKS:],
     )
-
-
-def _flaky_rows(found: FlakyTasks) -> Records:
-    return [
-        {
-            **{name: value for name, value in plain(one).items() if name != "interval"},
-            **end_cells("", one.interval),
-        }
-        for one in found.tasks
-    ]
-
-
-FLAKY_KIND = AnswerKind(
-    name="flaky",
-    blocks=flaky_blocks,
-    data=lambda found: json_object(found, FlakyObject, schema=FLAKY_SCHEMA),
-    rows=_flaky_rows,
-    title=lambda found: plural(len(found.tasks), "flaky task"),
-)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.gates.gate import (
     Design,
@@ -20,7 +20,7 @@ from passhat.analysis.gates.gate import (
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import (
     WORD_TONES,
-    AnswerKind,
+    Answer,
     Block,
     DisplayOptions,
     Headline,
@@ -33,6 +33,7 @@ from passhat.reporters.answer import (
 )
 from passhat.reporters.data import NumberObject, json_object
 from passhat.reporters.formatting import end_cells, interval_of, value_of
+from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
     from passhat.drawing import Figure
@@ -42,14 +43,86 @@ _FIRST, _LAST = 10, 20
 """Steps shown at each end of a long decision log; JSON has them all."""
 
 
-def verdicts_blocks(verdicts: Verdicts, options: DisplayOptions) -> list[Block]:
-    """Each gate with its verdict; with `explain`, the log and the picture of each."""
-    blocks: list[Block] = [Headline(verdicts.sentence)] if len(verdicts) != 1 else []
-    for verdict in verdicts:
-        blocks.append(judged(verdict))
-        if options.explain:
-            blocks += _explanation(verdict)
-    return blocks
+class VerdictsAnswer(Answer[Verdicts]):
+    """Whether gates are met."""
+
+    name = "verdicts"
+    template = "gate.html"
+
+    def title(self) -> str:
+        return f"{self.result.word}: {plural(len(self.result), 'gate')}"
+
+    def chip(self) -> StatusLabel | None:
+        return StatusLabel(self.result.word, WORD_TONES[self.result.word])
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Each gate with its verdict; with `explain`, the log and the picture of each."""
+        verdicts = self.result
+        blocks: list[Block] = [Headline(verdicts.sentence)] if len(verdicts) != 1 else []
+        for verdict in verdicts:
+            blocks.append(judged(verdict))
+            if options.explain:
+                blocks += _explanation(verdict)
+        return blocks
+
+    def rows(self) -> Records:
+        return [
+            {
+                "gate": verdict.gate.require,
+                "system": verdict.system,
+                "verdict": verdict.word,
+                "value": value_of(verdict.estimate),
+                **end_cells("", interval_of(verdict.estimate)),
+                "wrong_pass_at_most": verdict.alpha,
+                "wrong_fail_at_most": verdict.beta,
+                "runs": verdict.runs,
+                "sentence": verdict.sentence,
+            }
+            for verdict in self.result
+        ]
+
+    def data(self) -> VerdictsObject:
+        """The whole answer, numbers unrounded."""
+        verdicts = self.result
+        return {
+            "schema": _SCHEMA,
+            "verdict": verdicts.word,
+            "exit_code": verdicts.exit_code,
+            "sentence": verdicts.sentence,
+            "verdicts": [verdict_object(verdict) for verdict in verdicts],
+        }
+
+    def figures(self) -> Mapping[str, Figure]:
+        """The picture of each gate; where several systems have the same gate, by system as well."""
+        from passhat.analysis.gates.plots import evidence_figure
+
+        every = list(self.result)
+        demands = [one.demand for one in every]
+        names = (
+            f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in every
+        )
+        drawn = zip(names, map(evidence_figure, every), strict=True)
+        return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
+
+    def cases(self) -> Sequence[TestSuite]:
+        from passhat.reporters.test_cases import gate_suite
+
+        return [gate_suite(self.result)]
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """All gates in one picture, and the evidence of each in a fold."""
+        from passhat.analysis.gates.plots import gates_figure
+
+        verdicts = self.result
+        overview = gates_figure(list(verdicts))
+        return {
+            "subject": "gates",
+            "headline": headline(verdicts),
+            "counts": verdicts.sentence if len(verdicts) > 1 else "",
+            "overview": None if isinstance(overview, Unavailable) else overview,
+            "gates": [judged(verdict) for verdict in verdicts],
+            "evidence": self.figures(),
+        }
 
 
 def judged(verdict: Verdict) -> Judged:
@@ -91,6 +164,8 @@ def _errors(verdict: Verdict) -> str:
 
 def _explanation(verdict: Verdict) -> list[Block]:
     """Everything needed to reach the same verdict by hand."""
+    from passhat.analysis.gates.plots import evidence_figure
+
     blocks: list[Block] = [Paragraph("Method", f"{verdict.method}. {_promise(verdict)}")]
     if verdict.seed is not None:
         blocks.append(Paragraph("Seed", f"{verdict.seed}: it alone decides which task is drawn."))
@@ -98,7 +173,8 @@ def _explanation(verdict: Verdict) -> list[Block]:
         blocks.append(_steps_table(verdict))
     elif verdict.tasks:
         blocks.append(_tasks_table(verdict))
-    return [*blocks, *(Picture(figure) for figure in _figures([verdict]).values())]
+    figure = evidence_figure(verdict)
+    return blocks if isinstance(figure, Unavailable) else [*blocks, Picture(figure)]
 
 
 def _promise(verdict: Verdict) -> str:
@@ -156,51 +232,6 @@ def _tasks_table(verdict: Verdict) -> Table:
     return Table(header=header, rows=tuple(rows), left=(0, 5), cut=((5, 12),))
 
 
-def _rows(verdicts: Verdicts) -> Records:
-    return [
-        {
-            "gate": verdict.gate.require,
-            "system": verdict.system,
-            "verdict": verdict.word,
-            "value": value_of(verdict.estimate),
-            **end_cells("", interval_of(verdict.estimate)),
-            "wrong_pass_at_most": verdict.alpha,
-            "wrong_fail_at_most": verdict.beta,
-            "runs": verdict.runs,
-            "sentence": verdict.sentence,
-        }
-        for verdict in verdicts
-    ]
-
-
-def _figures(verdicts: Iterable[Verdict]) -> Mapping[str, Figure]:
-    """The picture of each gate; where several systems have the same gate, by system as well."""
-    from passhat.analysis.gates.plots import evidence_figure
-    from passhat.stats.estimate import Unavailable
-
-    every = list(verdicts)
-    demands = [one.demand for one in every]
-    names = (f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in every)
-    drawn = zip(names, map(evidence_figure, every), strict=True)
-    return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
-
-
-def _page(verdicts: Verdicts, options: DisplayOptions) -> Mapping[str, object]:
-    """The values of the template: all gates in one picture, and the evidence of each in a fold."""
-    from passhat.analysis.gates.plots import gates_figure
-    from passhat.stats.estimate import Unavailable
-
-    overview = gates_figure(list(verdicts))
-    return {
-        "subject": "gates",
-        "headline": headline(verdicts),
-        "counts": verdicts.sentence if len(verdicts) > 1 else "",
-        "overview": None if isinstance(overview, Unavailable) else overview,
-        "gates": [judged(verdict) for verdict in verdicts],
-        "evidence": _figures(verdicts),
-    }
-
-
 def headline(verdicts: Verdicts) -> str:
     """Whether the gates are met, in one sentence."""
     if len(verdicts) == 1:
@@ -210,12 +241,6 @@ def headline(verdicts: Verdicts) -> str:
     count = words.count(verdicts.word)
     which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
     return f"{which} gates {'is' if count == 1 else 'are'} {_MANY[verdicts.word]}."
-
-
-def _cases(verdicts: Verdicts) -> Sequence[TestSuite]:
-    from passhat.reporters.test_cases import gate_suite
-
-    return [gate_suite(verdicts)]
 
 
 _ONE = {
@@ -295,17 +320,6 @@ class VerdictsObject(TypedDict):
     verdicts: list[VerdictObject]
 
 
-def _verdicts_object(verdicts: Verdicts) -> VerdictsObject:
-    """The whole answer, numbers unrounded."""
-    return {
-        "schema": _SCHEMA,
-        "verdict": verdicts.word,
-        "exit_code": verdicts.exit_code,
-        "sentence": verdicts.sentence,
-        "verdicts": [verdict_object(verdict) for verdict in verdicts],
-    }
-
-
 def verdict_object(verdict: Verdict) -> VerdictObject:
     """One verdict: the demand, the evidence, and the log."""
     return json_object(
@@ -316,17 +330,3 @@ def verdict_object(verdict: Verdict) -> VerdictObject:
         verdict=verdict.word,
         steps=[json_object(step, _StepObject, draw=step.number) for step in verdict.steps],
     )
-
-
-KIND = AnswerKind(
-    name="verdicts",
-    blocks=verdicts_blocks,
-    data=_verdicts_object,
-    rows=_rows,
-    figures=_figures,
-    cases=_cases,
-    page=_page,
-    template="gate.html",
-    title=lambda verdicts: f"{verdicts.word}: {plural(len(verdicts), 'gate')}",
-    chip=lambda verdicts: StatusLabel(verdicts.word, WORD_TONES[verdicts.word]),
-)

@@ -12,14 +12,14 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from passhat._version import __version__
-from passhat.reporters.answer import AnswerKind, DisplayOptions
+from passhat.reporters.answer import Answer, DisplayOptions
 from passhat.reporters.formatting import safe_text
 from passhat.reporters.test_cases import ReportedCase, TestSuite
 
 _SEVERITIES = {"failure": "critical", "error": "major", "skipped": "info"}
 
 
-def render_code_quality(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_code_quality(answer: Answer[Any], options: DisplayOptions) -> str:
     """An entry for each test case that did not pass."""
     entries = [
         {
@@ -29,7 +29,7 @@ def render_code_quality(kind: AnswerKind, answer: Any, options: DisplayOptions) 
             "severity": _SEVERITIES[case.mark.kind],
             "location": {"path": case.file, "lines": {"begin": case.line}},
         }
-        for suite, case in kind.test_cases(answer)
+        for suite, case in answer.test_cases()
         if case.mark is not None
     ]
     return json.dumps(entries, indent=2) + "\n"
@@ -49,9 +49,9 @@ _STATUSES = ("passed", "failed", "skipped", "pending", "other")
 _NAMELESS = "(without a name)"
 
 
-def render_ctrf(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_ctrf(answer: Answer[Any], options: DisplayOptions) -> str:
     """The test cases of an answer; the duration of single runs in ms, else 0: it is not known."""
-    tests = [_test(suite, case) for suite, case in kind.test_cases(answer)]
+    tests = [_test(suite, case) for suite, case in answer.test_cases()]
     counts = Counter(test["status"] for test in tests)
     summary = {"tests": len(tests), **{status: counts[status] for status in _STATUSES}}
     results = {
@@ -89,9 +89,9 @@ def _test(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_junit(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_junit(answer: Answer[Any], options: DisplayOptions) -> str:
     """The test cases of an answer."""
-    return suites_xml(kind.test_suites(answer))
+    return suites_xml(answer.test_suites())
 
 
 def suites_xml(found: Sequence[TestSuite]) -> str:
@@ -159,10 +159,10 @@ _STREAK = re.compile(r"pass\^(\d+)(?:_(low|high))?")
 Sample = tuple[str, Mapping[str, str], float]
 
 
-def render_openmetrics(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_openmetrics(answer: Answer[Any], options: DisplayOptions) -> str:
     """A gauge for each number of the test cases, sorted by name."""
     by_name: dict[str, list[Sample]] = {name: [] for name in _HELP}
-    for suite in kind.test_suites(answer):
+    for suite in answer.test_suites():
         for sample in _samples(suite):
             by_name[sample[0]].append(sample)
     lines = [line for name, found in by_name.items() if found for line in _family(name, found)]
@@ -221,9 +221,9 @@ _RULES = {
 }
 
 
-def render_sarif(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_sarif(answer: Answer[Any], options: DisplayOptions) -> str:
     """A result for each test case that did not pass."""
-    cases = kind.test_cases(answer)
+    cases = answer.test_cases()
     found = [_result(suite, case) for suite, case in cases if case.mark is not None]
     rules = [{"id": name, "shortDescription": {"text": text}} for name, text in _RULES.items()]
     driver = {"name": "passhat", "version": __version__, "rules": rules}
@@ -254,9 +254,9 @@ def _place(case: ReportedCase) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------
 
 
-def render_tap(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_tap(answer: Answer[Any], options: DisplayOptions) -> str:
     """A line for each test case; numbers and reasons follow in a YAML block."""
-    cases = kind.test_cases(answer)
+    cases = answer.test_cases()
     lines = ["TAP version 14", f"1..{len(cases)}"]
     for number, (suite, case) in enumerate(cases, 1):
         lines += _lines(number, suite.name, case)

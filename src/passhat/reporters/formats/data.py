@@ -7,16 +7,15 @@ import io
 import json
 from typing import Any
 
-from passhat.reporters.answer import AnswerKind, DisplayOptions
+from passhat.reporters.answer import Answer, DisplayOptions
 
 # A cell that begins like this is a formula to a spreadsheet (OWASP, CSV injection).
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def render_csv(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_csv(answer: Answer[Any], options: DisplayOptions) -> str:
     """The rows of an answer."""
-    assert kind.rows is not None, "the table of formats says so"
-    rows = kind.rows(answer)
+    rows = answer.rows()
     text = io.StringIO()
     writer = csv.writer(text)
     if rows:
@@ -43,10 +42,9 @@ def _cell(value: object) -> object:
 # --------------------------------------------------------------------------------------------------
 
 
-def render_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_json(answer: Answer[Any], options: DisplayOptions) -> str:
     """The data of an answer; its first key names the schema."""
-    assert kind.data is not None, "the table of formats says so"
-    return to_json(kind.data(answer))
+    return to_json(answer.data())
 
 
 def to_json(value: Any) -> str:
@@ -59,7 +57,6 @@ def to_json(value: Any) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def render_ndjson(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_ndjson(answer: Answer[Any], options: DisplayOptions) -> str:
     """A line a row. A run writes its events instead, while they happen."""
-    assert kind.rows is not None, "the table of formats says so"
-    return "".join(json.dumps(dict(row), allow_nan=False) + "\n" for row in kind.rows(answer))
+    return "".join(json.dumps(dict(row), allow_nan=False) + "\n" for row in answer.rows())

@@ -21,7 +21,7 @@ from passhat.reporters import answer as part
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     WORD_TONES,
-    AnswerKind,
+    Answer,
     DisplayOptions,
     Headline,
     Picture,
@@ -64,35 +64,34 @@ _OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
-def render_html(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
     """The page of an answer; the verdict is in its title and its icon."""
     script, style = page_script(), page_style()
     frame = {
-        "title": f"{safe_text(kind.title(answer))} · passhat",
-        "provenance": kind.provenance(answer),
+        "title": f"{safe_text(answer.title())} · passhat",
+        "provenance": answer.provenance(),
         "policy": content_policy(script, style),
         "script": script,
         "style": style,
     }
-    template = templates().get_template(kind.template if kind.page else "answer.html")
-    return template.render({**frame, **answer_values(kind, answer, options)})
+    template = templates().get_template(answer.template)
+    return template.render({**frame, **page_values(answer, options)})
 
 
-def answer_values(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
+def page_values(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
     """What the template of an answer shows, on a page by itself or on the dashboard."""
-    values = kind.page(answer, options) if kind.page else _laid_out(kind, answer, options)
-    shared = {"subject": kind.name, "chip": kind.chip(answer), "facts": kind.facts(answer)}
-    return {**shared, **values}
+    shared = {"subject": answer.name, "chip": answer.chip(), "facts": answer.facts()}
+    return {**shared, **(answer.page(options) or _laid_out(answer, options))}
 
 
-def _laid_out(kind: AnswerKind, answer: Any, options: DisplayOptions) -> dict[str, Any]:
+def _laid_out(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
     """What a page without a template of its own shows: the headline, then blocks and figures."""
-    blocks = [one for one in kind.worded_blocks(answer, options) if not isinstance(one, Picture)]
-    first = blocks[0] if blocks else None
-    opens = isinstance(first, Headline)
-    headline = first.text if isinstance(first, Headline) else kind.title(answer)
-    figures = {} if kind.figures is None else kind.figures(answer)
-    return {"headline": headline, "parts": lay_out(blocks[opens:], figures)}
+    blocks = [one for one in answer.worded_blocks(options) if not isinstance(one, Picture)]
+    match blocks:
+        case [Headline(text=headline), *rest]:
+            return {"headline": headline, "parts": lay_out(rest, answer.figures())}
+        case _:
+            return {"headline": answer.title(), "parts": lay_out(blocks, answer.figures())}
 
 
 @cache
@@ -316,11 +315,11 @@ _COLOURS = {"PASS": LIGHT["a"], "FAIL": LIGHT["b"], "UNDECIDED": LIGHT["e"]}
 """Contrast 4.5 : 1 on white; the word is printed too, so colour is never the only sign."""
 
 
-def render_fragment(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_fragment(answer: Answer[Any], options: DisplayOptions) -> str:
     """The answer, then its first figure."""
-    written = [text for block in kind.worded_blocks(answer, options) for text in _block(block)]
-    figures = {} if kind.figures is None else kind.figures(answer)
-    drawn = [f"<div>{figure.svg(standalone=True)}</div>" for figure in list(figures.values())[:1]]
+    written = [text for block in answer.worded_blocks(options) for text in _block(block)]
+    figures = list(answer.figures().values())[:1]
+    drawn = [f"<div>{figure.svg(standalone=True)}</div>" for figure in figures]
     return f'<div style="{_BOX}">' + "\n".join([*written, *drawn]) + "</div>\n"
 
 

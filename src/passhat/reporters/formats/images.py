@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.drawing.figure import LIGHT
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import listed
-from passhat.reporters.answer import AnswerKind, DisplayOptions
+from passhat.reporters.answer import Answer, DisplayOptions
 from passhat.reporters.formatting import percent, shorten, span
 from passhat.reporters.test_cases import TestSuite
 from passhat.stats.estimate import Interval
@@ -22,9 +22,9 @@ _LETTER = 6.6  # pixels of an average letter of 11 px Verdana or DejaVu Sans
 _WIDEST = 40
 
 
-def render_badge(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_badge(answer: Answer[Any], options: DisplayOptions) -> str:
     """The badge as a picture with plain colours."""
-    label, message, colour = _parts(kind, answer)
+    label, message, colour = _parts(answer)
     left, right = (round(_LETTER * len(text)) + 12 for text in (label, message))
     title = escape(f"{label}: {message}")
     return (
@@ -38,16 +38,16 @@ def render_badge(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
     )
 
 
-def render_badge_json(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_badge_json(answer: Answer[Any], options: DisplayOptions) -> str:
     """The badge as an endpoint of shields.io."""
-    label, message, colour = _parts(kind, answer)
+    label, message, colour = _parts(answer)
     badge = {"schemaVersion": 1, "label": label, "message": message, "color": colour.lstrip("#")}
     return json.dumps(badge) + "\n"
 
 
-def _parts(kind: AnswerKind, answer: Any) -> tuple[str, str, str]:
+def _parts(answer: Answer[Any]) -> tuple[str, str, str]:
     """The reliability of the first system, with what it may be; or the verdict of the gates."""
-    suites = kind.test_suites(answer)
+    suites = answer.test_suites()
     for suite in suites:
         if found := _reliability(suite):
             return found
@@ -80,27 +80,26 @@ def _value(suite: TestSuite, name: str) -> float:
 # --------------------------------------------------------------------------------------------------
 
 
-def render_svg(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_svg(answer: Answer[Any], options: DisplayOptions) -> str:
     """The figure, complete in itself."""
-    return _figure(kind, answer, options).to_bytes("svg").decode()
+    return _figure(answer, options).to_bytes("svg").decode()
 
 
-def render_png(kind: AnswerKind, answer: Any, options: DisplayOptions) -> bytes:
+def render_png(answer: Answer[Any], options: DisplayOptions) -> bytes:
     """The figure in pixels."""
-    return _figure(kind, answer, options).to_bytes("png")
+    return _figure(answer, options).to_bytes("png")
 
 
-def render_pdf(kind: AnswerKind, answer: Any, options: DisplayOptions) -> bytes:
+def render_pdf(answer: Answer[Any], options: DisplayOptions) -> bytes:
     """The figure as a page of its own size."""
-    return _figure(kind, answer, options).to_bytes("pdf")
+    return _figure(answer, options).to_bytes("pdf")
 
 
-def _figure(kind: AnswerKind, answer: Any, options: DisplayOptions) -> Figure:
+def _figure(answer: Answer[Any], options: DisplayOptions) -> Figure:
     """The figure that was asked for, or the first."""
-    assert kind.figures is not None, "the table of formats says so"
-    found = kind.figures(answer)
+    found = answer.figures()
     if not found:
-        raise InputError(f"there is nothing to draw: these results give a {kind.name} no figure")
+        raise InputError(f"there is nothing to draw: these results give a {answer.name} no figure")
     if options.figure is None:
         return next(iter(found.values()))
     if options.figure not in found:

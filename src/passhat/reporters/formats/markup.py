@@ -10,7 +10,7 @@ from typing import Any
 from passhat.messages import capitalised
 from passhat.reporters import answer as part
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Block,
     DisplayOptions,
     HeadingRow,
@@ -30,9 +30,9 @@ _REFERENCE = re.compile(
 _NO_SPACE = "&#8203;"
 
 
-def render_markdown(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_markdown(answer: Answer[Any], options: DisplayOptions) -> str:
     """The answer as Markdown."""
-    return blocks_markdown(kind.all_blocks(answer, options))
+    return blocks_markdown(answer.all_blocks(options))
 
 
 def blocks_markdown(blocks: Sequence[part.Block]) -> str:
@@ -136,12 +136,12 @@ _OTHER_SCRIPTS = r"""\providecommand{\passhatchar}[2]{\ifdefined\Umathchar#1\els
 _OPENING_QUOTE = re.compile(r'(?<![^\s(\[{])"')  # at the start, after a space or a bracket
 
 
-def render_tex(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render_tex(answer: Answer[Any], options: DisplayOptions) -> str:
     """The main table of an answer, and how its numbers were made."""
-    blocks = kind.worded_blocks(answer, options)
+    blocks = answer.worded_blocks(options)
     headlines = [block.text for block in blocks if isinstance(block, Headline)]
-    caption = headlines[0] if headlines else capitalised(kind.name)
-    methods = kind.methods(answer) if kind.methods is not None else None
+    caption = headlines[0] if headlines else capitalised(answer.name)
+    methods = answer.methods()
     parts = [
         f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
         *(_float(table, caption) for table in _tables(blocks)),

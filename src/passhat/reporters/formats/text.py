@@ -10,7 +10,7 @@ from typing import Any
 
 from passhat.messages import CUT
 from passhat.reporters.answer import (
-    AnswerKind,
+    Answer,
     Bar,
     Block,
     Cell,
@@ -63,10 +63,10 @@ _WANTED_NAME, _WANTED_TEXT = 60, 12
 """Names, and other texts that may be cut, have their room up to here before bars are drawn."""
 
 
-def render(kind: AnswerKind, answer: Any, options: DisplayOptions) -> str:
+def render(answer: Answer[Any], options: DisplayOptions) -> str:
     """The answer as text; without an Ink it is 80 columns wide and has no colour."""
     ink = options.ink or TerminalStyle()
-    return blocks_text(kind.all_blocks(answer, replace(options, ink=ink)), ink)
+    return blocks_text(answer.all_blocks(replace(options, ink=ink)), ink)
 
 
 def blocks_text(blocks: Sequence[Block], ink: TerminalStyle | None = None) -> str:
