@@ -15,9 +15,8 @@ from passhat.dataclass import dataclass
 from passhat.errors import ForgeError
 from passhat.records.secrets import bare_address
 
-# --------------------------------------------------------------------------------------------------
 # GitHub: the step summary, annotations, one comment on the pull request, and a check.
-# --------------------------------------------------------------------------------------------------
+
 
 Level = Literal["error", "warning", "notice"]
 
@@ -187,9 +186,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-# --------------------------------------------------------------------------------------------------
 # GitLab: one note on the merge request.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,9 +237,8 @@ def post_note(job: GitLab, text: str, *, key: str) -> Posted:
     return post_sticky(comments, text, key=key)
 
 
-# --------------------------------------------------------------------------------------------------
 # One comment on a change that is written once and then kept up to date.
-# --------------------------------------------------------------------------------------------------
+
 
 MARKER = "<!-- passhat:{key} -->"
 """Hidden in the comment; `key` distinguishes the comments of several suites."""
@@ -371,9 +367,8 @@ def _safe_key(key: str) -> str:
     return "".join(c if c.isalnum() or c in "._/" else "_" for c in key)[:100]
 
 
-# --------------------------------------------------------------------------------------------------
 # JSON over HTTP to a forge's API, with the standard library: a gate in CI needs no extra.
-# --------------------------------------------------------------------------------------------------
+
 
 SECONDS = 20.0
 """How long one request may take: a comment must not hold up a pipeline."""

@@ -16,68 +16,53 @@ from passhat.cli.exit_codes import ExitCode
 from passhat.errors import ConfigurationError, InputError, PasshatError
 from passhat.messages import closest, short
 
-# What each command does, in a few words: --help loads no command.
-GROUPS: dict[str, dict[str, str]] = {
+# Each command's module (and function, if `list` and the like are taken) and what it does, in a few
+# words: --help loads no command.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "demo": "See what passhat says, with no key and no file.",
-        "init": "Write a suite that runs at once.",
-        "doctor": "Will the suite run here?",
+        "demo": ("setup", "See what passhat says, with no key and no file."),
+        "init": ("setup", "Write a suite that runs at once."),
+        "doctor": ("setup", "Will the suite run here?"),
     },
     "Run agents": {
-        "run": "Run a suite many times: how reliable are its agents?",
-        "resume": "Resume an interrupted run.",
-        "worker": "Run trials of runs that were started elsewhere.",
-        "deploy": "Write the file that starts workers on a cluster.",
-        "merge": "Put the shards of a run together.",
-        "repeat": "Run any command many times: how often does it work?",
-        "validate": "Check suites for errors.",
-        "list": "List what a suite would run.",
-        "cassette": "List, show, verify and prune recorded runs.",
-        "scan": "Are there secrets in these files?",
-        "local": "A real model with no key, on this machine.",
+        "run": ("run", "Run a suite many times: how reliable are its agents?"),
+        "resume": ("run", "Resume an interrupted run."),
+        "worker": ("machines", "Run trials of runs that were started elsewhere."),
+        "deploy": ("machines", "Write the file that starts workers on a cluster."),
+        "merge": ("machines", "Put the shards of a run together."),
+        "repeat": ("run", "Run any command many times: how often does it work?"),
+        "validate": ("setup", "Check suites for errors."),
+        "list": ("setup:list_rows", "List what a suite would run."),
+        "cassette": ("cassette", "List, show, verify and prune recorded runs."),
+        "scan": ("setup", "Are there secrets in these files?"),
+        "local": ("setup", "A real model with no key, on this machine."),
     },
     "Ask about results": {
-        "report": "How reliable is the agent in these results?",
-        "gate": "Do these results meet the demand? PASS, FAIL, UNDECIDED.",
-        "compare": "Is one agent better than another?",
-        "rank": "Which of several agents are ahead, and which are tied?",
-        "why": "Why do runs fail sometimes?",
-        "diff": "Where do two runs of a task first differ?",
-        "profile": "How does the agent compare with others?",
-        "plan": "How many runs and tasks does an answer need?",
+        "report": ("report", "How reliable is the agent in these results?"),
+        "gate": ("gate", "Do these results meet the demand? PASS, FAIL, UNDECIDED."),
+        "compare": ("compare", "Is one agent better than another?"),
+        "rank": ("compare", "Which of several agents are ahead, and which are tied?"),
+        "why": ("compare", "Why do runs fail sometimes?"),
+        "diff": ("compare", "Where do two runs of a task first differ?"),
+        "profile": ("compare", "How does the agent compare with others?"),
+        "plan": ("plan", "How many runs and tasks does an answer need?"),
     },
     "History": {
-        "history": "List, show, tag and search stored runs.",
-        "trend": "How did reliability change over the stored runs?",
-        "flaky": "Which tasks pass only sometimes?",
-        "view": "Look at everything that ran, in a browser.",
-        "mcp": "Serve results to a coding agent (MCP).",
+        "history": ("history", "List, show, tag and search stored runs."),
+        "trend": ("history", "How did reliability change over the stored runs?"),
+        "flaky": ("history", "Which tasks pass only sometimes?"),
+        "view": ("serve", "Look at everything that ran, in a browser."),
+        "mcp": ("serve", "Serve results to a coding agent (MCP)."),
     },
     "Tools": {
-        "convert": "Rewrite any result file as JSONL, CSV or Parquet.",
-        "simulate": "Write seeded trials of made-up agents.",
-        "schema": "Print the JSON Schema of what --json prints.",
-        "completion": "Complete commands in your shell.",
+        "convert": ("plan", "Rewrite any result file as JSONL, CSV or Parquet."),
+        "simulate": ("plan", "Write seeded trials of made-up agents."),
+        "schema": ("setup", "Print the JSON Schema of what --json prints."),
+        "completion": ("setup", "Complete commands in your shell."),
     },
 }
-COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
-_MODULES = {
-    "compare": ("diff", "profile", "rank", "why"),
-    "history": ("flaky", "trend"),
-    "machines": ("deploy", "merge", "worker"),
-    "plan": ("convert", "simulate"),
-    "run": ("repeat", "resume"),
-    "serve": ("mcp", "view"),
-    "setup": (
-        *("completion", "demo", "doctor", "init", "list", "local", "scan", "schema", "validate"),
-    ),
-}
-_MODULE_OF = {command: module for module, commands in _MODULES.items() for command in commands}
-"""The module of a command that does not stand in one of its own name."""
-
-_FUNCTIONS = {"list": "list_rows"}
-"""The function of a command that cannot have its name: `list` is a built-in."""
-
+_HOMES = {name: home for group in GROUPS.values() for name, (home, _) in group.items()}
+COMMANDS = {name: what for group in GROUPS.values() for name, (_, what) in group.items()}
 EPILOG = (
     "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
     "3 the run could not be completed, 4 undecided, 130/143 stopped by a signal."
@@ -95,8 +80,9 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"passhat.cli.{_MODULE_OF.get(cmd_name, cmd_name)}")
-        command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
+        module, _, function = _HOMES[cmd_name].partition(":")
+        loaded = importlib.import_module(f"passhat.cli.{module}")
+        command: click.Command = getattr(loaded, function or cmd_name)
         return command
 
     def resolve_command(
@@ -114,7 +100,7 @@ class Commands(click.Group):
         width = max(map(len, COMMANDS))
         for title, commands in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{n:<{width}}", what) for n, what in commands.items()])
+                formatter.write_dl([(f"{n:<{width}}", what) for n, (_, what) in commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""
@@ -133,8 +119,8 @@ class Commands(click.Group):
 
             name = ctx.invoked_subcommand
             message = shell_message(error, self.get_command(ctx, name) if name else None)
-            seen = Refusal if isinstance(error, InputError) else Incomplete
-            raise seen(message) from error
+            shown = Refusal if isinstance(error, InputError) else Incomplete
+            raise shown(message) from error
         except KeyboardInterrupt:  # click would exit with 1, which says that a demand failed
             with suppress(OSError):
                 click.echo("interrupted", err=True)

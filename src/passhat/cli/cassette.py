@@ -61,12 +61,12 @@ _files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_cassettes(files: Paths, as_json: bool) -> None:
     """List cassettes: the system, its tasks, how many runs of each."""
-    found = _cassettes(files)
+    cassettes = _cassettes(files)
     if as_json:
-        click.echo(json.dumps([_plain(one) for one in found], indent=2))
+        click.echo(json.dumps([_plain(on_disk) for on_disk in cassettes], indent=2))
         return
-    for one in found:
-        _say(f"{one.path}  {_summary(one)}")
+    for on_disk in cassettes:
+        _say(f"{on_disk.path}  {_summary(on_disk)}")
 
 
 @cassette.command()
@@ -99,17 +99,16 @@ def verify(context: click.Context, files: Paths) -> None:
     """
     suite = None if files else _suite()
     problems = 0
-    for one in _cassettes(files):
-        faults = [one.problem] if one.problem else []
-        if one.cassette is not None:
-            faults += _secrets(one.path, suite)
-        if suite is not None and one.cassette is not None:
-            faults += _drift(one.cassette, suite)
+    for on_disk in _cassettes(files):
+        faults = [on_disk.problem] if on_disk.problem else []
+        if on_disk.cassette is not None:
+            faults += _secrets(on_disk.path, suite)
+            faults += [] if suite is None else _drift(on_disk.cassette, suite)
         problems += bool(faults)
         for fault in faults:
-            _say(f"problem  {one.path}: {fault}")
+            _say(f"problem  {on_disk.path}: {fault}")
         if not faults:
-            _say(f"ok       {one.path}  {_summary(one)}")
+            _say(f"ok       {on_disk.path}  {_summary(on_disk)}")
     if problems:
         context.exit(ExitCode.USAGE)
 
@@ -151,35 +150,32 @@ def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
 
 
 def _cassettes(files: Sequence[Path]) -> list[CassetteOnDisk]:
-    found = [_read(path) for path in _paths(files)]
-    if not found:
+    cassettes = [_read(path) for path in _paths(files)]
+    if not cassettes:
         click.echo("no cassettes: `passhat run --record` makes some", err=True)
-    return found
+    return cassettes
 
 
 def _paths(files: Sequence[Path]) -> list[Path]:
     """The named cassettes, those in named folders, or those of the suite here."""
     places = list(files)
     if not places:
-        suite = _suite()
-        places = [Path("cassettes") if suite is None else _directory(suite)]
-        places = [place for place in places if place.is_dir()]
-    found: list[Path] = []
+        suite, here, place = _suite(), Path.cwd(), Path("cassettes")
+        if suite is not None:
+            place = suite.directory / suite.cassette.directory
+            place = place.relative_to(here) if place.is_relative_to(here) else place
+        places = [place] if place.is_dir() else []
+    cassettes: list[Path] = []
     for place in places:
         inside = place.iterdir() if place.is_dir() else [place]
-        found += sorted(p for p in inside if p.name.endswith(ENDINGS) or p == place)
-    return found
+        cassettes += sorted(p for p in inside if p.name.endswith(ENDINGS) or p == place)
+    return cassettes
 
 
 def _suite() -> Suite | None:
     from passhat.suite import suite_in
 
     return suite_in(Path())
-
-
-def _directory(suite: Suite) -> Path:
-    where = suite.directory / suite.cassette.directory
-    return where.relative_to(Path.cwd()) if where.is_relative_to(Path.cwd()) else where
 
 
 def _read(path: Path) -> CassetteOnDisk:
@@ -196,9 +192,9 @@ def _secrets(path: Path, suite: Suite | None) -> list[str]:
     from passhat.records.redaction import suite_redactor
     from passhat.runner.leak_scan import scan_paths
 
-    scanned = scan_paths([path], suite_redactor(suite, os.environ))
-    found = dict.fromkeys(secret.what for secret in scanned)
-    return [f"it holds {what}: record it again, and replace the secret" for what in found]
+    secrets = scan_paths([path], suite_redactor(suite, os.environ))
+    kinds = dict.fromkeys(secret.what for secret in secrets)
+    return [f"it holds {kind}: record it again, and replace the secret" for kind in kinds]
 
 
 def _drift(read: Cassette, suite: Suite) -> list[str]:
@@ -207,50 +203,48 @@ def _drift(read: Cassette, suite: Suite) -> list[str]:
     from passhat.runner.cassettes import changes, cleaned, setup_of
 
     redactor = suite_redactor(suite, os.environ)
-    found = []
+    drift = []
     for pairing in suite.pairings:
         before = read.setups.get(pairing.task.name)
         if pairing.system.name != read.system or before is None:
             continue
         before, now = cleaned(before, redactor), cleaned(setup_of(pairing, suite), redactor)
-        found += [f"{pairing.task.name!r}: {change}" for change in changes(before, now)]
-    return found
+        drift += [f"{pairing.task.name!r}: {change}" for change in changes(before, now)]
+    return drift
 
 
-def _summary(one: CassetteOnDisk) -> str:
-    if one.cassette is None:
-        return f"unreadable: {one.problem}"
-    read = one.cassette
+def _summary(on_disk: CassetteOnDisk) -> str:
+    read = on_disk.cassette
+    if read is None:
+        return f"unreadable: {on_disk.problem}"
     runs = ", ".join(f"{task} x{read.runs(task)}" for task in sorted(read.setups))
     return f"{read.system}: {runs or 'nothing'}"
 
 
-def _plain(one: CassetteOnDisk) -> CassetteObject:
-    read = one.cassette
+def _plain(on_disk: CassetteOnDisk) -> CassetteObject:
+    read = on_disk.cassette
     return {
-        "path": str(one.path),
+        "path": str(on_disk.path),
         "system": None if read is None else read.system,
         "runs": {} if read is None else {task: read.runs(task) for task in sorted(read.setups)},
-        "bytes": one.path.stat().st_size if one.path.exists() else 0,
-        "problem": one.problem or None,
+        "bytes": on_disk.path.stat().st_size if on_disk.path.exists() else 0,
+        "problem": on_disk.problem or None,
     }
 
 
 def _show_trial(read: Cassette, task: str, number: int) -> None:
     recorded = read.trials[task, number]
-    asked = read.setups.get(task, {})
     _say(f"{task} #{number + 1}")
-    if prompt := asked.get("prompt"):
+    if prompt := read.setups.get(task, {}).get("prompt"):
         _say(f"  user       {prompt}")
-    for step in sorted(recorded.exchanges):
-        line = recorded.exchanges[step]
-        for speaker, text in _said(line):
+    for _, line in sorted(recorded.exchanges.items()):
+        for speaker, text in _spoken(line):
             _say(f"  {speaker:<9}  {text[:LONGEST_TEXT]}")
     facts = ", ".join(f"{key} {value}" for key, value in sorted(recorded.ending.items()))
     _say(f"  end        {facts}")
 
 
-def _said(line: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _spoken(line: dict[str, Any]) -> Iterator[tuple[str, str]]:
     reply = line.get("reply", {})
     if line["kind"] == "model":
         for call in reply.get("calls", ()):

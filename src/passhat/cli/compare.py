@@ -1,8 +1,8 @@
-"""`passhat compare`: is one agent better than another?"""
+"""Agents against one another, and runs: `passhat compare`, `rank`, `profile`, `why` and `diff`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -65,13 +65,6 @@ def compare(
     output.write(answer, results=reading.again(errors=analysis["errors"]))
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat diff`: two runs of a task side by side.
-# --------------------------------------------------------------------------------------------------
-
-_MOST_RUNS = 2
-
-
 @click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", help="Which agent, if several tried the task.")
 @output_options("diff")
@@ -91,13 +84,13 @@ def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     from passhat.journeys import diff_trials
 
     results, task, runs = _words(reading.paths)
-    left, right = (*runs, None, None)[:_MOST_RUNS]
+    left, right = (*runs, None, None)[:2]
     output.write(diff_trials(reading.results(results), task, left, right, only=only))
 
 
 def _words(words: tuple[str, ...]) -> tuple[str, str, list[int]]:
     """RESULTS, TASK and the numbers of one or two runs."""
-    if len(words) < 2 or len(words) > 2 + _MOST_RUNS:
+    if not 2 <= len(words) <= 4:
         raise click.UsageError(
             "give RESULTS, TASK and up to two runs: passhat diff latest refund 3 5"
         )
@@ -106,11 +99,6 @@ def _words(words: tuple[str, ...]) -> tuple[str, str, list[int]]:
     except ValueError:
         wrong = next(word for word in words[2:] if not word.lstrip("-").isdigit())
         raise click.UsageError(f"a run is a whole number, got {wrong!r}") from None
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat profile`: how does the agent compare with others?
-# --------------------------------------------------------------------------------------------------
 
 
 @click.command(cls=SectionedCommand)
@@ -167,11 +155,6 @@ def _reference(reading: ReadingOptions, against: tuple[str, ...]) -> Trials:
         ) from error
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat rank`: which of several agents are ahead, and which are tied?
-# --------------------------------------------------------------------------------------------------
-
-
 @click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", multiple=True, help="Rank these agents only.")
 @click.option(
@@ -206,21 +189,6 @@ def rank(
     output.write(answer, results=reading.again(errors=analysis["errors"]))
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat why`: what do failing runs do that passing runs of the same task do not?
-# --------------------------------------------------------------------------------------------------
-
-
-class WhyOptions(TypedDict):
-    """The options of `passhat why`, as the arguments of `explain_results`."""
-
-    task: str | None
-    only: tuple[str, ...]
-    alpha: float
-    confidence: float
-    seed: int
-
-
 @click.command(cls=SectionedCommand)
 @click.option("--task", metavar="TASK", help="Explain the runs of this task only.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Explain the runs of this agent only.")
@@ -234,7 +202,7 @@ class WhyOptions(TypedDict):
 @seed_option
 @output_options("explanation")
 @reading_options(transcripts=True, task_option="--task-column")
-def why(reading: ReadingOptions, output: Output, **given: Unpack[WhyOptions]) -> None:
+def why(reading: ReadingOptions, output: Output, **terms: Any) -> None:
     """Why do runs fail sometimes?
 
     Compares the tool calls of failing runs with those of passing runs of the same task, and names
@@ -248,4 +216,4 @@ def why(reading: ReadingOptions, output: Output, **given: Unpack[WhyOptions]) ->
     """
     from passhat.journeys import explain_results
 
-    output.write(explain_results(reading.results(), **given), results=reading.again())
+    output.write(explain_results(reading.results(), **terms), results=reading.again())

@@ -22,27 +22,17 @@ def configured_defaults(folder: Path, commands: Iterable[str]) -> dict[str, Any]
     of the repository.
     """
     for place in (folder, *folder.parents):
-        found = _own_table(place) or _project_table(place)
-        if found is not None:
-            path, table = found
-            return _defaults(path, table, commands)
+        own, project = place / OWN_FILE, place / PROJECT_FILE
+        if own.is_file():
+            return _defaults(own, _read(own), commands)
+        # Most projects have no such table: then it is not parsed, which would cost every start.
+        if project.is_file() and b"passhat" in project.read_bytes():
+            table = _read(project).get("tool", {}).get("passhat")
+            if table is not None:
+                return _defaults(project, table, commands)
         if (place / ".git").exists():
             return None
     return None
-
-
-def _own_table(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    path = folder / OWN_FILE
-    return (path, _read(path)) if path.is_file() else None
-
-
-def _project_table(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    path = folder / PROJECT_FILE
-    # Most projects have no such table: then the file is not parsed, which would cost every start.
-    if not path.is_file() or b"passhat" not in path.read_bytes():
-        return None
-    table = _read(path).get("tool", {}).get("passhat")
-    return None if table is None else (path, table)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -55,7 +45,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _defaults(path: Path, table: Mapping[str, Any], commands: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for key, value in table.items():
         if key not in CONFIGURED:
             raise _unknown(path, key, CONFIGURED)
@@ -63,8 +53,8 @@ def _defaults(path: Path, table: Mapping[str, Any], commands: Iterable[str]) -> 
         everywhere = by_command.pop(EVERY_COMMAND, None)
         by_command = (dict.fromkeys(commands, everywhere) if everywhere else {}) | by_command
         for command, options in by_command.items():
-            found.setdefault(command, {}).update(options)
-    return found
+            defaults.setdefault(command, {}).update(options)
+    return defaults
 
 
 def _confidence(path: Path, value: Any) -> dict[str, dict[str, Any]]:
@@ -89,7 +79,7 @@ def _ks(path: Path, value: Any) -> dict[str, dict[str, Any]]:
 
 
 def _gates(path: Path, value: Any) -> dict[str, dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(demand, str) for demand in value):
         raise _wrong(path, "gates", "must be a list of demands, such as ['pass^3 >= 0.8']", value)
     return {command: {"require": tuple(value)} for command in ("gate", "run")}
 

@@ -125,15 +125,15 @@ def gate(
         review = review_change(
             results, require, gate_confidence=sure, informational=informational, **terms
         )
-    found = gate_results(results, require, **terms) if review is None else review.verdicts
-    assert found is not None, "a review with a demand has verdicts"
-    output.write(found, explain=explain)
+    verdicts = gate_results(results, require, **terms) if review is None else review.verdicts
+    assert verdicts is not None, "a review with a demand has verdicts"
+    output.write(verdicts, explain=explain)
     if output.paths_out:  # what is in a file is not in the log of a CI job
-        for verdict in found:
+        for verdict in verdicts:
             output.say(verdict.sentence)
     if review is not None:
         announce(review, output, key=str(suite or "gate"))
-    context.exit(0 if informational else found.exit_code)
+    context.exit(0 if informational else verdicts.exit_code)
 
 
 def _refuse_misplaced(context: click.Context, reading: ReadingOptions, against: str | None) -> None:

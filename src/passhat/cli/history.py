@@ -1,4 +1,4 @@
-"""`passhat history`: stored runs, and what can be done with them."""
+"""Stored runs: `passhat history` and its commands, `flaky` and `trend`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import click
 from passhat.arguments import STORE
 from passhat.cli.options import (
     SectionedCommand,
-    StoredRunsOptions,
     StoreType,
     WholeNumber,
     output_options,
@@ -299,15 +298,10 @@ def _run_named(history: History, reference: str) -> Run:
     return found.run
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat flaky`: which tasks passed and failed over the newest stored runs?
-# --------------------------------------------------------------------------------------------------
-
-
 @click.command(cls=SectionedCommand)
 @stored_runs_options(last=FLAKY_LAST, least=1)
 @output_options("flaky")
-def flaky(output: Output, **runs: Unpack[StoredRunsOptions]) -> None:
+def flaky(output: Output, **runs: Any) -> None:
     """Which tasks passed and failed over the newest stored runs of a suite?
 
     A task counts as flaky if, with 90 % certainty, its pass rate over all of them is between 10 %
@@ -322,16 +316,11 @@ def flaky(output: Output, **runs: Unpack[StoredRunsOptions]) -> None:
     output.write(flaky_tasks(**runs))
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat trend`: how reliability changed over the stored runs.
-# --------------------------------------------------------------------------------------------------
-
-
 @click.command(cls=SectionedCommand)
 @stored_runs_options(last=LAST, least=2)
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
 @output_options("trend")
-def trend(output: Output, k: int | None, **runs: Unpack[StoredRunsOptions]) -> None:
+def trend(output: Output, k: int | None, **runs: Any) -> None:
     """How did reliability change over the stored runs of a suite?
 
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k

@@ -1,4 +1,4 @@
-"""`passhat deploy`: write the file that starts workers on a cluster."""
+"""One run on many machines: `passhat worker`, `deploy` and `merge`."""
 
 from __future__ import annotations
 
@@ -61,10 +61,6 @@ def deploy(
     click.echo(RENDERERS[where](chosen), nl=False)
 
 
-# --------------------------------------------------------------------------------------------------
-# Files that start workers elsewhere: a Kubernetes Job, a Slurm array, a Compose file.
-# --------------------------------------------------------------------------------------------------
-
 STORE_VARIABLE = "PASSHAT_STORE"
 """Where workers find the address of the store. It may hold a password, so no file has it."""
 
@@ -98,6 +94,11 @@ class Deployment:
         return MEBIBYTES_OF_A_WORKER + math.ceil(trials / 2**20)
 
     @property
+    def gpus(self) -> int:
+        """GPUs of a worker: whole ones, which Kubernetes does not share."""
+        return math.ceil(self.resources.times(self.concurrency).gpus or 0)
+
+    @property
     def command(self) -> list[str]:
         """What a worker runs; a shell puts the store's address in."""
         store = f'--store "${STORE_VARIABLE}"'
@@ -122,7 +123,10 @@ def render_kubernetes(deployment: Deployment) -> str:
                 "cpu": f"{math.ceil(deployment.cpus * 1000)}m",
                 "memory": f"{deployment.mebibytes}Mi",
             },
-            "limits": _limits(deployment),
+            "limits": {
+                "memory": f"{4 * deployment.mebibytes}Mi",
+                **({"nvidia.com/gpu": deployment.gpus} if deployment.gpus else {}),
+            },
         },
     }
     job = {
@@ -144,8 +148,7 @@ def render_kubernetes(deployment: Deployment) -> str:
 
 def render_slurm(deployment: Deployment) -> str:
     """An array script: one task of the array is one worker."""
-    total = deployment.resources.times(deployment.concurrency)
-    gpus = f"#SBATCH --gpus-per-task={math.ceil(total.gpus)}\n" if total.gpus else ""
+    gpus = f"#SBATCH --gpus-per-task={deployment.gpus}\n" if deployment.gpus else ""
     worker = (
         f'srun passhat worker --store "${STORE_VARIABLE}" '
         f"--concurrency {deployment.concurrency} --until-idle"
@@ -198,13 +201,6 @@ def render_compose(deployment: Deployment) -> str:
     return _with_heading(deployment, [start], body)
 
 
-def _limits(deployment: Deployment) -> dict[str, Any]:
-    """Four times the memory that is asked for, and whole GPUs, which Kubernetes does not share."""
-    gpus = deployment.resources.times(deployment.concurrency).gpus
-    limits: dict[str, Any] = {"memory": f"{4 * deployment.mebibytes}Mi"}
-    return {**limits, "nvidia.com/gpu": math.ceil(gpus)} if gpus else limits
-
-
 def _with_heading(deployment: Deployment, commands: list[str], body: str) -> str:
     return "".join(f"# {line}\n" for line in [*commands, _driver(deployment)]) + body
 
@@ -219,13 +215,13 @@ def _yaml(value: Any, indent: int = 0) -> str:
     pad = "  " * indent
     if isinstance(value, dict):
         return "".join(
-            f"{pad}{key}: {_scalar(item)}\n"
+            f"{pad}{key}: {json.dumps(item)}\n"
             if _is_flat(item)
             else f"{pad}{key}:\n{_yaml(item, indent + 1)}"
             for key, item in value.items()
         )
     return "".join(
-        f"{pad}- {_scalar(item)}\n"
+        f"{pad}- {json.dumps(item)}\n"
         if _is_flat(item)
         else f"{pad}- {_yaml(item, indent + 1).lstrip()}"
         for item in value
@@ -236,16 +232,7 @@ def _is_flat(value: Any) -> bool:
     return not isinstance(value, dict | list) or not value
 
 
-def _scalar(value: Any) -> str:
-    return json.dumps(value)
-
-
 RENDERERS = {"kubernetes": render_kubernetes, "slurm": render_slurm, "compose": render_compose}
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat merge`: put the shards of a run together.
-# --------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -269,11 +256,6 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
         parts = ", ".join(map(str, merged.missing))
         which = f"shard {parts} is" if len(merged.missing) == 1 else f"shards {parts} are"
         click.echo(f"not complete: {which} missing or interrupted", err=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat worker`: run trials of runs that were started elsewhere.
-# --------------------------------------------------------------------------------------------------
 
 
 @click.command()

@@ -110,16 +110,7 @@ def in_order(*options: Decorator) -> Decorator:
     return decorate
 
 
-bar_option = click.option(
-    "--bar",
-    "bars",
-    metavar="[TASK=]SHARE",
-    multiple=True,
-    help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
-)
-quiet_option = shared(
-    OUTPUT, "-q", "--quiet", is_flag=True, help="Print no notes on standard error."
-)
+# What the values of options must be: anything else gets a sentence that names the rule.
 
 
 class Share(click.ParamType[float]):
@@ -141,22 +132,6 @@ class Share(click.ParamType[float]):
         return number
 
 
-confidence_option = shared(
-    ANALYSIS,
-    "--confidence",
-    type=Share(),
-    default=CONFIDENCE,
-    help="Confidence level of all intervals.",
-)
-errors_option = shared(
-    ANALYSIS,
-    "--errors",
-    type=click.Choice(["fail", "exclude"]),
-    default="fail",
-    help="Count errored trials as failures, or leave them out.",
-)
-
-
 class WholeNumber(click.IntRange):
     """A whole number within a range; anything else gets a sentence about numbers, not ranges."""
 
@@ -174,13 +149,31 @@ class WholeNumber(click.IntRange):
             self.fail(f"must be {_range_words(self)}, got {value}", param, ctx)
 
 
-seed_option = shared(
-    ANALYSIS,
-    "--seed",
-    type=WholeNumber(min=0),
-    default=SEED,
-    help="Seed of all random draws: the same seed gives the same bytes.",
-)
+class Number(click.FloatRange):
+    """A number within a range."""
+
+    name = "NUMBER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"must be {_range_words(self)}, got {value}", param, ctx)
+
+
+def _range_words(range_: click.IntRange | click.FloatRange) -> str:
+    """The range of a number in words.
+
+    >>> _range_words(click.IntRange(0, 65535)), _range_words(click.FloatRange(0, min_open=True))
+    ('from 0 to 65535', 'above 0')
+    """
+    if range_.max is not None:
+        return f"from {range_.min} to {range_.max}"
+    return f"above {range_.min}" if range_.min_open else f"at least {range_.min}"
 
 
 class NumberList(click.ParamType[tuple[int, ...]]):
@@ -204,6 +197,78 @@ class NumberList(click.ParamType[tuple[int, ...]]):
 
 
 K_LIST = NumberList("K", "whole numbers such as 1,2,4", "k must be at least 1")
+ROUND_NUMBERS = NumberList("N", "rounds such as 4 or 2,4", "rounds are counted from 1")
+
+
+class OneOf(click.Choice):  # type: ignore[type-arg]  # generic in some versions only
+    """One of many words; the error for another names the one that was probably meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = closest(str(value), map(str, self.choices))
+            hint = f" Did you mean {near!r}?" if near else ""
+            self.fail(f"{error.message}{hint}", param, ctx)
+
+
+class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
+    """A path, or a postgresql:// address as a string."""
+
+    name = "store"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "FILE|URL"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Path | str:
+        from passhat.history.database import is_postgres
+
+        if is_postgres(value):
+            return str(value)
+        if Path(value).is_dir():
+            self.fail(
+                f"{str(value)!r} is a folder; a store is a file such as .passhat/history.db",
+                param,
+                ctx,
+            )
+        return Path(value)
+
+
+# Options that commands share.
+
+bar_option = click.option(
+    "--bar",
+    "bars",
+    metavar="[TASK=]SHARE",
+    multiple=True,
+    help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
+)
+quiet_option = shared(
+    OUTPUT, "-q", "--quiet", is_flag=True, help="Print no notes on standard error."
+)
+confidence_option = shared(
+    ANALYSIS,
+    "--confidence",
+    type=Share(),
+    default=CONFIDENCE,
+    help="Confidence level of all intervals.",
+)
+errors_option = shared(
+    ANALYSIS,
+    "--errors",
+    type=click.Choice(["fail", "exclude"]),
+    default="fail",
+    help="Count errored trials as failures, or leave them out.",
+)
+seed_option = shared(
+    ANALYSIS,
+    "--seed",
+    type=WholeNumber(min=0),
+    default=SEED,
+    help="Seed of all random draws: the same seed gives the same bytes.",
+)
 analysis_options = in_order(
     shared(ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass^k and pass@k, such as 1,2,4."),
     confidence_option,
@@ -239,17 +304,6 @@ def stored_runs_options(*, last: int, least: int) -> Decorator:
         ),
         confidence_option,
     )
-
-
-class StoredRunsOptions(TypedDict):
-    """The values of `stored_runs_options`, as the arguments of a journey."""
-
-    suite: str | None
-    store: Path | str
-    branch: str | None
-    only: tuple[str, ...]
-    last: int
-    confidence: float
 
 
 def file_option(purpose: str) -> Decorator:
@@ -322,73 +376,3 @@ def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] |
     if not named:
         return common
     return named if common is None else dict.fromkeys(tasks, common) | named
-
-
-# --------------------------------------------------------------------------------------------------
-# What the values of options must be, and the errors for values that are something else.
-# --------------------------------------------------------------------------------------------------
-
-ROUND_NUMBERS = NumberList("N", "rounds such as 4 or 2,4", "rounds are counted from 1")
-
-
-class Number(click.FloatRange):
-    """A number within a range."""
-
-    name = "NUMBER"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            self.fail(f"{value!r} is not a number", param, ctx)
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f"must be {_range_words(self)}, got {value}", param, ctx)
-
-
-class OneOf(click.Choice):  # type: ignore[type-arg]  # generic in some versions only
-    """One of many words; the error for another names the one that was probably meant."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter as error:
-            near = closest(str(value), map(str, self.choices))
-            hint = f" Did you mean {near!r}?" if near else ""
-            self.fail(f"{error.message}{hint}", param, ctx)
-
-
-class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
-    """A path, or a postgresql:// address as a string."""
-
-    name = "store"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return "FILE|URL"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Path | str:
-        from passhat.history.database import is_postgres
-
-        if is_postgres(value):
-            return str(value)
-        if Path(value).is_dir():
-            self.fail(
-                f"{str(value)!r} is a folder; a store is a file such as .passhat/history.db",
-                param,
-                ctx,
-            )
-        return Path(value)
-
-
-def _range_words(range_: click.IntRange | click.FloatRange) -> str:
-    """The range of a number in words.
-
-    >>> _range_words(click.IntRange(0, 65535)), _range_words(click.FloatRange(0, min_open=True))
-    ('from 0 to 65535', 'above 0')
-    """
-    if range_.max is not None:
-        return f"from {range_.min} to {range_.max}"
-    return f"above {range_.min}" if range_.min_open else f"at least {range_.min}"

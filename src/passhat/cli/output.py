@@ -99,9 +99,9 @@ class Output:
             )
         return name
 
-    def _save(self, path: Path, found: str | bytes) -> None:
+    def _save(self, path: Path, rendered: str | bytes) -> None:
         try:
-            path.write_bytes(found.encode("utf-8") if isinstance(found, str) else found)
+            path.write_bytes(rendered.encode("utf-8") if isinstance(rendered, str) else rendered)
         except OSError as error:
             raise unwritable(path, error, self.option) from error
 

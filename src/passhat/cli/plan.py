@@ -1,11 +1,11 @@
-"""`passhat plan`: how many runs and tasks does an answer need?"""
+"""Before and around an analysis: `passhat plan`, `simulate` and `convert`."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -103,7 +103,7 @@ def plan(
         raise click.UsageError("--indifference is about a gate: give --gate 'pass^3 >= 0.8' too")
     results = reading.results() if reading.paths else None
     if gates:
-        found = plan_gates(
+        plans = plan_gates(
             gates,
             results,
             only=only,
@@ -113,7 +113,7 @@ def plan(
             confidence=terms["confidence"],
             seed=seed,
         )
-        output.write(found)
+        output.write(plans)
         return
     from passhat.analysis.planning.budgets import Spending
 
@@ -128,27 +128,10 @@ def plan(
     output.write(plan_results(results, only=only, correlation=icc, spending=spending, k=k, **terms))
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat simulate`: seeded trials of made-up agents.
-# --------------------------------------------------------------------------------------------------
-
 _PROBABILITY = Number(0, 1)
 
 
-class WorldOptions(TypedDict):
-    """The options that are fields of `SimulationModel`."""
-
-    luck: float
-    shared: float
-    seeds: int
-    seed_effect: float
-    drift: float
-    partial: bool
-    pass_score: float
-    error_rate: float
-
-
-_PRINTED = ("as_json", "as_csv", "as_markdown")
+_PRINTED = {"as_json": "jsonl", "as_csv": "csv", "as_markdown": "markdown"}
 _SUMMARIES = (".md", ".markdown")
 
 
@@ -157,12 +140,13 @@ def trials_output_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_write(**values: Any) -> Any:
-        chosen = {name: values.pop(name) for name in (*_PRINTED, "paths_out", "quiet")}
-        if sum(chosen[name] for name in _PRINTED) > 1:
+        printed = [form for name, form in _PRINTED.items() if values.pop(name)]
+        if len(printed) > 1:
             raise click.UsageError(
                 "--json, --csv and --markdown cannot be used together; -o may name several files"
             )
-        return command(write=functools.partial(write_everywhere, **chosen), **values)
+        how = {name: values.pop(name) for name in ("paths_out", "quiet")}
+        return command(write=functools.partial(_write, printed=printed, **how), **values)
 
     options = in_order(
         shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
@@ -176,20 +160,13 @@ def trials_output_options(command: Command) -> Command:
     return options(with_write)
 
 
-def write_everywhere(
-    trials: Trials,
-    *,
-    as_json: bool,
-    as_csv: bool,
-    as_markdown: bool,
-    paths_out: tuple[str, ...],
-    quiet: bool,
+def _write(
+    trials: Trials, *, printed: Sequence[str], paths_out: tuple[str, ...], quiet: bool
 ) -> None:
     """Write the trials to files or standard output, and say so on standard error."""
     for name in paths_out:
         _save(trials, Path(name), quiet=quiet)
-    if not paths_out or as_json or as_csv or as_markdown:
-        form = "csv" if as_csv else "markdown" if as_markdown else "jsonl"
+    for form in printed or ([] if paths_out else ["jsonl"]):
         click.echo(_rendered(trials, form), nl=False)
 
 
@@ -260,7 +237,7 @@ def simulate(
     rates: tuple[str, ...],
     seed: int,
     write: Callable[[Trials], None],
-    **world: Unpack[WorldOptions],
+    **model: Any,
 ) -> None:
     """Write seeded trials of made-up agents; the same seed gives the same trials.
 
@@ -271,28 +248,23 @@ def simulate(
     from passhat.analysis.planning.simulate import SimulationModel
     from passhat.analysis.planning.simulate import simulate as simulate_trials
 
-    made_up = SimulationModel(**world)
-    write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=made_up, seed=seed))
+    world = SimulationModel(**model)
+    write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=world, seed=seed))
 
 
 def _rates(texts: Sequence[str]) -> dict[str, float]:
     """`0.7` is an agent without a name, `new=0.75` one with."""
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for i, text in enumerate(texts or ("0.7",), 1):
         named, _, share = text.rpartition("=")
         name = named or ("agent" if len(texts) < 2 else f"agent-{i}")
-        if name in found:
+        if name in rates:
             raise ArgumentError("rates", f"must name each agent once, not {name} again", text)
         try:
-            found[name] = float(share)
+            rates[name] = float(share)
         except ValueError:
             raise ArgumentError("rates", "must be a share or AGENT=SHARE", text) from None
-    return found
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat convert`: any result file as passhat's own JSON Lines, CSV or Parquet.
-# --------------------------------------------------------------------------------------------------
+    return rates
 
 
 @click.command(cls=SectionedCommand)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 REDRAWS_PER_SECOND = 5
 SHORTEST_PAUSE_SHOWN = 1.0
 WIDEST_BAR = 60
-FAULTS_OFF = "the suite's faults are off: --faults runs it with and without them"
 
 # Without a terminal: a line at every tenth of the run, 5 to 30 seconds apart.
 STEPS = 10
@@ -324,7 +323,7 @@ def _announcements(event: RunEvent) -> Iterator[str]:
     match event:
         case RunOpened():
             if event.faults_off:
-                yield FAULTS_OFF
+                yield "the suite's faults are off: --faults runs it with and without them"
             run = f"; run {event.run}" if event.run is not None else ""
             yield f"{event.suite}: {event.size}; {event.source}{run}"
         case schedule.RunStarted(kept=kept) if kept:

@@ -1,12 +1,11 @@
-"""`passhat run`: run a suite, keep every trial, and end with a report, a verdict and a code."""
+"""Run agents: `passhat run` a suite, `resume` a run, `repeat` any command."""
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -60,14 +59,14 @@ page_options = in_order(
     ),
 )
 _COUNT, _AMOUNT = WholeNumber(min=1), Number(min=0, min_open=True)
-_limit = functools.partial(shared, "Budget")
+_limit = partial(shared, "Budget")
 budget_options = in_order(
     _limit("--max-cost", type=_AMOUNT, metavar="DOLLARS", help="Stop when this much is spent."),
     _limit("--max-tokens", type=_COUNT, help="Stop at this many tokens."),
     _limit("--max-calls", type=_COUNT, help="Stop at this many model calls."),
     _limit("--max-minutes", type=_AMOUNT, metavar="MINUTES", help="Stop after this long."),
 )
-execution_option = functools.partial(shared, EXECUTION)
+execution_option = partial(shared, EXECUTION)
 execution_options = in_order(
     store_option("Where the trials are stored.", section=EXECUTION),
     execution_option("--concurrency", type=_COUNT, help="Trials at a time."),
@@ -79,7 +78,7 @@ execution_options = in_order(
     ),
     execution_option("--workers", type=_COUNT, default=2, help="Workers to start with Ray."),
 )
-_named = functools.partial(click.option, metavar="NAME", multiple=True)
+_named = partial(click.option, metavar="NAME", multiple=True)
 _choosing = in_order(
     _named("--only", help="Only this agent or system; * and ? match."),
     _named("--task", "tasks", help="Only this task, or one run: 'refund #3'."),
@@ -115,8 +114,8 @@ _demanding = in_order(
         help="Fail unless this share of the servers' tools was called.",
     ),
 )
-_cassette_option = functools.partial(shared, "Cassettes")
-_cassette_flag = functools.partial(_cassette_option, is_flag=True)
+_cassette_option = partial(shared, "Cassettes")
+_cassette_flag = partial(_cassette_option, is_flag=True)
 _cassettes = in_order(
     _cassette_option(
         "--record",
@@ -143,7 +142,7 @@ _cassettes = in_order(
 def run_options(command: Command) -> Command:
     """What to run, what to demand and what it may cost: the arguments of a RunRequest."""
 
-    @functools.wraps(command)
+    @wraps(command)
     def with_cassette(**values: Any) -> Any:
         return command(cassette=_cassette(values), **values)
 
@@ -255,11 +254,6 @@ def run(
     context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat resume`: continue an interrupted run, paying for nothing twice.
-# --------------------------------------------------------------------------------------------------
-
-
 @click.command(cls=SectionedCommand)
 @click.argument("run", required=False)
 @click.option(
@@ -329,21 +323,6 @@ def resume(
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat repeat`: any command, many times: a stopwatch for reliability.
-# --------------------------------------------------------------------------------------------------
-
-
-class RepeatOptions(TypedDict):
-    """Options of `passhat repeat`, as the arguments of `repeat_command`."""
-
-    runs: int
-    outcome: Literal["auto", "exit", "json"]
-    timeout: float
-    concurrency: int
-    store: Path | str | None
-
-
 @click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.option(
@@ -378,7 +357,7 @@ def repeat(
     least: float | None,
     until_settled: bool,
     output: Output,
-    **given: Unpack[RepeatOptions],
+    **terms: Any,
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?
 
@@ -397,7 +376,7 @@ def repeat(
     context.exit(
         show_run(
             lambda on_event: repeat_command(
-                command, least=least, until_settled=until_settled, on_event=on_event, **given
+                command, least=least, until_settled=until_settled, on_event=on_event, **terms
             ),
             output,
         )

@@ -90,13 +90,13 @@ def _show(
         if interrupted.resume:
             output.say(f"resume with: {interrupted.resume}")
         return ExitCode(128 + interrupted.signal)
-    said: dict[str, Any] = {}
+    page: dict[str, Any] = {}
     if answer.transcripts is not None:
-        said = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
+        page = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
     if any(map(writes_page, places)):
-        said["change"] = _change(answer, store, output)
+        page["change"] = _change(answer, store, output)
     for place in places:
-        place.write(answer, **said)
+        place.write(answer, **page)
     for line in _remarks(answer, output):
         output.say(line)
     worse = tell_reviewers is not None and tell_reviewers(answer)
@@ -153,24 +153,16 @@ def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
     yield from (floor.line for floor in answer.floors if hidden or not floor.passed)
     if answer.why_not_passed:
         yield answer.why_not_passed
-        yield from _reasons(answer) if hidden else ()
+        if hidden:
+            from passhat.reporters.answers.run import failure_lines
+
+            for line in failure_lines(answer, most=MOST_REASONS):
+                yield f"  {in_shell(line)}"
     if hidden and answer.undone:
         yield answer.undone
 
 
-def _reasons(answer: RunAnswer) -> Iterator[str]:
-    from passhat.reporters.answers.run import failure_lines
-
-    for line in failure_lines(answer, most=MOST_REASONS):
-        yield f"  {in_shell(line)}"
-
-
-# --------------------------------------------------------------------------------------------------
-# The events of a run as NDJSON: one line for each, written during the run.
-#
-# `passhat schema events` describes the lines. They are for programs that watch a run; the other
-# formats are written when it is over.
-# --------------------------------------------------------------------------------------------------
+# The events of a run as NDJSON, written during the run for programs that watch it.
 
 SCHEMA: Literal["passhat.events/1"] = "passhat.events/1"
 
@@ -223,6 +215,7 @@ class AnswerEvent(TypedDict):
 class EventStream:
     """Writes events to files and to standard output, one whole line at a time.
 
+    `passhat schema events` describes the lines.
     A place that can no longer be written to (a full disk, a closed pipe) is dropped: it must not
     end a run that is being paid for. `broken` lists such places.
     """

@@ -1,4 +1,4 @@
-"""`passhat mcp`: the results as tools for a coding agent."""
+"""Results for a browser and for a coding agent: `passhat view` and `passhat mcp`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
-from typing import TypedDict, Unpack
+from typing import Any
 
 import click
 
@@ -47,21 +47,8 @@ def mcp(store: Path | str, allow_runs: bool, max_cost: float) -> None:
     build_server(tools).run()
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat view`: look at everything that ran, in a browser.
-# --------------------------------------------------------------------------------------------------
-
 _BACKGROUND_SECONDS = 1.0
 """Seconds between looks at whether the program is in the foreground again."""
-
-
-class ServingOptions(TypedDict):
-    """Options of `passhat view`, as the arguments of `serve`."""
-
-    host: str
-    port: int
-    token: str | None
-    person_header: str | None
 
 
 @click.command(cls=SectionedCommand)
@@ -84,7 +71,7 @@ def view(
     expose: bool,
     no_transcripts: bool,
     no_browser: bool,
-    **given: Unpack[ServingOptions],
+    **serving: Any,
 ) -> None:
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
@@ -99,7 +86,7 @@ def view(
     """
     with ExitStack() as stack:
         store, title = _store(reading, stack, transcripts=not no_transcripts)
-        _serve(store, title, quiet=no_browser, exposed=expose, **given)
+        _serve(store, title, quiet=no_browser, exposed=expose, **serving)
 
 
 def _store(
@@ -112,9 +99,9 @@ def _store(
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
     if named or not reading.paths:
-        found = reading.paths[0] if named else DEFAULT_PATH
-        with History.open(found, read_only=True) as history:
-            return found, history.name
+        place = reading.paths[0] if named else DEFAULT_PATH
+        with History.open(place, read_only=True) as history:
+            return place, history.name
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
     store = Path(folder) / "logs.db"
     for path in reading.paths:
@@ -130,9 +117,7 @@ def _time_written(file: Path) -> str | None:
     return written.isoformat(timespec="milliseconds")
 
 
-def _serve(
-    store: Path | str, title: str, *, quiet: bool, exposed: bool, **how: Unpack[ServingOptions]
-) -> None:
+def _serve(store: Path | str, title: str, *, quiet: bool, exposed: bool, **serving: Any) -> None:
     try:
         from passhat.dashboard.server import serve
         from passhat.journeys.overview import ReportCache
@@ -150,7 +135,7 @@ def _serve(
         if not quiet:
             click.launch(address)
 
-    serve(ReportCache(store, title=title), exposed=exposed, started=started, **how)
+    serve(ReportCache(store, title=title), exposed=exposed, started=started, **serving)
 
 
 def _renew_at_enter(renew: Callable[[], str]) -> None:

@@ -1,4 +1,4 @@
-"""`passhat completion`: complete commands and options in a shell."""
+"""Before and beside a run: a demo, a first suite, checks of suites and machines, small tools."""
 
 from __future__ import annotations
 
@@ -19,45 +19,13 @@ from passhat.cli.options import (
     output_options,
 )
 from passhat.cli.output import Output, usual_endings
-from passhat.errors import SuiteError
+from passhat.errors import MissingExtra, SuiteError
 from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.journeys.checks import Finding
     from passhat.records import Pairing
     from passhat.records.suite import SuiteCheck
-
-SHELLS = {
-    "bash": "~/.local/share/bash-completion/completions/passhat",
-    "zsh": "a folder of your fpath, as _passhat",
-    "fish": "~/.config/fish/completions/passhat.fish",
-}
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(list(SHELLS)))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    """Print the script that completes passhat's commands and options in your shell.
-
-    \b
-      passhat completion bash > ~/.local/share/bash-completion/completions/passhat
-      passhat completion zsh > "${fpath[1]}/_passhat"
-      passhat completion fish > ~/.config/fish/completions/passhat.fish
-    """
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None, "the argument allows only shells that click knows"
-    root = context.find_root()
-    script = kind(root.command, {}, "passhat", "_PASSHAT_COMPLETE")
-    click.echo(script.source())
-    click.echo(f"write this to {SHELLS[shell]}, then open a new shell", err=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat demo`: what passhat says, with no key and no file.
-# --------------------------------------------------------------------------------------------------
 
 
 @click.command(cls=SectionedCommand)
@@ -70,11 +38,6 @@ def demo(confidence: float, seed: int | None, output: Output) -> None:
 
     chosen = {} if seed is None else {"seed": seed}
     output.write(demonstrate(confidence=confidence, **chosen))
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat doctor`: will the suite run here? Keys, servers, models, programs, one line each.
-# --------------------------------------------------------------------------------------------------
 
 
 @click.command()
@@ -97,14 +60,14 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
 
     problems = []
     for finding in diagnose(suite, ask=ask):
-        _tell(finding)
+        _print_finding(finding)
         if finding.problem:
             problems.append(ExitCode.USAGE if finding.invalid else ExitCode.FAIL)
     click.echo(plural(len(problems), "problem") if problems else "ready", err=True)
     context.exit(max(problems, default=ExitCode.PASS))
 
 
-def _tell(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     import os
     import sys
 
@@ -118,13 +81,6 @@ def _tell(finding: Finding) -> None:
         word = ink.style("problem", "red")
     text = environment_redactor(os.environ).clean(f"{finding.what}: {in_shell(finding.text)}")
     click.echo(f"{word}  {safe_text(text)}", color=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat init`: write a suite that runs at once.
-# --------------------------------------------------------------------------------------------------
-
-RUN_IT = (("run it", "passhat run"),)
 
 
 @click.command()
@@ -176,30 +132,35 @@ def init(
     from passhat.suite.starter_files import SUITE_FILE, starter_files
 
     files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
-    steps: Sequence[tuple[str, str]] = RUN_IT
+    steps: Sequence[tuple[str, str]] = [("run it", "passhat run")]
     notes: Sequence[str] = ()
     beside = False
-    if any(one is not None for one in (python, command, mcp, log)):
+    if any(given is not None for given in (python, command, mcp, log)):
         _check_choice(python, command, mcp, log, scripted=scripted)
         from passhat.journeys.new_suite import new_suite
 
-        found = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
+        suite = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
         others = starter_files(ci=ci, pytest=with_pytest, example=False)
-        files = {**others, **found.files}
-        steps, notes = found.next_steps, found.notes
+        files = {**others, **suite.files}
+        steps, notes = suite.next_steps, suite.notes
     elif not force and (directory / SUITE_FILE).exists() and (ci or with_pytest):
         beside = True
         own = starter_files(scripted=scripted)
         files = {name: text for name, text in files.items() if name not in own}
     _refuse_overwriting(directory, files, force=force)
-    _write(directory, files, quiet=quiet)
+    for name, text in files.items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        if not quiet:
+            click.echo(f"wrote {file}", err=True)
     if quiet:
         return
     if beside:
         click.echo(f"left {directory / SUITE_FILE} as it is (--force overwrites it)", err=True)
     for note in notes:
         click.echo(note, err=True)
-    _tell_next(directory, steps)
+    _print_next_steps(directory, steps)
 
 
 def _check_choice(
@@ -221,16 +182,7 @@ def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: boo
         raise SuiteError(f"already there: {', '.join(there)} (--force overwrites)")
 
 
-def _write(directory: Path, files: Mapping[str, str], *, quiet: bool) -> None:
-    for name, text in files.items():
-        file = directory / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        if not quiet:
-            click.echo(f"wrote {file}", err=True)
-
-
-def _tell_next(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
+def _print_next_steps(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
     """Print what to do now: commands to paste."""
     if len(steps) == 1:
         where = "" if directory == Path() else f"cd {directory} && "
@@ -240,11 +192,6 @@ def _tell_next(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
     width = max(len(command) for _, command in steps)
     for what, command in steps:
         click.echo(f"  {command:<{width}}  # {what}", err=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# `passhat list`: what a suite would run.
-# --------------------------------------------------------------------------------------------------
 
 
 class Listed(TypedDict):
@@ -271,42 +218,32 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
       passhat list suite.yml --rows
       passhat list --models | grep claude
     """
+    from passhat.records.providers import model_names
     from passhat.reporters.formatting import safe_text
     from passhat.suite import find_suite, load_suite
 
     if models:
-        _tell_models(as_json=as_json)
+        names = model_names()
+        if not names:
+            raise MissingExtra("knowing which models there are", "run")
+        click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
         return
     loaded = load_suite(suite or find_suite(Path()), models_asked=False)
     if as_json:
-        click.echo(json.dumps([_plain(pairing) for pairing in loaded.pairings], indent=2))
+        click.echo(json.dumps([_listed(pairing) for pairing in loaded.pairings], indent=2))
         return
     for pairing in loaded.pairings:
         if rows:
             lines = [pairing.row(trial) for trial in range(pairing.runs)]
         else:
-            lines = [f"{pairing.label}  x{pairing.runs}{_details(pairing)}"]
+            about = ", ".join([pairing.system.name, *(f"#{tag}" for tag in pairing.task.tags)])
+            lines = [f"{pairing.label}  x{pairing.runs}  ({about})"]
         for line in lines:
             click.echo(safe_text(line))
     click.echo(loaded.size, err=True)
 
 
-def _tell_models(*, as_json: bool) -> None:
-    from passhat.errors import MissingExtra
-    from passhat.records.providers import model_names
-
-    names = model_names()
-    if not names:
-        raise MissingExtra("knowing which models there are", "run")
-    click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
-
-
-def _details(pairing: Pairing) -> str:
-    words = [pairing.system.name, *(f"#{tag}" for tag in pairing.task.tags)]
-    return f"  ({', '.join(words)})"
-
-
-def _plain(pairing: Pairing) -> Listed:
+def _listed(pairing: Pairing) -> Listed:
     return {
         "label": pairing.label,
         "task": pairing.task.name,
@@ -317,10 +254,6 @@ def _plain(pairing: Pairing) -> Listed:
         "bar": pairing.task.bar,
     }
 
-
-# --------------------------------------------------------------------------------------------------
-# `passhat local`: a real model with no key, on this machine.
-# --------------------------------------------------------------------------------------------------
 
 NAME = "local/smollm2"
 
@@ -360,11 +293,6 @@ def status(context: click.Context) -> None:
         context.exit(ExitCode.FAIL)
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat scan`: are there secrets in these files?
-# --------------------------------------------------------------------------------------------------
-
-
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -385,24 +313,20 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
     from passhat.journeys import find_secrets
     from passhat.reporters.formatting import safe_text
 
-    searched = find_secrets(paths)
-    found, places = searched.secrets, searched.places
+    scanned = find_secrets(paths)
+    secrets = scanned.secrets
     if as_json:
-        rows = [{"path": str(f.path), "place": f.place, "what": f.what} for f in found]
+        rows = [{"path": str(s.path), "place": s.place, "what": s.what} for s in secrets]
         click.echo(json.dumps(rows, indent=2))
     else:
-        for one in found:
-            click.echo(safe_text(str(one)))
-    count = plural(len(found), "secret") if found else "no secrets"
-    where = ", ".join(map(str, places)) or "this folder: passhat has written nothing here"
+        for secret in secrets:
+            click.echo(safe_text(str(secret)))
+    count = plural(len(secrets), "secret") if secrets else "no secrets"
+    where = ", ".join(map(str, scanned.places)) or "this folder: passhat has written nothing here"
     click.echo(f"{count} in {where}", err=True)
-    if found:
+    if secrets:
         context.exit(ExitCode.FAIL)
 
-
-# --------------------------------------------------------------------------------------------------
-# `passhat schema`: the JSON Schema of what --json prints, and of a suite file.
-# --------------------------------------------------------------------------------------------------
 
 # name: what it describes. Answers have the key "schema" with the value `passhat.NAME/1`; the output
 # of commands that only look at a suite or a folder (list to cassettes) has none.
@@ -462,8 +386,8 @@ def schema(name: str | None) -> None:
     if name is not None:
         click.echo(schema_text(OF_COMMANDS.get(name, name)), nl=False)
         return
-    for one, written in SCHEMAS.items():
-        click.echo(f"{one:<12}{written}")
+    for known, written in SCHEMAS.items():
+        click.echo(f"{known:<12}{written}")
 
 
 def schema_text(name: str) -> str:
@@ -478,17 +402,13 @@ def schema_text(name: str) -> str:
     return folder.joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
 
 
-# --------------------------------------------------------------------------------------------------
-# `passhat validate`: everything that is wrong with suites.
-# --------------------------------------------------------------------------------------------------
-
-_ENDINGS = " ".join(usual_endings("validation"))
-
-
 @click.command(cls=SectionedCommand)
 @click.argument("suites", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@file_option(f"Also write to a file; its ending chooses the format: {_ENDINGS}. May be repeated.")
+@file_option(
+    "Also write to a file; its ending chooses the format: "
+    f"{' '.join(usual_endings('validation'))}. May be repeated."
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of a suite file, and exit.")
 @click.pass_context
 def validate(
@@ -535,3 +455,31 @@ def _print_check(check: SuiteCheck) -> None:
     for note in check.notes:
         said = with_options(note, {"runs": "--runs"})  # an option of `passhat run`
         click.echo(safe_text(f"{check.file}: {said}"), err=True)
+
+
+SHELLS = {
+    "bash": "~/.local/share/bash-completion/completions/passhat",
+    "zsh": "a folder of your fpath, as _passhat",
+    "fish": "~/.config/fish/completions/passhat.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that completes passhat's commands and options in your shell.
+
+    \b
+      passhat completion bash > ~/.local/share/bash-completion/completions/passhat
+      passhat completion zsh > "${fpath[1]}/_passhat"
+      passhat completion fish > ~/.config/fish/completions/passhat.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "the argument allows only shells that click knows"
+    root = context.find_root()
+    script = kind(root.command, {}, "passhat", "_PASSHAT_COMPLETE")
+    click.echo(script.source())
+    click.echo(f"write this to {SHELLS[shell]}, then open a new shell", err=True)

@@ -361,9 +361,8 @@ def _labels(paths: Sequence[str]) -> list[str]:
     return [f"{file}, {place}" for file, place in zip(files, ("first", "second"), strict=True)]
 
 
-# --------------------------------------------------------------------------------------------------
 # Why runs fail: what failing runs do that passing ones do not, and two runs side by side.
-# --------------------------------------------------------------------------------------------------
+
 
 ALPHA = 0.05
 """How often a cause may be named although failing is pure luck."""
@@ -436,9 +435,8 @@ def _with_transcripts(given: ResultsLike) -> tuple[Trials, Transcripts]:
     return as_results(given).with_transcripts()
 
 
-# --------------------------------------------------------------------------------------------------
 # How reliability changed over the stored runs of a suite, and which tasks are flaky.
-# --------------------------------------------------------------------------------------------------
+
 
 MOST_SUITES = 20
 """Suites that a message names."""

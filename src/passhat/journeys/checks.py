@@ -222,9 +222,8 @@ async def _server(server: Server, directory: Path) -> Finding:
     return Finding(what=what, text=f"starts in {seconds:.1f} s: {tools}")
 
 
-# --------------------------------------------------------------------------------------------------
 # Are there secrets in files? What passhat wrote here, or other files.
-# --------------------------------------------------------------------------------------------------
+
 
 USUAL = (Path("cassettes"), Path("snapshots"), Path(".passhat"))
 """Where passhat writes, if no path is named."""
@@ -263,9 +262,7 @@ def _suite_here() -> Suite | None:
         return None  # a suite with an error must not keep secrets from being found
 
 
-# --------------------------------------------------------------------------------------------------
 # What is wrong with suite files, and what is worth knowing before they are run.
-# --------------------------------------------------------------------------------------------------
 
 
 def check_suites(suites: str | Path | Sequence[str | Path] = ()) -> tuple[SuiteCheck, ...]:

@@ -165,9 +165,7 @@ def _explanation(
     return explain(trials, said, confidence=confidence, seed=seed) if said else None
 
 
-# --------------------------------------------------------------------------------------------------
 # Do results meet a demand? Gates on files, on stored runs, and against baselines.
-# --------------------------------------------------------------------------------------------------
 
 
 def gate_results(
@@ -443,9 +441,7 @@ def _same_file(one: str, other: str) -> bool:
     return is_there(one) and is_there(other) and Path(one).samefile(other)
 
 
-# --------------------------------------------------------------------------------------------------
 # The gates of a run: those of the suite and of the request, and their baselines.
-# --------------------------------------------------------------------------------------------------
 
 
 def gates_of(suite: Suite, require: Sequence[str]) -> tuple[Gate, ...]:

@@ -216,9 +216,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "suite"
 
 
-# --------------------------------------------------------------------------------------------------
 # Results in files of any tool, stored as runs.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,9 +318,8 @@ def _agent_name(
     return suite, "the log names none"
 
 
-# --------------------------------------------------------------------------------------------------
 # The stored runs of a history store as a list.
-# --------------------------------------------------------------------------------------------------
+
 
 NEWEST = 20
 """How many runs are listed by default."""
@@ -363,9 +360,8 @@ def _row(run: Run, rates: dict[str, float]) -> Row:
     }
 
 
-# --------------------------------------------------------------------------------------------------
 # Search in what was said: the transcripts of a history store, or of an exported dataset.
-# --------------------------------------------------------------------------------------------------
+
 
 MOST_MATCHES = 20
 """Matches after which a search ends, unless more are asked for."""

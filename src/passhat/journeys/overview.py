@@ -228,9 +228,8 @@ def _spark(name: str, k: int, tallies: Sequence[Tally]) -> Figure:
     return sparkline(values, title=f"pass^{k} of {name}", finding=f"pass^{k}: {moved}.")
 
 
-# --------------------------------------------------------------------------------------------------
 # Reports and other answers on stored runs, computed once as long as a run does not change.
-# --------------------------------------------------------------------------------------------------
+
 
 MOST_REPORTS, MOST_TALLIES = 8, 1_000
 

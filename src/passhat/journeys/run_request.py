@@ -147,9 +147,8 @@ def _why_not_live(model: Model, directory: Path) -> str | None:
     return f"no key is set for {model.name}"
 
 
-# --------------------------------------------------------------------------------------------------
 # A request to run a suite, and how it is stored so that the run can be resumed.
-# --------------------------------------------------------------------------------------------------
+
 
 Executor = Literal["local", "workers", "ray"]
 """Where trials are carried out: in this process, by workers, or on a Ray cluster."""
@@ -374,9 +373,7 @@ def _budget(budget: Budget, request: RunRequest) -> Budget:
     return replace(budget, **given)
 
 
-# --------------------------------------------------------------------------------------------------
 # The events of a run: how it was opened, then those of the runner.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

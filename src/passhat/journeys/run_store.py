@@ -282,9 +282,7 @@ def _key(trial: Trial) -> TrialKey:
     return trial.system, trial.task, trial.trial
 
 
-# --------------------------------------------------------------------------------------------------
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -295,9 +295,8 @@ def _suite(
     return Suite(name=name, pairings=(pairing,), concurrency=concurrency)
 
 
-# --------------------------------------------------------------------------------------------------
 # One start of a run: check the request, run what is missing, and answer.
-# --------------------------------------------------------------------------------------------------
+
 
 STORE_WAIT_SECONDS = 120.0
 """How long a driver waits for its store to come back: longer than a restart of PostgreSQL."""

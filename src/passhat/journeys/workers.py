@@ -208,9 +208,8 @@ def _ray() -> Any:
     return ray
 
 
-# --------------------------------------------------------------------------------------------------
 # What a worker does: find a run that has trials to run, and run them until none are left.
-# --------------------------------------------------------------------------------------------------
+
 
 IDLE_SECONDS = 10.0
 """How long a worker that stops when idle waits for a run: a driver may start after it."""

@@ -313,9 +313,8 @@ def _model_in(path: str) -> str:
     return unquote(found["model"] or found["named"]) if found else ""
 
 
-# --------------------------------------------------------------------------------------------------
 # Replies written the way each provider writes them, whole and streamed.
-# --------------------------------------------------------------------------------------------------
+
 
 Body = dict[str, Any]
 
