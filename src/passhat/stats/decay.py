@@ -366,9 +366,7 @@ def _density(t: float, freedom: float) -> float:
     return float(np.exp(log) / np.sqrt(freedom))
 
 
-# --------------------------------------------------------------------------------------------------
 # Descriptions of the order of a task's runs, as defined in mcptest's documentation.
-# --------------------------------------------------------------------------------------------------
 
 TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
 
@@ -467,9 +465,7 @@ def _rows(columns: SequenceColumns) -> Iterator[SequenceDecay]:
         )
 
 
-# --------------------------------------------------------------------------------------------------
 # Chains: how reliable several steps in a row are, and how often a failure is contained.
-# --------------------------------------------------------------------------------------------------
 
 EXACT_ZERO_FAILURES = "product of steps, exact (zero failures)"
 
@@ -572,9 +568,7 @@ def _effective_runs(passes: Floats, runs: Floats) -> float:
     return max(float(runs.min()), (1 - product) / (product * log_variance))
 
 
-# --------------------------------------------------------------------------------------------------
 # pass^k for more attempts than were run, by the beta model of task difficulty.
-# --------------------------------------------------------------------------------------------------
 
 MODEL_WARNING = (
     "model-based: assumes the tasks' pass rates follow a beta, with some tasks that always or "

@@ -280,9 +280,7 @@ def _jackknife(without: Floats) -> float:
     return float((means.size - 1) / means.size * ((means - means.mean()) ** 2).sum())
 
 
-# --------------------------------------------------------------------------------------------------
 # Whether runs are dependent: rounds that differ by more than chance, a drift, bursts.
-# --------------------------------------------------------------------------------------------------
 
 Generator: TypeAlias = "Callable[[], np.random.Generator]"
 
@@ -592,9 +590,7 @@ def _rates(codes: Counts, passed: np.ndarray) -> Floats:
     return np.asarray((passes + _BORROWED_RUNS * mean) / (runs + _BORROWED_RUNS))
 
 
-# --------------------------------------------------------------------------------------------------
 # How much a whole suite moves from seed to seed: variance between seeds, batches or days.
-# --------------------------------------------------------------------------------------------------
 
 # The variance between fewer seeds has an interval too wide to be useful.
 FEWEST_SEEDS = 5

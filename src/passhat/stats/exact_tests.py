@@ -81,11 +81,11 @@ def boschloo_greater(n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayL
 
 
 def stratified_distribution(strata: Iterable[Stratum]) -> StratifiedDistribution:
-    """The law of the number of failing runs with a property, summed over strata.
+    """The distribution of the number of failing runs with a property, summed over strata.
 
     Given how many runs of a stratum fail and how many have the property, the number that do both
-    is hypergeometric (Fisher 1935); the law of a sum of independent counts is the convolution of
-    their laws. One stratum gives Fisher's exact test with a doubled tail.
+    is hypergeometric (Fisher 1935); the distribution of a sum of independent counts is the
+    convolution of their distributions. One stratum gives Fisher's exact test with a doubled tail.
 
     >>> round(stratified_distribution([(8, 4, 4)]).p_of(4), 6)
     0.028571
@@ -122,12 +122,12 @@ def _region_chances(edges: Counts, n_a: int, n_b: int) -> Floats:
     """P(c_b < edge[c_a]) for each region (a row of edges), at each common pass rate."""
     passes = np.arange(n_a + 1)[:, None]
     logs = xlogy(passes, _RATES) + xlog1py(n_a - passes, -_RATES)
-    law_a = np.exp(log_choose(n_a, passes) + logs)
+    pmf_a = np.exp(log_choose(n_a, passes) + logs)
     below_b = np.zeros((n_b + 2, _RATES.size))
     below_b[1:] = bdtr(np.arange(n_b + 1)[:, None], n_b, _RATES)
     total = np.zeros((len(edges), _RATES.size))
-    for c_a, law in enumerate(law_a):
-        total += law * below_b[edges[:, c_a]]
+    for c_a, pmf in enumerate(pmf_a):
+        total += pmf * below_b[edges[:, c_a]]
     return total
 
 
@@ -142,7 +142,7 @@ def _highest(chances: Floats) -> Floats:
     return np.minimum(best, 1.0)
 
 
-# The features of one log divide its runs in few ways: most laws are needed many times.
+# The features of one log divide its runs in few ways: most distributions are needed many times.
 @lru_cache(maxsize=4096)
 def _chances(strata: tuple[Stratum, ...]) -> tuple[Floats, Floats]:
     chance = np.ones(1)
@@ -158,13 +158,11 @@ def _hypergeometric(runs: int, having: int, failing: int) -> Floats:
     return np.exp(log_probability(x, having, runs - having, failing))
 
 
-# --------------------------------------------------------------------------------------------------
 # Exact tests of one task at a time, each with the p-values it can take if nothing changed.
 #
 # If the systems do not differ on a task, chance alone decides which of its results belong to
-# which system: that gives each test its p-value, and the law of that p-value. Passes have few
-# values (Fisher's exact test); scores are permuted.
-# --------------------------------------------------------------------------------------------------
+# which system: that gives each test its p-value, and the distribution of that p-value. Passes have
+# few values (Fisher's exact test); scores are permuted.
 
 Alternative = Literal["two-sided", "less", "greater"]
 
@@ -182,11 +180,11 @@ _MOST_KEPT = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NullDistributions:
-    """The law of each test's p-value if nothing changed.
+    """The distribution of each test's p-value if nothing changed.
 
     `kind[i]` says which of the `attainable` lists test i has: the p-values that it can take,
-    ascending. A p-value of at most x has the chance x, for every x in the list. None is a law
-    without gaps.
+    ascending. A p-value of at most x has the chance x, for every x in the list. None is a
+    distribution without gaps.
 
     >>> laws = NullDistributions(kind=np.array([0, 1]), attainable=(np.array([0.1, 1.0]), None))
     >>> laws.chance(0, np.array([0.05, 0.3])).tolist(), laws.chance(1, np.array([0.3])).tolist()
@@ -208,7 +206,7 @@ class NullDistributions:
 def pass_tests(
     n_a: Counts, c_a: Counts, n_b: Counts, c_b: Counts, alternative: Alternative = "two-sided"
 ) -> tuple[Floats, NullDistributions]:
-    """Fisher's exact p of every task, by the difference of the two pass rates, and its laws.
+    """Fisher's exact p of every task, by the difference of two pass rates, and its distributions.
 
     >>> p, laws = pass_tests(*(np.array([x]) for x in (4, 4, 4, 0)))
     >>> p.round(4).tolist(), laws.attainable[0].round(4).tolist()
@@ -237,7 +235,7 @@ def score_tests(
     ranks: bool = False,
     rng: np.random.Generator,
 ) -> tuple[Floats, NullDistributions]:
-    """The permutation p of every task's mean scores, and its laws.
+    """The permutation p of every task's mean scores, and its distributions.
 
     With `ranks`, scores are replaced by their ranks in the task: Wilcoxon's rank-sum test.
     """
@@ -252,8 +250,8 @@ def score_tests(
         values = _midranks(pooled) if ranks else pooled
         if comb(sum(shape), shape[0]) <= _MOST_DIVISIONS:
             p[members], found = _enumerated(values, shape, alternative)
-            for i, law in zip(members, found, strict=True):
-                laws[i] = law
+            for i, pmf in zip(members, found, strict=True):
+                laws[i] = pmf
         else:
             p[members] = _drawn(values, shape, alternative, rng)
     return p, NullDistributions(kind, tuple(laws))
@@ -284,7 +282,7 @@ def _distinct(values: Floats) -> Floats:
 def _enumerated(
     pooled: Floats, shape: tuple[int, int], alternative: Alternative
 ) -> tuple[Floats, list[Floats | None]]:
-    """Exact p-values over all divisions of the runs, and their laws where there is room."""
+    """Exact p-values over all divisions of the runs; their distributions where there is room."""
     sides = np.zeros((comb(sum(shape), shape[0]), sum(shape)))
     places = np.array(list(combinations(range(sum(shape)), shape[0])))
     np.put_along_axis(sides, places, 1.0, axis=1)
@@ -345,9 +343,7 @@ def _midranks(pooled: Floats) -> Floats:
     return np.asarray(below + (tied + 1) / 2)
 
 
-# --------------------------------------------------------------------------------------------------
 # Exact p-values for two systems on the same tasks: sign flips, and passes divided by chance.
-# --------------------------------------------------------------------------------------------------
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -486,17 +482,17 @@ def _common_steps(table: Floats) -> Counts | None:
 
 
 def _added_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Floats:
-    """`_lattice_tails` of one column, from the law of the sum of those steps that are positive."""
-    law = np.ones(1)
+    """`_lattice_tails` of one column, from the distribution of the sum of its positive steps."""
+    pmf = np.ones(1)
     for step in np.sort(np.abs(whole[:, 0])).tolist():
-        wider = np.zeros(law.size + step)
-        wider[: law.size] = law / 2
-        wider[step:] += law / 2
-        law = wider
+        wider = np.zeros(pmf.size + step)
+        wider[: pmf.size] = pmf / 2
+        wider[step:] += pmf / 2
+        pmf = wider
     # The sum is as far below 0 as the observed one when the positive steps sum to this.
     low = (reach - abs(int(whole.sum()))) // 2
-    tied = law[low] if mid else 2 * law[low]
-    return np.array([min(1.0, 2 * float(law[:low].sum()) + float(tied))])
+    tied = pmf[low] if mid else 2 * pmf[low]
+    return np.array([min(1.0, 2 * float(pmf[:low].sum()) + float(tied))])
 
 
 def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Floats:
@@ -516,10 +512,10 @@ def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Fl
     for start in range(0, observed.size, step):
         part = slice(start, start + step)
         counts = tasks[:, part].T.astype(float)
-        law = np.exp(counts @ logs) * (1 - 2 * ((counts @ odd) % 2))
+        pmf = np.exp(counts @ logs) * (1 - 2 * ((counts @ odd) % 2))
         held = observed[part] - less
         waves = np.sin(held[:, None] * angles)
-        inside[part] = (2 * held + (law * waves) @ kernel) / (2 * reach + 1)
+        inside[part] = (2 * held + (pmf * waves) @ kernel) / (2 * reach + 1)
     return np.where(observed == 0, 1.0, 1.0 - inside)
 
 
@@ -561,14 +557,14 @@ def _strata(n_a: Counts, n_b: Counts, passes: Counts) -> tuple[Counts, Counts]:
 
 
 def _divided_tail(cells: Counts, tasks: Counts, observed: int) -> float:
-    """Two-sided mid-p of side a's passes: the strata's laws convolved by Fourier transform."""
+    """Two-sided mid-p of side a's passes: distributions of strata, convolved by FFT."""
     n_a, n_b, passes = cells.T
     low, high = np.maximum(0, passes - n_b), np.minimum(n_a, passes)
     points = int(tasks @ (high - low)) + 1
     spectrum = np.ones(points // 2 + 1, dtype=complex)
     for cell, count, first, last in zip(cells, tasks, low, high, strict=True):
-        law = np.exp(log_probability(np.arange(first, last + 1), *cell))
-        spectrum *= np.fft.rfft(law, points) ** count
+        pmf = np.exp(log_probability(np.arange(first, last + 1), *cell))
+        spectrum *= np.fft.rfft(pmf, points) ** count
     chances = np.maximum(np.fft.irfft(spectrum, points), 0.0)
     at = observed - int(tasks @ low)
     below, above = chances[:at].sum(), chances[at + 1 :].sum()

@@ -186,9 +186,7 @@ def _tail(confidence: float) -> float:
     return (1 - confidence) / 2
 
 
-# --------------------------------------------------------------------------------------------------
 # Bootstraps of a mean over tasks, drawn over (n, c) cells so that their cost is flat in T.
-# --------------------------------------------------------------------------------------------------
 
 # With more tasks a grid of 2^21 steps leaves too few steps for one task.
 EXACT_BOOTSTRAP_TASKS = 500
@@ -197,7 +195,7 @@ EXACT_BOOTSTRAP_TASKS = 500
 _BLOCK = 1 << 22
 # Above this many possible (n, c), resampled passes are drawn task by task.
 _MOST_RESAMPLED_CELLS = 4096
-# Steps of the grid on which the exact law of the sum is computed.
+# Steps of the grid on which the exact distribution of the sum is computed.
 _GRID = 1 << 21
 
 
@@ -236,8 +234,8 @@ def resampled_cells(cells: Cells) -> Cells:
     for n in np.unique(cells.n):
         here = cells.n == n
         passes = np.arange(n + 1)
-        law = _binomial_pmf(passes, n, cells.c[here] / n)
-        parts.append((np.full(passes.size, n), passes, cells.tasks[..., here] @ law))
+        pmf = _binomial_pmf(passes, n, cells.c[here] / n)
+        parts.append((np.full(passes.size, n), passes, cells.tasks[..., here] @ pmf))
     runs, again, tasks = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
     return Cells(n=runs, c=again, tasks=tasks)
 
@@ -271,17 +269,17 @@ def exact_task_interval(
 ) -> Interval:
     """The percentile interval of infinitely many task resamples: no seed, no noise.
 
-    The law of the sum of T draws is the T-th convolution power of the law of one, by FFT on a
-    grid. Values that are multiples of 1 / lattice lie on it; any other is split between its two
-    neighbours so that the mean is kept.
+    The distribution of the sum of T draws is the T-th convolution power of the distribution of one,
+    by FFT on a grid. Values that are multiples of 1 / lattice lie on it; any other is split between
+    its two neighbours so that the mean is kept.
     """
     count = int(tasks.sum())
     steps = _GRID // count
     steps -= steps % lattice if lattice <= steps else 0
     size = count * steps + 1
     spectrum = np.fft.rfft(_on_grid(values, tasks / count, steps), n=_power_of_two(size))
-    law = np.fft.irfft(spectrum**count, n=_power_of_two(size))[:size]
-    reached = np.cumsum(np.maximum(law, 0.0))
+    pmf = np.fft.irfft(spectrum**count, n=_power_of_two(size))[:size]
+    reached = np.cumsum(np.maximum(pmf, 0.0))
     tail = (1 - confidence) / 2
     # Without this half of a billionth, the rounding of the transform could move an end by a step.
     low, high = np.searchsorted(reached / reached[-1], [tail + 5e-10, 1 - tail - 5e-10])
@@ -312,10 +310,10 @@ def _on_grid(values: Floats, share: Floats, steps: int) -> Floats:
     place = np.clip(values, 0, 1) * steps
     place = np.where(np.abs(place - np.rint(place)) < 1e-6, np.rint(place), place)
     floor = np.floor(place).astype(np.int64)
-    law = np.zeros(steps + 2)
-    np.add.at(law, floor, share * (1 - (place - floor)))
-    np.add.at(law, floor + 1, share * (place - floor))
-    return law[: steps + 1]
+    pmf = np.zeros(steps + 2)
+    np.add.at(pmf, floor, share * (1 - (place - floor)))
+    np.add.at(pmf, floor + 1, share * (place - floor))
+    return pmf[: steps + 1]
 
 
 def _power_of_two(size: int) -> int:

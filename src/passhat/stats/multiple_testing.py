@@ -82,9 +82,9 @@ def task_tests(
 ) -> TaskTests:
     """An exact test of a against b on every task, aligned by position.
 
-    Fisher's conditional test, its p-values corrected with the laws they have if nothing changed: a
-    task that always passes, or always fails, costs the others nothing. A single task gets
-    Boschloo's test, which alone is more powerful. Holm for gates (no false alarm on any task),
+    Fisher's conditional test, its p-values corrected with the distributions they have if nothing
+    changed: a task that always passes, or always fails, costs the others nothing. A single task
+    gets Boschloo's test, which alone is more powerful. Holm for gates (no false alarm on any task),
     Benjamini-Hochberg for screening. "less" tests only whether a is worse than b.
 
     >>> found = task_tests([8, 8, 2], [8, 5, 2], [8, 8, 2], [1, 5, 0])
@@ -285,9 +285,7 @@ def _answers(
     return tuple(np.where(evaluable, found, "unevaluable").tolist())
 
 
-# --------------------------------------------------------------------------------------------------
 # Many tests at once: p-values adjusted so that the family's error rate is the stated one.
-# --------------------------------------------------------------------------------------------------
 
 # Statistics that should be equal differ by rounding, and a tie counts as at least as extreme.
 _TIE = 1e-9
@@ -390,9 +388,10 @@ def discrete_holm(p: ArrayLike, laws: NullDistributions) -> Floats:
 def discrete_benjamini_hochberg(p: ArrayLike, laws: NullDistributions) -> Floats:
     """Like `benjamini_hochberg`, if it is known which p-values each test can take.
 
-    Heyse (2011) uses the sum of the tests' laws in place of their number. Doehler, Durand and
-    Roquain (2018) prove the bound for laws divided by 1 - F, which at small p is nearly the same
-    and finds less; for the plain sum the false share is simulated (at most 0.04 at 0.05).
+    Heyse (2011) uses the sum of the tests' distributions in place of their number. Doehler, Durand
+    and Roquain (2018) prove the bound for distributions divided by 1 - F, which at small p is
+    nearly the same and finds less; for the plain sum the false share is simulated (at most 0.04 at
+    0.05).
 
     >>> import numpy as np
     >>> from passhat.stats.exact_tests import NullDistributions

@@ -1,4 +1,4 @@
-"""The hypergeometric law: how passes fall on two sides when only chance divides them."""
+"""The hypergeometric distribution: how passes fall on two sides when only chance divides them."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def _falling_sum(start: Floats, n_a: Floats, n_b: Floats, passes: Floats) -> Flo
     return np.minimum(total, 1.0)
 
 
-# --------------------------------------------------------------------------------------------------
 # Where decreasing functions cross zero, many at once; and plain bisection for a single number.
-# --------------------------------------------------------------------------------------------------
 
 # Sixty halvings of [0, 1] reach the spacing of floats.
 _HALVINGS = 60

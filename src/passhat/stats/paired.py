@@ -333,9 +333,7 @@ def _more_runs(pair: Pair, growth: float) -> int:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # Two systems aligned by task, and their mean difference with its error in either scope.
-# --------------------------------------------------------------------------------------------------
 
 # Differences that vary by less are equal but for rounding.
 _SAME = 1e-12

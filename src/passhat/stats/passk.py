@@ -276,12 +276,10 @@ def _of_rate(
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # How far a suite's mean pass^k strays when its runs, or its tasks, are drawn again.
 #
 # Every function answers for several k at once: variances and means have them along the last axis,
 # moments and covariances along the first.
-# --------------------------------------------------------------------------------------------------
 
 # A moment is read off the tasks with enough runs for it if they are at least this share.
 _ENOUGH_TASKS = 0.5

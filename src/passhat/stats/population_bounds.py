@@ -173,17 +173,15 @@ def _weights(weight: ArrayLike, tasks: int) -> Floats:
     return sizes
 
 
-# --------------------------------------------------------------------------------------------------
 # Low quantiles of a mean with random weights: bounds for a population that tasks were drawn from.
 #
-# Gaffke (2005): give each task's value a weight drawn from a Dirichlet law, and one value that
-# was not seen, the worst there can be, a share of a task. A low quantile of the weighted mean
+# Gaffke (2005): give each task's value a weight drawn from a Dirichlet distribution, and one value
+# that was not seen, the worst there can be, a share of a task. A low quantile of the weighted mean
 # bounds the population's mean from below. The weights do not depend on the values, so a larger
 # value can only raise the bound: one more failure never makes it better.
 #
-# With values of 0 and 1 only, the law is Beta(s, T - s + 3/4) for s ones among T; with a whole
-# unseen task it would be the bound of Clopper and Pearson.
-# --------------------------------------------------------------------------------------------------
+# With values of 0 and 1 only, the distribution is Beta(s, T - s + 3/4) for s ones among T; with a
+# whole unseen task it would be the bound of Clopper and Pearson.
 
 UNSEEN = 0.75
 """The share of a task (or family) that was not seen and is taken at its worst.
@@ -226,7 +224,7 @@ def lower_quantile(
     >>> float(lower_quantile([0.0, 1.0], [1, 19], 0.025).round(2))  # 19 of 20 tasks
     0.77
     """
-    return _quantile(_Law(values, tasks, unseen, share), tail)
+    return _quantile(_DirichletMean(values, tasks, unseen, share), tail)
 
 
 def lower_ratio_quantile(
@@ -247,14 +245,14 @@ def lower_ratio_quantile(
     >>> bool(np.isclose(one_by_one, lower_quantile([0.0, 0.5, 1.0], [1, 1, 1], 0.025)))
     True
     """
-    return _quantile(_Ratio(sums, sizes, unseen, share), tail)
+    return _quantile(_DirichletRatio(sums, sizes, unseen, share), tail)
 
 
 def lower_ratio_tail(
     sums: ArrayLike, sizes: ArrayLike, at: float, *, unseen: ArrayLike = 0.0, share: float = UNSEEN
 ) -> Floats:
     """`lower_tail` for families: the chance that the ratio is at most `at`."""
-    return _chance_below(_Ratio(sums, sizes, unseen, share), at)
+    return _chance_below(_DirichletRatio(sums, sizes, unseen, share), at)
 
 
 def lower_tail(
@@ -267,16 +265,16 @@ def lower_tail(
 ) -> Floats:
     """The chance that the Dirichlet mean is at most `at`: the tail whose quantile that is.
 
-    Above the centre of the law it is given as 1/2: no bound lies there.
+    Above the centre of the distribution it is given as 1/2: no bound lies there.
 
     >>> bound = float(lower_quantile([0.0, 1.0], [1, 19], 0.025))
     >>> float(lower_tail([0.0, 1.0], [1, 19], bound).round(6))
     0.025
     """
-    return _chance_below(_Law(values, tasks, unseen, share), at)
+    return _chance_below(_DirichletMean(values, tasks, unseen, share), at)
 
 
-class _Law:
+class _DirichletMean:
     """A weighted mean of values on [0, 1] after scaling, with a Gamma weight for each."""
 
     def __init__(
@@ -300,25 +298,25 @@ class _Law:
         self._nu: Floats = np.full(self.reach.shape, np.nan)
         self._root: Floats = np.zeros(self.reach.shape)
 
-    def solve(self, falling: Callable[[_Law, Floats], Floats]) -> Floats:
-        """The nu at which a function of the law and it falls through 0."""
+    def solve(self, falling: Callable[[_DirichletMean, Floats], Floats]) -> Floats:
+        """The nu at which a function of the distribution and it falls through 0."""
 
-        def of_log(law: _Law) -> Callable[[Floats], Floats]:
-            return lambda log: np.where(self.reach > 0, falling(law, np.exp(log)), 0.0)
+        def of_log(dist: _DirichletMean) -> Callable[[Floats], Floats]:
+            return lambda log: np.where(self.reach > 0, falling(dist, np.exp(log)), 0.0)
 
         rough = of_log(self._coarse()) if self.points.shape[-1] > 2 * _FEW_POINTS else None
         shape = self.reach.shape
         found = crossing_within(of_log(self), shape, _USUAL_NU, _NU_RANGE, roughly=rough)
         return np.exp(found)
 
-    def _coarse(self) -> _Law:
-        """Nearly the same law on fewer points, neighbours joined; the unseen one stays alone."""
-        law = copy(self)
+    def _coarse(self) -> _DirichletMean:
+        """Nearly the same on fewer points, neighbours joined; the unseen one stays alone."""
+        dist = copy(self)
         starts = np.linspace(0, self.points.shape[-1] - 1, _FEW_POINTS + 1).astype(np.intp)
-        law.weights = np.add.reduceat(self.weights, starts, axis=-1)
+        dist.weights = np.add.reduceat(self.weights, starts, axis=-1)
         held = np.add.reduceat(self.weights * self.points, starts, axis=-1)
-        law.points = held / np.maximum(law.weights, _TINY)
-        return law
+        dist.points = held / np.maximum(dist.weights, _TINY)
+        return dist
 
     def mean(self, nu: Floats) -> Floats:
         """The point at which nu is the saddle point: from 0 for small nu to the centre."""
@@ -353,7 +351,7 @@ def _root_at(weights: Floats, points: Floats, nu: Floats) -> Floats:
     return _signed_root(weights, (points - mean) / (nu[..., None] + mean))
 
 
-class _Ratio:
+class _DirichletRatio:
     """A ratio of sums with a Gamma weight for each family, scaled so that it lies in [0, 1]."""
 
     def __init__(self, sums: ArrayLike, sizes: ArrayLike, unseen: ArrayLike, share: float) -> None:
@@ -384,8 +382,8 @@ class _Ratio:
             axis=-1
         )
 
-    def solve(self, isotonic: Callable[[_Ratio, Floats], Floats]) -> Floats:
-        """The t at which a function of the law and it rises through 0."""
+    def solve(self, isotonic: Callable[[_DirichletRatio, Floats], Floats]) -> Floats:
+        """The t at which a function of the distribution and it rises through 0."""
         found = crossing_within(
             lambda log: isotonic(self, np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
         )
@@ -464,15 +462,15 @@ def _signed_root(weights: Floats, apart: Floats) -> Floats:
     return np.asarray(root + np.log(np.maximum(spread, _TINY) / root) / root)
 
 
-def _quantile(law: _Law | _Ratio, tail: float) -> Floats:
+def _quantile(dist: _DirichletMean | _DirichletRatio, tail: float) -> Floats:
     target = float(special.ndtri(1 - tail))
-    found = law.solve(lambda law, x: law.signed_root(x) - target)
-    return np.asarray(law.least + law.reach * law.mean(found))
+    found = dist.solve(lambda dist, x: dist.signed_root(x) - target)
+    return np.asarray(dist.least + dist.reach * dist.mean(found))
 
 
-def _chance_below(law: _Law | _Ratio, at: float) -> Floats:
-    wanted = (at - law.least) / np.where(law.reach > 0, law.reach, 1.0)
-    root = law.signed_root(law.solve(lambda law, x: wanted - law.mean(x)))
-    chance = np.where(wanted >= law.centre, 0.5, special.ndtr(-root))
-    nothing = (wanted < 0) | ((wanted == 0) & (law.reach > 0))
+def _chance_below(dist: _DirichletMean | _DirichletRatio, at: float) -> Floats:
+    wanted = (at - dist.least) / np.where(dist.reach > 0, dist.reach, 1.0)
+    root = dist.signed_root(dist.solve(lambda dist, x: wanted - dist.mean(x)))
+    chance = np.where(wanted >= dist.centre, 0.5, special.ndtr(-root))
+    nothing = (wanted < 0) | ((wanted == 0) & (dist.reach > 0))
     return np.asarray(np.where(nothing, 0.0, np.minimum(chance, 0.5)))

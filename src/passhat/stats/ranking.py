@@ -230,9 +230,7 @@ def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# --------------------------------------------------------------------------------------------------
 # The differences of all pairs of systems on the same tasks, coherent and simultaneous.
-# --------------------------------------------------------------------------------------------------
 
 Places = NDArray[np.intp]
 
@@ -274,12 +272,14 @@ def all_pairs(
     units = sizes.size
     # Half a task is added to how often a side passes, so that a side that never did may still.
     passing = (sums.sum(axis=0) / sizes.sum() * units + 0.5) / (units + 1)
-    law = _Laws(gaps=gaps, sizes=sizes, unseen=(-passing[second], -passing[first]))
+    differences = _DirichletMeans(
+        gaps=gaps, sizes=sizes, unseen=(-passing[second], -passing[first])
+    )
     level = tukey_level(alpha, systems)
     draws = max(MONTE_CARLO_FLIPS, int(_DRAWS_BEYOND / level))
     flips = sign_flip_tests(sums, (first, second), rng, draws=draws, mid=False)
-    p = np.where(value == 0, 1.0, np.maximum(law.p_values(value), flips.p_values))
-    low, high = law.bounds(level / 2)
+    p = np.where(value == 0, 1.0, np.maximum(differences.p_values(value), flips.p_values))
+    low, high = differences.bounds(level / 2)
     tied = p > level
     return AllPairs(
         first=first,
@@ -295,8 +295,8 @@ def all_pairs(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Laws:
-    """The Dirichlet law of each pair's mean difference (`paired_fit.SampledFit`), all at once.
+class _DirichletMeans:
+    """The Dirichlet mean of each pair's differences (see `paired.SampledFit`), all at once.
 
     `unseen` is the worst value that an unseen task could have, for the first side and the second.
     """

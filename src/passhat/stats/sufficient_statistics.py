@@ -188,9 +188,7 @@ def _cells(runs: Counts, passes: Counts, tasks: Counts) -> Cells:
     return Cells(n=n, c=c, tasks=tallies)
 
 
-# --------------------------------------------------------------------------------------------------
 # The runs, scores and squared scores of one system on each task, summed.
-# --------------------------------------------------------------------------------------------------
 
 Mask = NDArray[np.bool_]
 

@@ -1,9 +1,9 @@
 """Coherent bounds for the mean pass^k of the tasks that were run: only runs are random.
 
-Each task's pass^k gets a law that moves to the right with every pass (task_laws), the laws are
-added up, and a low quantile of the mean bounds it from below. No count shows a failure that did not
-happen yet, so the mean is multiplied by the law of runs without a failure. All parts move in the
-same direction with a pass, so a failure never improves a bound.
+Each task's pass^k gets a distribution that moves to the right with every pass (task_pmfs), the
+distributions are added up, and a low quantile of the mean bounds it from below. No count shows a
+failure that did not happen yet, so the mean is multiplied by the distribution of runs without a
+failure. All parts move in the same direction with a pass, so a failure never improves a bound.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _RHO_RANGE = (-12.0, 40.0)
 
 
 class ShrunkDistribution:
-    """The law of X U^(1/groups), with X at `places`, which rise along the last axis, U uniform.
+    """The distribution of X U^(1/groups): X at `places`, ascending on the last axis, U uniform.
 
     U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
     chance of at most x is the mean of min(1, x / X)^groups. Between two places that is a constant
@@ -55,7 +55,8 @@ class ShrunkDistribution:
         self._chance_of_zero = (chances * at_zero).sum(axis=-1)
         self._groups = groups
         self._size = np.where(groups > 0, groups, 1.0)[..., None]
-        # In place: a plan has hundreds of laws, and new arrays would take longer than the numbers.
+        # In place: a plan has hundreds of distributions, and new arrays would take longer than the
+        # numbers.
         scaled, terms = np.where(at_zero, 1.0, places), np.where(at_zero, 0.0, chances)
         scaled = np.log(scaled, out=scaled)
         scaled *= self._size
@@ -69,7 +70,7 @@ class ShrunkDistribution:
         self._rows = np.arange(0, places.size, places.shape[-1]).reshape(self._size.shape)
 
     def quantile(self, tail: Floats | float) -> Floats:
-        """The `tail` quantile of the law; 0 if the law has at least that chance at 0."""
+        """The `tail` quantile; 0 if 0 has at least that chance."""
         tail = np.broadcast_to(tail, self._groups.shape)[..., None]
         # The chance rises along the places: first among some of them, then between two of those.
         some = np.arange(0, self._last + 1, _STRIDE)
@@ -147,9 +148,9 @@ def _few_runs_quantile(
 ) -> Floats:
     """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
 
-    G has the law Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not seen.
-    The last axis runs over distinct values, the others over questions, each with its weight. By
-    the saddle point: for a ratio rho of its two factors, all else follows in closed form.
+    G has the distribution Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not
+    seen. The last axis runs over distinct values, the others over questions, each with its weight.
+    By the saddle point: for a ratio rho of its two factors, all else follows in closed form.
     """
     target = special.ndtri(1 - np.asarray(tail))
     some = np.vecdot(tasks, values) > 0
@@ -192,7 +193,9 @@ def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds
     low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
     fewest, most = cells.n.min(), cells.n.max()
     kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in ks]
-    for kind, bounds in enumerate((_bounds_of_laws, _bounds_together, _bounds_of_both)):
+    for kind, bounds in enumerate(
+        (_bounds_of_long_tasks, _bounds_of_short_tasks, _bounds_of_mixed_tasks)
+    ):
         places = [place for place, one in enumerate(kinds) if one == kind]
         if places:
             found = bounds(cells, [ks[place] for place in places], tail)
@@ -200,17 +203,17 @@ def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds
     return low, high
 
 
-def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """Bounds where some tasks have fewer than 2k runs: those have one law together, not one each.
+def _bounds_of_mixed_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """Bounds where some tasks have fewer than 2k runs: those share one distribution.
 
-    Tasks with more runs may join them, or be bounded by their own laws at the same level: the
-    better of the two bounds is taken.
+    Tasks with more runs may join them, or be bounded by their own distributions at the same level:
+    the better of the two bounds is taken.
     """
-    low, high = _bounds_together(cells, ks, tail)
+    low, high = _bounds_of_short_tasks(cells, ks, tail)
     for place, k in enumerate(ks):
         short = cells.n < 2 * k
         rest, these = cells.taken(~short), cells.taken(short)
-        ends = _bounds_of_laws(rest, (k,), tail), _bounds_together(these, (k,), tail)
+        ends = _bounds_of_long_tasks(rest, (k,), tail), _bounds_of_short_tasks(these, (k,), tail)
         share = these.task_count / cells.task_count
         lower, upper = (
             (1 - share) * one[..., 0] + share * other[..., 0]
@@ -221,7 +224,7 @@ def _bounds_of_both(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bo
     return low, high
 
 
-def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+def _bounds_of_short_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Bounds of tasks with fewer than 2k runs, each k along the last axis.
 
     pass^k is known for each task, its spread only for all together. With n = k runs a task's
@@ -244,69 +247,61 @@ def _bounds_together(cells: Cells, ks: Sequence[int], tail: Floats | float) -> B
     return low, high
 
 
-def _bounds_of_laws(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """Every task has at least 2k runs: the sum of their laws, and a failure not yet seen."""
+def _bounds_of_long_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """Every task has 2k runs or more: the sum of their distributions, and an unseen failure."""
     shape = *cells.tasks.shape[:-1], len(ks)
     tails = np.broadcast_to(tail, shape).reshape(-1, len(ks))
     low, high = np.empty((2, *tails.shape))
-    for at, law in _laws_of_means(cells, tuple(ks)):
-        found = law.quantile(tails[at])
-        low[at], high[at] = found[0], 1 - found[1]
+    for at, both_sides in _mean_distributions(cells, tuple(ks)):
+        lower, missing = both_sides.quantile(tails[at])
+        low[at], high[at] = lower, 1 - missing
     return low.reshape(shape), high.reshape(shape)
 
 
 @cached
-def _laws_of_means(
+def _mean_distributions(
     cells: Cells, ks: tuple[int, ...]
 ) -> list[tuple[tuple[Places, Places], ShrunkDistribution]]:
-    """The laws of the mean pass^k and of what it lacks to 1, with the suite and k of each."""
+    """The distributions of the mean pass^k and of 1 minus it, with the suite and k of each."""
     unseen = [part.reshape(-1, len(ks)) for part in _unseen_groups(cells, ks)]
     tasks = cells.task_count.reshape(-1)
-    found = []
-    for laws in _sums(cells, ks):
-        at = laws.suite, laws.k
-        shares = np.clip(laws.positions / tasks[laws.suite][:, None], 0.0, 1.0)
+    means = []
+    for sums in _sums(cells, ks):
+        at = sums.suite, sums.k
+        shares = np.clip(sums.positions / tasks[sums.suite][:, None], 0.0, 1.0)
         sides = np.stack((shares, 1 - shares[:, ::-1]))
-        both = np.stack((laws.chances, laws.chances[:, ::-1]))
+        chances = np.stack((sums.chances, sums.chances[:, ::-1]))
         groups = np.stack([part[at] for part in unseen])
-        found.append((at, ShrunkDistribution(sides, both, groups)))
-    return found
+        means.append((at, ShrunkDistribution(sides, chances, groups)))
+    return means
 
 
 def _sums(cells: Cells, ks: Sequence[int]) -> list[SumDistribution]:
-    """The laws of the summed pass^k, those on as many points together."""
-    found, places = list[SumDistribution](), list(range(len(ks)))
+    """The distributions of the summed pass^k, those on as many points together."""
+    sums, places = list[SumDistribution](), list(range(len(ks)))
     if cells.n.max() > TABLED_RUNS:
-        found, places = sums_of_long_tasks(cells, ks)
+        sums, places = sums_of_long_tasks(cells, ks)
     by_steps = defaultdict[int, list[int]](list)
     for place in places:
         by_steps[lattice_steps(cells.n, ks[place])].append(place)
     for steps, some in by_steps.items():
-        laws = sums_of_tasks(cells, [ks[place] for place in some], steps)
-        found += (replace(one, k=np.array(some)[one.k]) for one in laws)
+        tabled = sums_of_tasks(cells, [ks[place] for place in some], steps)
+        sums += (replace(one, k=np.array(some)[one.k]) for one in tabled)
     by_points = defaultdict[int, list[SumDistribution]](list)
-    for one in found:
+    for one in sums:
         by_points[one.chances.shape[-1]].append(one)
-    return [_joined(some) for some in by_points.values()]
-
-
-def _joined(laws: Sequence[SumDistribution]) -> SumDistribution:
-    return SumDistribution(
-        suite=np.concatenate([one.suite for one in laws]),
-        k=np.concatenate([one.k for one in laws]),
-        positions=np.concatenate([one.positions for one in laws]),
-        chances=np.concatenate([one.chances for one in laws]),
-    )
+    return [
+        SumDistribution(
+            suite=np.concatenate([one.suite for one in alike]),
+            k=np.concatenate([one.k for one in alike]),
+            positions=np.concatenate([one.positions for one in alike]),
+            chances=np.concatenate([one.chances for one in alike]),
+        )
+        for alike in by_points.values()
+    ]
 
 
 def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
-    """`_unseen` for each k, along the last axis."""
-    found = zip(*(_unseen(cells, k) for k in ks), strict=True)
-    fewer, more = (np.stack(groups, axis=-1) for groups in found)
-    return fewer, more
-
-
-def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
     """How many groups of k runs are evidence against an unseen failure, and an unseen pass.
 
     Runs count for the first if pass^k is above 0, and for the second if it is below 1. A
@@ -314,32 +309,35 @@ def _unseen(cells: Cells, k: int) -> tuple[Floats, Floats]:
     larger there: p^(k-1) is taken halfway between its mean and its largest.
     """
     n, c, tasks = cells.n, cells.c, cells.tasks
-    fewer = tasks @ (n * (c >= k)) / k
-    reach = np.minimum(1.0, (c + _UNSEEN_PASSES) / n) ** (k - 1)
-    largest = np.where(tasks > 0, reach, 0.0).max(axis=-1)
-    halfway = (cells.mean(reach) + largest) / 2
-    return fewer, tasks @ (n * (c < n)) / (k * halfway)
+    fewer, more = [], []
+    for k in ks:
+        fewer.append(tasks @ (n * (c >= k)) / k)
+        reach = np.minimum(1.0, (c + _UNSEEN_PASSES) / n) ** (k - 1)
+        largest = np.where(tasks > 0, reach, 0.0).max(axis=-1)
+        halfway = (cells.mean(reach) + largest) / 2
+        more.append(tasks @ (n * (c < n)) / (k * halfway))
+    return np.stack(fewer, axis=-1), np.stack(more, axis=-1)
 
 
-# --------------------------------------------------------------------------------------------------
-# The law of the summed pass^k of tasks, at the same cost for any number of tasks.
+# The distribution of the summed pass^k of tasks, at the same cost for any number of tasks.
 #
-# The characteristic functions of the tasks' laws are multiplied, and the product is turned back
-# into chances over a window outside which there is next to none. Tasks with hundreds of runs have
-# hundreds of different counts, and a table of each one's law would take seconds; their sum is so
-# close to normal that twelve cumulants, which add up over tasks, give it to eight digits.
-# --------------------------------------------------------------------------------------------------
+# The characteristic functions of the tasks' distributions are multiplied, and the product is turned
+# back into chances over a window outside which there is next to none. Tasks with hundreds of runs
+# have hundreds of different counts, and a table of each one's distribution would take seconds;
+# their sum is so close to normal that twelve cumulants, which add up over tasks, give it to eight
+# digits.
 
 Complex = NDArray[np.complex128]
 
 Places = NDArray[np.intp]
-# Points at which the law of the sum is given, unless laws on few points need all of them.
+# Points at which the distribution of the sum is given, unless distributions on few points need all
+# of them.
 _POINTS = 1024
 # A window of so many standard deviations leaves less than 1e-20 outside.
 _WINDOW = 20.0
 # Frequencies this small add nothing that eight digits show.
 _DEAD = 1e-8
-# Laws on a few points have frequencies that never die away: the whole lattice is used for
+# Distributions on a few points have frequencies that never die away: the whole lattice is used for
 # them up to this length, and the last frequencies are tapered beyond it.
 _LONGEST = 1 << 15
 # exp(-12.5) = 4e-6 at the last frequency: the ringing of a sharp cut is gone.
@@ -363,7 +361,7 @@ _PEAK = (_ORDER / np.e) ** (_ORDER / 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SumDistribution:
-    """Laws of sums, a row each: `chances` of being at `positions`, which rise along the last axis.
+    """Distributions of sums, a row each: `chances` of `positions`, which rise along the last axis.
 
     Row i is about the suite at the place `suite[i]` and the k at the place `k[i]`.
     """
@@ -375,10 +373,10 @@ class SumDistribution:
 
 
 def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistribution]:
-    """The laws of the summed pass^k of tasks with at least 2k runs, on [0, 1] in so many steps.
+    """The distributions of the summed pass^k of tasks with 2k runs or more, on so many steps.
 
-    Each suite gets the law that it would get alone. All k are computed together, because most of
-    the time of a single one is the overhead of numpy calls.
+    Each suite gets the distribution that it would get alone. All k are computed together, because
+    most of the time of a single one is the overhead of numpy calls.
     """
     rows = cells.tasks.reshape(-1, cells.n.size)
     longest = rows.sum(axis=-1) * steps + 1
@@ -399,7 +397,7 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistri
 
 
 def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistribution], list[int]]:
-    """The laws of the summed pass^k by cumulants, and the places of the k too far from normal.
+    """The distributions of the summed pass^k by cumulants, and the k too far from normal, by place.
 
     All k are computed together: with hundreds of different counts that takes a fifth of the time.
     """
@@ -409,11 +407,11 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistrib
     means, cumulants = _cumulants(cells, [ks[place] for place in places])
     rows = cells.tasks.reshape(-1, cells.n.size)
     centre = rows @ means.T
-    sums = rows @ cumulants.reshape(-1, cells.n.size).T
-    sums = np.moveaxis(sums.reshape(len(rows), _ORDER + 1, len(places)), 1, 0)
-    deviation = np.sqrt(sums[2])
+    totals = rows @ cumulants.reshape(-1, cells.n.size).T
+    totals = np.moveaxis(totals.reshape(len(rows), _ORDER + 1, len(places)), 1, 0)
+    deviation = np.sqrt(totals[2])
     scale = np.where(deviation > 0, deviation, 1.0)
-    terms = np.stack([one / scale**order / _FACTORIALS[order] for order, one in enumerate(sums)])
+    terms = np.stack([one / scale**order / _FACTORIALS[order] for order, one in enumerate(totals)])
     normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
     near = np.flatnonzero(normal.all(axis=0))
     taken = [places[place] for place in near.tolist()]
@@ -421,13 +419,13 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistrib
     if not taken:
         return [], rest
     positions, chances = _from_spectrum(terms[..., near], centre[:, near], deviation[:, near])
-    laws = SumDistribution(
+    sums = SumDistribution(
         suite=np.repeat(np.arange(len(rows)), len(taken)),
         k=np.tile(taken, len(rows)),
         positions=positions.reshape(-1, _POINTS),
         chances=chances.reshape(-1, _POINTS),
     )
-    return [laws], rest
+    return [sums], rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -460,7 +458,7 @@ class _Sums:
 def _sums_over(
     asked: _Sums, period: int, centre: Floats, longest: Floats
 ) -> Iterator[SumDistribution]:
-    """The laws of sums with the same period; those with whole lattices of a length together."""
+    """The distributions of sums with one period; whole lattices of one length go together."""
     spectrum = asked.spectrum(period)
     alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
     lattice = np.zeros(len(alive), dtype=np.int64)
@@ -475,14 +473,14 @@ def _sums_over(
         found = some.spectrum(whole, points) if length else spectrum[kept]
         chances = np.maximum(np.fft.irfft(found, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
-        positions, laid = _turned(chances, start=start, period=whole, unit=asked.steps)
+        positions, laid = _unrolled(chances, start=start, period=whole, unit=asked.steps)
         yield SumDistribution(suite=some.suite, k=some.k, positions=positions, chances=laid)
 
 
-def _turned(
+def _unrolled(
     chances: Floats, *, start: Floats, period: Floats | float, unit: float
 ) -> tuple[Floats, Floats]:
-    """Positions and chances of laws whose points repeat after a period, cut open at `start`.
+    """Positions and chances on a line, of points that repeat after a period, cut open at `start`.
 
     Positions are in multiples of `unit`.
     """
@@ -523,18 +521,18 @@ def _with_value(cells: Cells, k: int) -> Cells:
 
 
 @lru_cache(maxsize=256)
-def _laws(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
+def _pmf_table(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
     c = np.arange(n + 1.0) if passes is None else np.array(passes)
-    return task_laws(np.full(c.size, float(n)), c, k, steps)
+    return task_pmfs(np.full(c.size, float(n)), c, k, steps)
 
 
 @lru_cache(maxsize=256)
 def _moment_table(
     n: int, passes: tuple[float, ...] | None, k: int, steps: int
 ) -> tuple[Floats, Floats]:
-    laws, places = _laws(n, passes, k, steps), np.arange(steps + 1.0)
-    means = laws @ places
-    return means, np.maximum(laws @ places**2 - means**2, 0.0)
+    pmfs, places = _pmf_table(n, passes, k, steps), np.arange(steps + 1.0)
+    means = pmfs @ places
+    return means, np.maximum(pmfs @ places**2 - means**2, 0.0)
 
 
 @lru_cache(maxsize=128)
@@ -542,29 +540,29 @@ def _log_table(
     n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
 ) -> tuple[Floats, Floats]:
     """Ln of the characteristic functions: its real part and its imaginary part."""
-    found = np.fft.rfft(_laws(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
+    found = np.fft.rfft(_pmf_table(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
     # Separately: numpy's logarithm of complex numbers takes ten times as long.
     square = found.real**2 + found.imag**2
     return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
 
 
 def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """The laws from their cumulants in standard deviations, order by order, each in its window."""
+    """The distributions from their cumulants, in standard deviations, each in its window."""
     period = _WINDOW * deviation
     last = int(_LAST_FREQUENCY * _WINDOW / (2 * np.pi))
-    turns = 2 * np.pi / period[..., None] * np.arange(last + 1)
-    angle = turns * deviation[..., None]
+    frequencies = 2 * np.pi / period[..., None] * np.arange(last + 1)
+    angle = frequencies * deviation[..., None]
     log = np.zeros(angle.shape, dtype=np.complex128)
     for order in range(_ORDER, 1, -1):
         log = 1j * angle * log + terms[order][..., None]
-    log = (1j * angle) ** 2 * log + 1j * turns * centre[..., None]
+    log = (1j * angle) ** 2 * log + 1j * frequencies * centre[..., None]
     # irfft reads its input as the transform with the opposite sign of the angle.
     chances = np.maximum(np.fft.irfft(np.conj(np.exp(log)), _POINTS, axis=-1), 0.0)
-    return _turned(chances, start=centre - period / 2, period=period, unit=1.0)
+    return _unrolled(chances, start=centre - period / 2, period=period, unit=1.0)
 
 
 def _cumulants(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
-    """The mean of each cell's law for each k, and its cumulants order by order from the second."""
+    """The mean of each cell's distribution for each k, and its cumulants from the second on."""
     betas = scaled_betas(cells.n, cells.c, ks)
     shapes = betas.a.ravel(), betas.b.ravel(), betas.scale.ravel()
     found = np.zeros((_ORDER + 1, betas.value.size))
@@ -593,13 +591,11 @@ def _cumulants_of_betas(found: Floats, a: Floats, b: Floats, scale: Floats) -> N
         found[r] = r * moments[r] - np.einsum("jc,jc->c", *before)
 
 
-# --------------------------------------------------------------------------------------------------
-# The law of each task's pass^k given its runs; it moves to the right with every pass.
-# --------------------------------------------------------------------------------------------------
+# The distribution of each task's pass^k given its runs; it moves to the right with every pass.
 
 # Splitting a value between two points of the lattice adds up to a sixth of a squared step to
-# its variance; four steps to the standard deviation of the tightest law, one failure in n runs,
-# keep that at 1 %.
+# its variance; four steps to the standard deviation of the tightest distribution, one failure in n
+# runs, keep that at 1 %.
 _STEPS_PER_DEVIATION = 4
 
 _FEWEST_STEPS, _MOST_STEPS = 64, 512
@@ -614,7 +610,7 @@ _BETAS_IN_ORDER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScaledBetas:
-    """Laws of pass^k: scale * Beta(a, b) where it `varies`, else `value`; a row for each k."""
+    """pass^k as scale * Beta(a, b) where it `varies`, else as `value`; a row for each k."""
 
     value: Floats
     varies: NDArray[np.bool_]
@@ -629,20 +625,20 @@ def lattice_steps(n: Floats, k: int) -> int:
     return int(2 ** np.ceil(np.log2(wanted)))
 
 
-def task_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+def task_pmfs(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n >= 2k runs; a row for each.
 
     Mean and variance are those that the counts say without bias: f = C(c, k) / C(n, k) and
     f^2 - C(c, 2k) / C(n, 2k). A row with more passes lies to the right of one with fewer, at
     every chance, and so does whatever only adds and mixes rows.
     """
-    laws = np.empty((n.size, steps + 1))
+    pmfs = np.empty((n.size, steps + 1))
     close = ~betas_in_order(n, k)
-    laws[~close] = _beta_laws(n[~close], c[~close], k, steps)
+    pmfs[~close] = _beta_pmfs(n[~close], c[~close], k, steps)
     for runs in set(n[close].tolist()):
         rows = n == runs
-        laws[rows] = _chained_laws(int(runs), k, steps)[c[rows].astype(np.intp)]
-    return laws
+        pmfs[rows] = _chained_pmfs(int(runs), k, steps)[c[rows].astype(np.intp)]
+    return pmfs
 
 
 def scaled_betas(n: Floats, c: Floats, ks: Sequence[int]) -> ScaledBetas:
@@ -669,7 +665,7 @@ def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
     return np.asarray(n >= _BETAS_IN_ORDER * k)
 
 
-def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
+def _beta_pmfs(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     betas = scaled_betas(n, c, (k,))
     varies = betas.varies[0]
     points = np.arange(steps + 2) / steps
@@ -680,46 +676,47 @@ def _beta_laws(n: Floats, c: Floats, k: int, steps: int) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _chained_laws(n: int, k: int, steps: int) -> Floats:
-    """Laws for every count of passes where n is close to 2k, and betas would cross.
+def _chained_pmfs(n: int, k: int, steps: int) -> Floats:
+    """Distributions for every count of passes where n is close to 2k, and betas would cross.
 
-    From one failure downward, the law with one pass fewer is that with one pass more, times a
-    share: the mean share, or else 1 or 0 with that mean, mixed so that the second moment is right.
+    From one failure downward, the distribution with one pass fewer is that with one pass more,
+    times a share: the mean share, or else 1 or 0 with that mean, mixed so that the second moment is
+    right.
     """
     passes = np.arange(n + 1.0)
     runs = np.full(n + 1, float(n))
     value = share_of_passing_subsets(runs, passes, k)
     square = 2 * value**2 - share_of_passing_subsets(runs, passes, 2 * k)
-    laws = np.zeros((n + 1, steps + 1))
-    laws[n, steps], laws[:k, 0] = 1.0, 1.0
+    pmfs = np.zeros((n + 1, steps + 1))
+    pmfs[n, steps], pmfs[:k, 0] = 1.0, 1.0
     spread = square[n - 1] - value[n - 1] ** 2
     size = value[n - 1] * (1 - value[n - 1]) / spread - 1
     if size > 1e-9:
         shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
         points = np.arange(steps + 2) / steps
-        laws[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
+        pmfs[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
     else:
-        laws[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
+        pmfs[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
     for one in range(n - 2, k - 1, -1):
         if value[one] < NO_VALUE:
-            laws[one, 0] = 1.0
+            pmfs[one, 0] = 1.0
             continue
         share = value[one] / value[one + 1]
         moment = square[one] / square[one + 1]
         thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
-        laws[one] = (1 - thinned) * _scaled(laws[one + 1], share)
-        laws[one] += thinned * share * laws[one + 1]
-        laws[one, 0] += thinned * (1 - share)
-    return laws
+        pmfs[one] = (1 - thinned) * _scaled(pmfs[one + 1], share)
+        pmfs[one] += thinned * share * pmfs[one + 1]
+        pmfs[one, 0] += thinned * (1 - share)
+    return pmfs
 
 
-def _scaled(law: Floats, share: float) -> Floats:
-    """The law of a share of what has this law, each value split between its neighbours."""
-    places = np.arange(law.size) * share
-    left = np.minimum(places.astype(np.intp), law.size - 2)
-    right = (places - left) * law
-    found = np.bincount(left, law - right, law.size)
-    found[1:] += np.bincount(left, right, law.size)[:-1]
+def _scaled(pmf: Floats, share: float) -> Floats:
+    """The distribution of a share of the variable, each value split between its neighbours."""
+    places = np.arange(pmf.size) * share
+    left = np.minimum(places.astype(np.intp), pmf.size - 2)
+    right = (places - left) * pmf
+    found = np.bincount(left, pmf - right, pmf.size)
+    found[1:] += np.bincount(left, right, pmf.size)[:-1]
     return np.asarray(found)
 
 
@@ -747,7 +744,7 @@ def _reach(a: Floats, b: Floats) -> Floats:
 
 
 def _split(below: Floats, steps: float) -> Floats:
-    """Chances on the lattice with the mean of the law: each value is split between neighbours."""
+    """Chances on the lattice with the same mean: each value is split between neighbours."""
     before = np.concatenate((np.zeros((len(below), 1)), below[:, :-2]), axis=1)
     chances = steps * (below[:, 1:] - 2 * below[:, :-1] + before)
     return np.maximum(chances, 0.0)

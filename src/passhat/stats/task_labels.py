@@ -126,9 +126,7 @@ def _plug_in_share(runs: Counts, passes: Counts, k: int, bar: Floats) -> float |
     return float((share_of_passing_subsets(runs[able], passes[able], k) >= bar[able]).mean())
 
 
-# --------------------------------------------------------------------------------------------------
 # Solid, flaky or broken: a label for each task, and the further runs that would settle it.
-# --------------------------------------------------------------------------------------------------
 
 SOLID, FLAKY, BROKEN, UNDECIDED = "solid", "flaky", "broken", "undecided"
 

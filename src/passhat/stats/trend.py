@@ -193,7 +193,7 @@ class TaskSeries:
     def near(
         self, start: Counts, split: Counts, end: Counts, *, below: float
     ) -> Iterator[tuple[int, int, int]]:
-        """The windows whose p, by a normal law, is not far above `below`."""
+        """The windows whose p, by a normal distribution, is not far above `below`."""
         p = 2 * ndtr(-self.clarity(start, split, end))
         for i in np.flatnonzero(p < _WORTH_A_LOOK * below):
             yield int(start[i]), int(split[i]), int(end[i])
@@ -359,8 +359,8 @@ LONGEST_HORIZON = 2_000
 
 # Points after an alarm that are still used to place the change.
 _HINDSIGHT = 4
-# A day that shifts logits moves a rate further down than up, which a normal law ignores. With the
-# whole threshold, days that move by 0.3 logit raise a false alarm in 5.0 % of histories
+# A day that shifts logits moves a rate further down than up, which a normal distribution ignores.
+# With the whole threshold, days that move by 0.3 logit raise a false alarm in 5.0 % of histories
 # (bench/calibrate/dependence.py); this share of it keeps them below that.
 _OF_DAYS = 0.7
 _ALLOWING = ", allowing for the spread between days"
@@ -719,9 +719,7 @@ def _line_change(value: float, error: float, confidence: float) -> Estimate:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # A rate along a history, as passes of runs or as means with errors; old tested against new.
-# --------------------------------------------------------------------------------------------------
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -731,23 +729,21 @@ def _running(values: NDArray[Number]) -> NDArray[Number]:
     return np.concatenate((np.zeros(1, dtype=values.dtype), np.cumsum(values)))
 
 
-# --------------------------------------------------------------------------------------------------
 # The tasks of a suite along a history: old runs compared with new ones, task by task.
-# --------------------------------------------------------------------------------------------------
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16
 
-# If the normal law's p is so many times above the line, the exact p is not below it.
+# If the normal distribution's p is so many times above the line, the exact p is not below it.
 _WORTH_A_LOOK = 30
-# The law is kept on at least 2^13 points, over all that the difference can be.
+# The distribution is kept on at least 2^13 points, over all that the difference can be.
 _LEAST_BITS = 13
 # The rounding error of a transform: smaller chances cannot be told from 0.
 _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Law:
+class _Division:
     """The chance of each number of new passes from `fewest` on, and the difference it makes."""
 
     chance: Floats
@@ -761,8 +757,8 @@ def permutation_p(
     """Two-sided p of the mean pass^k of new runs against old ones, task by task.
 
     Given how many of a task's runs passed in all, the passes among the new ones are
-    hypergeometric if the task did not change; the sum over tasks of new minus old then has a law
-    that is known, and is computed on a fine grid by multiplying Fourier transforms.
+    hypergeometric if the task did not change; the sum over tasks of new minus old then has a
+    distribution that is known, and is computed on a fine grid by multiplying Fourier transforms.
 
     >>> round(permutation_p(*(np.array(x) for x in ([10], [9], [10], [3]))), 4)  # Fisher's
     0.0198
@@ -773,19 +769,20 @@ def permutation_p(
         return_inverse=True,
         return_counts=True,
     )
-    laws = [_law(old, new, passes, k) for old, new, passes in kinds.tolist()]
-    furthest = sum(float(np.abs(law.moved).max()) * m for law, m in zip(laws, tasks, strict=True))
+    divisions = [_division(old, new, passes, k) for old, new, passes in kinds.tolist()]
+    reaches = [float(np.abs(division.moved).max()) for division in divisions]
+    furthest = sum(reach * times for reach, times in zip(reaches, tasks, strict=True))
     if furthest == 0:
         return 1.0
     points = 1 << max(_LEAST_BITS, (8 * len(n_old)).bit_length())
     # Rounding may add half a step per task, and what falls off one end would appear at the other.
     step = furthest / (points // 2 - 1 - len(n_old) / 2)
     transform, observed = np.ones(points // 2 + 1, dtype=complex), 0
-    for i, (law, times) in enumerate(zip(laws, tasks.tolist(), strict=True)):
-        steps = np.rint(law.moved / step).astype(np.int64)
-        grid = np.bincount(steps % points, weights=law.chance, minlength=points)
+    for i, (division, times) in enumerate(zip(divisions, tasks.tolist(), strict=True)):
+        steps = np.rint(division.moved / step).astype(np.int64)
+        grid = np.bincount(steps % points, weights=division.chance, minlength=points)
         transform *= np.fft.rfft(grid) ** times
-        observed += int(steps[c_new[place == i] - law.fewest].sum())
+        observed += int(steps[c_new[place == i] - division.fewest].sum())
     reach = np.abs(np.fft.fftfreq(points, 1 / points))
     total = np.fft.irfft(transform, points)
     # Values that differ by rounding alone are a tie, and a tie counts as at least as extreme.
@@ -793,11 +790,11 @@ def permutation_p(
     return float(np.clip(total[reach >= abs(observed) - tie].sum(), _ROUNDING, 1.0))
 
 
-def _law(n_old: int, n_new: int, passes: int, k: int) -> _Law:
+def _division(n_old: int, n_new: int, passes: int, k: int) -> _Division:
     """The possible passes of the new runs if chance alone divides them, and what each changes."""
     fewest = max(0, passes - n_old)
     x = np.arange(fewest, min(n_new, passes) + 1)
     new = share_of_passing_subsets(np.full(x.size, n_new), x, k)
     old = share_of_passing_subsets(np.full(x.size, n_old), passes - x, k)
     chance = np.exp(log_probability(x, n_new, n_old, passes))
-    return _Law(chance=chance, moved=new - old, fewest=fewest)
+    return _Division(chance=chance, moved=new - old, fewest=fewest)

@@ -70,9 +70,7 @@ def _below(rank: int, size: int, share: float) -> float:
     return 1.0 if rank > size else float(special.bdtr(rank - 1, size, share))
 
 
-# --------------------------------------------------------------------------------------------------
 # What trials took: ratios of totals, their differences, and correlation with passing in tasks.
-# --------------------------------------------------------------------------------------------------
 
 # A correlation within tasks needs this many tasks that both passed and failed.
 FEWEST_TASKS = 3

@@ -195,8 +195,8 @@ def family_components(
 def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001) -> bool:
     """Whether the means of families differ by a one-way F test of one value a task.
 
-    Where failures are rare, F is far from its law in small suites: up to 200 tasks, shuffled labels
-    must agree (a permutation test at the same level, with a fixed seed).
+    Where failures are rare, F is far from its distribution in small suites: up to 200 tasks,
+    shuffled labels must agree (a permutation test at the same level, with a fixed seed).
 
     >>> rates = [1.0, 0.9, 1.0, 1.0, 0.8, 0.9, 0.1, 0.0, 0.2, 0.1, 0.0, 0.3]
     >>> families_differ(rates, ["a"] * 6 + ["b"] * 6, level=0.01)
@@ -239,9 +239,7 @@ def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, f
     return square - luck, (spread - square) / typical
 
 
-# --------------------------------------------------------------------------------------------------
 # How much of the spread is skill and how much is luck: variance between and within tasks.
-# --------------------------------------------------------------------------------------------------
 
 WIDENED_F = "F, widened by a jackknife over tasks"
 
@@ -502,9 +500,7 @@ def _stepped_up(reliability: float, runs: int) -> float:
     return runs * reliability / (1 + (runs - 1) * reliability)
 
 
-# --------------------------------------------------------------------------------------------------
 # How much of the width for tasks like these comes from runs, and how much from tasks.
-# --------------------------------------------------------------------------------------------------
 
 Unit = Literal["tasks", "families"]
 

@@ -175,13 +175,11 @@ def _least_sum(part: Floats, against: Floats, limit: float) -> float:
     return float(max(bounds))
 
 
-# --------------------------------------------------------------------------------------------------
 # Bets on a randomly drawn task: per-task predictions projected onto the hypothesis on their mean.
 #
 # All functions take any leading axes (the two sides of a gate, repetitions of a simulation); the
 # last axis runs over tasks. A bet multiplies the wealth by 1 + stake (x - centre of the task
 # drawn).
-# --------------------------------------------------------------------------------------------------
 
 # The index of the task drawn: (task,), or (repetitions, tasks) in a simulation.
 Drawn = tuple[int] | tuple[Counts, Counts]

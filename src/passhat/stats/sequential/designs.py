@@ -1,4 +1,4 @@
-"""When a gate on one task stops: the boundaries of each design, in passes after each run."""
+"""Designs of a gate on one task: a fixed number of runs, and boundaries that end it sooner."""
 
 from __future__ import annotations
 
@@ -16,6 +16,169 @@ from passhat.stats.arguments import Counts, Floats, score_array
 from passhat.stats.numerics import bisect
 from passhat.stats.sequential.draws import error_rates
 from passhat.stats.special import bdtr, bdtrc, betainc, betaln, xlog1py, xlogy
+
+# Numbers of runs tried at a time, and the largest tried.
+_CHUNK = 1024
+
+_MOST_RUNS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedDesign:
+    """`runs` runs, PASS with at least `passes_needed`; its exact errors at p0 and at p1."""
+
+    runs: int
+    passes_needed: int
+    wrong_pass: float
+    wrong_fail: float
+
+
+@lru_cache(maxsize=2048)
+def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) -> FixedDesign:
+    """The smallest number of runs whose exact binomial test keeps both error rates.
+
+    >>> fixed_design(0.8, 0.9).runs
+    135
+    """
+    first = ceil(max(wald_lower_bounds(p0, p1, alpha, beta)))
+    for start in range(max(1, first), _MOST_RUNS, _CHUNK):
+        runs = np.arange(start, start + _CHUNK)
+        needed = _critical_passes(runs, p0, alpha)
+        wrong_fail = bdtr(needed - 1.0, runs, p1)
+        found = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
+        if found.size:
+            count, passes = int(runs[found[0]]), int(needed[found[0]])
+            return FixedDesign(
+                runs=count,
+                passes_needed=passes,
+                wrong_pass=float(bdtrc(passes - 1.0, count, p0)),
+                wrong_fail=float(bdtr(passes - 1.0, count, p1)),
+            )
+    raise ArgumentError("p1 - p0", f"needs more than {_MOST_RUNS} runs to tell apart", p1 - p0)
+
+
+def wald_lower_bounds(
+    p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05
+) -> tuple[float, float]:
+    """The fewest runs that any test with these error rates can need on average.
+
+    One bound for a true rate of p0, one for a true rate of p1 (Wald 1947, section 3.6).
+
+    >>> [round(bound, 1) for bound in wald_lower_bounds(0.8, 0.9)]
+    [59.7, 72.2]
+    """
+    two_rates(p0, p1)
+    error_rates(alpha, beta)
+    up, down = log(p1 / p0), log((1 - p0) / (1 - p1))
+    to_fail, to_pass = log((1 - alpha) / beta), log((1 - beta) / alpha)
+    at_p0 = ((1 - alpha) * to_fail - alpha * to_pass) / ((1 - p0) * down - p0 * up)
+    at_p1 = ((1 - beta) * to_pass - beta * to_fail) / (p1 * up - (1 - p1) * down)
+    return at_p0, at_p1
+
+
+def two_rates(p0: float, p1: float, *, names: tuple[str, str] = ("p0", "p1")) -> None:
+    """Check a rate that must FAIL and a higher rate that must PASS."""
+    probability(names[0], p0, open_ends=True)
+    probability(names[1], p1, open_ends=True)
+    if not p0 < p1:
+        raise ArgumentError(names[1], f"must be above {names[0]} = {p0}", p1)
+
+
+def fewest_passes(runs: Counts, enough: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
+    """For each number of runs the fewest passes that are enough; runs + 1 if none are.
+
+    >>> fewest_passes(np.array([3, 3, 3]), lambda passes: passes >= [0, 2, 5]).tolist()
+    [0, 2, 4]
+    """
+    low, high = np.full_like(runs, -1), runs + 1
+    while (high - low > 1).any():
+        # If the search has ended at 0, half of -1 + 0 is -1.
+        middle = np.maximum((low + high) // 2, 0)
+        holds = enough(middle)
+        low, high = np.where(holds, low, middle), np.where(holds, middle, high)
+    return high
+
+
+def _critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
+    """For each number of runs the fewest passes that a rate p0 reaches with chance <= alpha."""
+    return fewest_passes(runs, lambda passes: bdtrc(passes - 1.0, runs, p0) <= alpha)
+
+
+# What a gate on one task does at each true rate, exactly, by dynamic programming over passes.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundaries:
+    """The passes that end a gate: after run n, `fail_at[n - 1]` or fewer, `pass_at[n - 1]` or more.
+
+    The two never meet before the last run; a gate that is still between them then is UNDECIDED.
+    """
+
+    fail_at: tuple[int, ...]
+    pass_at: tuple[int, ...]
+
+    @property
+    def max_runs(self) -> int:
+        return len(self.pass_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatingCharacteristics:
+    """What a gate does at each true rate `p`: the chance of each verdict, and the runs it spends.
+
+    `runs_95`: all but 5 % of gates end by then. Exact, unless `repetitions` says how many were run.
+    """
+
+    p: Floats
+    pass_probability: Floats
+    fail_probability: Floats
+    undecided_probability: Floats
+    expected_runs: Floats
+    runs_95: Floats
+    max_runs: int
+    repetitions: int | None = None
+    seed: int | None = None
+
+
+def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> OperatingCharacteristics:
+    """Probabilities of each verdict and the runs spent, exactly, for an array of true rates."""
+    rates = np.atleast_1d(score_array("p", p))
+    passed, failed = np.zeros_like(rates), np.zeros_like(rates)
+    still_open = np.zeros((boundaries.max_runs + 1, rates.size))
+    mass, fewest = np.ones((rates.size, 1)), 0
+    for run, (fail_at, pass_at) in enumerate(
+        zip(boundaries.fail_at, boundaries.pass_at, strict=True)
+    ):
+        still_open[run] = mass.sum(axis=1)
+        mass = _one_more_run(mass, rates[:, None])
+        cut_low = min(max(fail_at + 1 - fewest, 0), mass.shape[1])
+        cut_high = min(max(pass_at - fewest, cut_low), mass.shape[1])
+        failed += mass[:, :cut_low].sum(axis=1)
+        passed += mass[:, cut_high:].sum(axis=1)
+        mass, fewest = mass[:, cut_low:cut_high], fewest + cut_low
+        if not mass.shape[1]:
+            break
+    undecided = mass.sum(axis=1)
+    return OperatingCharacteristics(
+        p=rates,
+        pass_probability=passed,
+        fail_probability=failed,
+        undecided_probability=undecided,
+        expected_runs=still_open.sum(axis=0),
+        # The first n after which at most 5 % of the gates are still running.
+        runs_95=(still_open[: boundaries.max_runs] > 0.05).sum(axis=0).astype(np.float64),
+        max_runs=boundaries.max_runs,
+    )
+
+
+def _one_more_run(mass: Floats, rates: Floats) -> Floats:
+    grown = np.zeros((mass.shape[0], mass.shape[1] + 1))
+    grown[:, :-1] = mass * (1 - rates)
+    grown[:, 1:] += mass * rates
+    return grown
+
+
+# When a gate stops: the boundaries of each design, in passes after each run.
 
 # The truncated design may use a tenth more runs than the fixed one: enough slack to stop early.
 _TRUNCATION = 1.1
@@ -171,170 +334,3 @@ def _fraction(a: Floats, b: Floats, x: float) -> Floats:
             term = half * (b - half) * x / ((a + m - 1) * (a + m))
         value = 1 + term / value
     return value
-
-
-# --------------------------------------------------------------------------------------------------
-# The fixed number of runs that a sequential gate is measured against, and Wald's lower bounds.
-# --------------------------------------------------------------------------------------------------
-
-# Numbers of runs tried at a time, and the largest tried.
-_CHUNK = 1024
-
-_MOST_RUNS = 10_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedDesign:
-    """`runs` runs, PASS with at least `passes_needed`; its exact errors at p0 and at p1."""
-
-    runs: int
-    passes_needed: int
-    wrong_pass: float
-    wrong_fail: float
-
-
-@lru_cache(maxsize=2048)
-def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) -> FixedDesign:
-    """The smallest number of runs whose exact binomial test keeps both error rates.
-
-    >>> fixed_design(0.8, 0.9).runs
-    135
-    """
-    first = ceil(max(wald_lower_bounds(p0, p1, alpha, beta)))
-    for start in range(max(1, first), _MOST_RUNS, _CHUNK):
-        runs = np.arange(start, start + _CHUNK)
-        needed = _critical_passes(runs, p0, alpha)
-        wrong_fail = bdtr(needed - 1.0, runs, p1)
-        found = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
-        if found.size:
-            count, passes = int(runs[found[0]]), int(needed[found[0]])
-            return FixedDesign(
-                runs=count,
-                passes_needed=passes,
-                wrong_pass=float(bdtrc(passes - 1.0, count, p0)),
-                wrong_fail=float(bdtr(passes - 1.0, count, p1)),
-            )
-    raise ArgumentError("p1 - p0", f"needs more than {_MOST_RUNS} runs to tell apart", p1 - p0)
-
-
-def wald_lower_bounds(
-    p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05
-) -> tuple[float, float]:
-    """The fewest runs that any test with these error rates can need on average.
-
-    One bound for a true rate of p0, one for a true rate of p1 (Wald 1947, section 3.6).
-
-    >>> [round(bound, 1) for bound in wald_lower_bounds(0.8, 0.9)]
-    [59.7, 72.2]
-    """
-    two_rates(p0, p1)
-    error_rates(alpha, beta)
-    up, down = log(p1 / p0), log((1 - p0) / (1 - p1))
-    to_fail, to_pass = log((1 - alpha) / beta), log((1 - beta) / alpha)
-    at_p0 = ((1 - alpha) * to_fail - alpha * to_pass) / ((1 - p0) * down - p0 * up)
-    at_p1 = ((1 - beta) * to_pass - beta * to_fail) / (p1 * up - (1 - p1) * down)
-    return at_p0, at_p1
-
-
-def two_rates(p0: float, p1: float, *, names: tuple[str, str] = ("p0", "p1")) -> None:
-    """Check a rate that must FAIL and a higher rate that must PASS."""
-    probability(names[0], p0, open_ends=True)
-    probability(names[1], p1, open_ends=True)
-    if not p0 < p1:
-        raise ArgumentError(names[1], f"must be above {names[0]} = {p0}", p1)
-
-
-def fewest_passes(runs: Counts, enough: Callable[[Counts], NDArray[np.bool_]]) -> Counts:
-    """For each number of runs the fewest passes that are enough; runs + 1 if none are.
-
-    >>> fewest_passes(np.array([3, 3, 3]), lambda passes: passes >= [0, 2, 5]).tolist()
-    [0, 2, 4]
-    """
-    low, high = np.full_like(runs, -1), runs + 1
-    while (high - low > 1).any():
-        # If the search has ended at 0, half of -1 + 0 is -1.
-        middle = np.maximum((low + high) // 2, 0)
-        holds = enough(middle)
-        low, high = np.where(holds, low, middle), np.where(holds, middle, high)
-    return high
-
-
-def _critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
-    """For each number of runs the fewest passes that a rate p0 reaches with chance <= alpha."""
-    return fewest_passes(runs, lambda passes: bdtrc(passes - 1.0, runs, p0) <= alpha)
-
-
-# --------------------------------------------------------------------------------------------------
-# What a gate on one task does at each true rate, exactly, by dynamic programming over passes.
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Boundaries:
-    """The passes that end a gate: after run n, `fail_at[n - 1]` or fewer, `pass_at[n - 1]` or more.
-
-    The two never meet before the last run; a gate that is still between them then is UNDECIDED.
-    """
-
-    fail_at: tuple[int, ...]
-    pass_at: tuple[int, ...]
-
-    @property
-    def max_runs(self) -> int:
-        return len(self.pass_at)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatingCharacteristics:
-    """What a gate does at each true rate `p`: the chance of each verdict, and the runs it spends.
-
-    `runs_95`: all but 5 % of gates end by then. Exact, unless `repetitions` says how many were run.
-    """
-
-    p: Floats
-    pass_probability: Floats
-    fail_probability: Floats
-    undecided_probability: Floats
-    expected_runs: Floats
-    runs_95: Floats
-    max_runs: int
-    repetitions: int | None = None
-    seed: int | None = None
-
-
-def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> OperatingCharacteristics:
-    """Probabilities of each verdict and the runs spent, exactly, for an array of true rates."""
-    rates = np.atleast_1d(score_array("p", p))
-    passed, failed = np.zeros_like(rates), np.zeros_like(rates)
-    still_open = np.zeros((boundaries.max_runs + 1, rates.size))
-    mass, fewest = np.ones((rates.size, 1)), 0
-    for run, (fail_at, pass_at) in enumerate(
-        zip(boundaries.fail_at, boundaries.pass_at, strict=True)
-    ):
-        still_open[run] = mass.sum(axis=1)
-        mass = _one_more_run(mass, rates[:, None])
-        cut_low = min(max(fail_at + 1 - fewest, 0), mass.shape[1])
-        cut_high = min(max(pass_at - fewest, cut_low), mass.shape[1])
-        failed += mass[:, :cut_low].sum(axis=1)
-        passed += mass[:, cut_high:].sum(axis=1)
-        mass, fewest = mass[:, cut_low:cut_high], fewest + cut_low
-        if not mass.shape[1]:
-            break
-    undecided = mass.sum(axis=1)
-    return OperatingCharacteristics(
-        p=rates,
-        pass_probability=passed,
-        fail_probability=failed,
-        undecided_probability=undecided,
-        expected_runs=still_open.sum(axis=0),
-        # The first n after which at most 5 % of the gates are still running.
-        runs_95=(still_open[: boundaries.max_runs] > 0.05).sum(axis=0).astype(np.float64),
-        max_runs=boundaries.max_runs,
-    )
-
-
-def _one_more_run(mass: Floats, rates: Floats) -> Floats:
-    grown = np.zeros((mass.shape[0], mass.shape[1] + 1))
-    grown[:, :-1] = mass * (1 - rates)
-    grown[:, 1:] += mass * rates
-    return grown

@@ -120,7 +120,6 @@ def indexed(outcomes: Outcomes) -> list[tuple[int, Observed]]:
     return list(enumerate(outcomes))
 
 
-# --------------------------------------------------------------------------------------------------
 # A guard for outages: failures in a row are held back until it is known what they are.
 #
 # A sequential gate takes runs as independent. When a provider or a tool server is down, runs fail
@@ -137,7 +136,6 @@ def indexed(outcomes: Outcomes) -> list[tuple[int, Observed]]:
 #
 # It does not recognise outages shorter than the stretch it needs, outages in which some runs
 # pass, or a drift. Its error rates are simulated in bench/calibrate/outages.py.
-# --------------------------------------------------------------------------------------------------
 
 # A stretch is too long for chance when its chance, times the runs so far, is below this.
 _FALSE_ALARMS = 0.01
@@ -333,9 +331,7 @@ def _set_aside(state: GuardState, released: int) -> GuardState:
     return replace(state, stretches=0, outages=(*state.outages, outage), **_NONE_WAITING)
 
 
-# --------------------------------------------------------------------------------------------------
 # What a gate says: a verdict with the evidence it rests on, and each step that led there.
-# --------------------------------------------------------------------------------------------------
 
 GateVerdict = Literal["PASS", "FAIL", "UNDECIDED"]
 
@@ -405,9 +401,7 @@ def error_rates(alpha: float, beta: float) -> None:
             raise ArgumentError(name, "must lie strictly between 0 and 0.5", rate)
 
 
-# --------------------------------------------------------------------------------------------------
 # Whether the pass rate moved along the runs of a sequential gate, which assumes it did not.
-# --------------------------------------------------------------------------------------------------
 
 DRIFT_ALARMS = 0.01
 """The largest share of steady runs in which a drift is reported at the end of a gate."""
@@ -416,7 +410,7 @@ DRIFT_ALARMS = 0.01
 # little towards their end: at this level at most 1 % of steady runs are called a drift
 # (bench/calibrate/outages.py).
 _LEVEL = 0.005
-# With fewer runs of tasks that both passed and failed, the normal law is too far off.
+# With fewer runs of tasks that both passed and failed, the normal distribution is too far off.
 _DRIFT_FEWEST_RUNS = 20
 
 

@@ -1,4 +1,4 @@
-"""What a gate on a suite does at each true mean, by many repetitions run side by side."""
+"""Gates on the mean of a suite, of passes or of scores, and what they do at each true mean."""
 
 from __future__ import annotations
 
@@ -51,143 +51,56 @@ from passhat.stats.sequential.draws import (
 )
 from passhat.stats.special import ndtri
 
-# Of the tasks drawn by the repetitions still running: results in [0, 1], and the runs they cost.
-Results = Callable[[np.random.Generator, Counts, Counts], tuple[Floats, Counts | int]]
-
-# Tasks that always or never pass are kept off the ends, where the logit scale has none.
-_NEARLY_NEVER = 1e-9
+# New bets after every (1 + tasks / 8)-th draw. The number is fixed, so that a replay bets the same.
+_TASKS_PER_BET = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
-    """Draws and runs that each repetition took, and its end: PASS (1), FAIL (0) or none (-1)."""
+class TaskWealth(Protocol):
+    """Evidence on both sides of a gate, and the bets on the next draw (see `Wealth`)."""
 
-    draws: Counts
-    runs: Counts
-    verdicts: Counts
-
-    def share(self, verdict: int) -> float:
-        return float((self.verdicts == verdict).mean())
-
-    def mean_draws(self, *, in_flight: int = 1) -> float:
-        """Mean draws paid for when they are made in batches of this size."""
-        return float((-(-self.draws // in_flight) * in_flight).mean())
-
-
-def simulated_characteristics(
-    gate: SuiteGate,
-    means: ArrayLike,
-    *,
-    icc: float,
-    repetitions: int = 400,
-    rng: RandomSource = None,
-) -> OperatingCharacteristics:
-    """Chances of each verdict and expected runs at true suite means, for passes and failures.
-
-    Tasks differ as beta-distributed rates with intraclass correlation `icc`. For blocks (k > 1)
-    `means` and `icc` are those of the blocks' results: pass^k or pass@k.
-
-    >>> gate = SuiteGate(tasks=20, mu0=0.7, mu1=0.8)
-    >>> found = simulated_characteristics(gate, [0.7, 0.8], icc=0.5, repetitions=50, rng=1)
-    >>> bool((found.expected_runs < gate.fixed_runs).all())
-    True
-    """
-    truths = np.atleast_1d(score_array("means", means))
-    if not 0 <= icc < 1:
-        raise ArgumentError("icc", "must lie in [0, 1)", icc)
-    shape = whole_number("repetitions", repetitions), gate.tasks
-    generator, seed = random_generator(rng)
-    ends = []
-    for mean in truths:
-        rates = suite_rates(mean, icc, shape, generator)
-        ends.append(simulated_ends(gate, blocks_at(rates, gate), shape[0], generator))
-    return OperatingCharacteristics(
-        p=truths,
-        pass_probability=np.array([end.share(1) for end in ends]),
-        fail_probability=np.array([end.share(0) for end in ends]),
-        undecided_probability=np.array([end.share(-1) for end in ends]),
-        expected_runs=np.array([end.runs.mean() for end in ends]),
-        runs_95=np.array([np.quantile(end.runs, 0.95) for end in ends]),
-        max_runs=gate.k * gate.max_draws,
-        repetitions=repetitions,
-        seed=seed,
-    )
+    @property
+    def log(self) -> Floats: ...
+    @property
+    def runs(self) -> Floats: ...
+    @property
+    def centres(self) -> Floats: ...
+    @property
+    def null(self) -> Floats: ...
+    def after(self, drawn: Drawn, x: Floats | float) -> Self: ...
+    def rows(self, kept: ArrayLike) -> Self: ...
+    def with_new_bets(self) -> Self: ...
 
 
-def simulated_ends(
-    gate: SuiteGate | ScoreGate, results: Results, repetitions: int, rng: np.random.Generator
-) -> Ends:
-    """Many repetitions of a gate, with the bets that the gate itself makes."""
-    levels = -log(gate.alpha), -log(gate.beta)
-    wealth = gate.first_wealth((repetitions, gate.tasks))
-    alive = np.arange(repetitions)
-    ends = Ends(
-        draws=np.full(repetitions, gate.max_draws),
-        runs=np.zeros(repetitions, np.int64),
-        verdicts=np.full(repetitions, -1),
-    )
-    for draw in range(1, gate.max_draws + 1):
-        task = rng.integers(gate.tasks, size=alive.size)
-        scores, cost = results(rng, alive, task)
-        ends.runs[alive] += cost
-        wealth = wealth.after((np.arange(alive.size), task), scores)
-        passed = wealth.log[PASS_SIDE] >= levels[PASS_SIDE]
-        ended = passed | (wealth.log[FAIL_SIDE] >= levels[FAIL_SIDE])
-        if ended.any():
-            ends.draws[alive[ended]], ends.verdicts[alive[ended]] = draw, passed[ended]
-            wealth, alive = wealth.rows(~ended), alive[~ended]
-            if not alive.size:
-                break
-        if draw % gate.draws_per_bet == 0:
-            wealth = wealth.with_new_bets()
-    return ends
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SuiteState:
+    """How far a gate on a suite has come: runs spent, draws taken as evidence, wealth, verdict."""
+
+    wealth: TaskWealth = field(repr=False)
+    draws: Draws = field(default_factory=Draws)
+    seen: BettingSequence = field(default_factory=BettingSequence)
+    runs: int = 0
+    verdict: GateVerdict | None = None
+
+    @property
+    def log_pass(self) -> float:
+        return float(self.wealth.log[PASS_SIDE])
+
+    @property
+    def log_fail(self) -> float:
+        return float(self.wealth.log[FAIL_SIDE])
 
 
-def suite_rates(
-    mean: float, icc: float, shape: tuple[int, int], rng: np.random.Generator
-) -> Floats:
-    """Suites (rows) of beta-distributed rates, each moved on the logit scale to exactly `mean`."""
-    if icc == 0 or mean in (0, 1):
-        return np.full(shape, mean)
-    spread = 1 / icc - 1
-    rates = rng.beta(spread * mean, spread * (1 - mean), shape)
-    rates = rates.clip(_NEARLY_NEVER, 1 - _NEARLY_NEVER)
-    return tilted(rates, np.full(shape[0], mean), np.zeros(shape[0]))[0]
+def draws_per_bet(tasks: int) -> int:
+    """How many draws share the same bets: among many tasks one run says little."""
+    return 1 + tasks // _TASKS_PER_BET
 
 
-def passes_at(rates: Floats) -> Results:
-    """Passes and failures at the rates of each repetition's suite."""
+def _seen(state: SuiteState, task: int, x: float) -> BettingSequence:
+    # How much easier than the mean each task is predicted to be, before the run; 0 on average.
+    offsets = state.wealth.centres[PASS_SIDE] - state.wealth.null[PASS_SIDE]
+    ends = float(offsets.min()), float(offsets.max())
+    return state.seen.after(x, offset=float(offsets[task]), offsets=ends)
 
-    def results(
-        rng: np.random.Generator, alive: Counts, task: Counts
-    ) -> tuple[Floats, Counts | int]:
-        return (rng.random(alive.size) < rates[alive, task]).astype(np.float64), 1
-
-    return results
-
-
-def blocks_at(rates: Floats, gate: SuiteGate) -> Results:
-    """Results of the gate's blocks, which pass at these rates, run by run."""
-    if gate.k == 1:
-        return passes_at(rates)
-    all_must_pass = gate.metric == "pass^k"
-    # The chance that one run does not settle the block: a pass for pass^k, a failure for pass@k.
-    lasts = (rates if all_must_pass else 1 - rates) ** (1 / gate.k)
-
-    def results(
-        rng: np.random.Generator, alive: Counts, task: Counts
-    ) -> tuple[Floats, Counts | int]:
-        settled = rng.random((alive.size, gate.k)) >= lasts[alive, task][:, None]
-        early = settled.any(axis=1)
-        cost = np.where(early, settled.argmax(axis=1) + 1, gate.k)
-        return (early != all_must_pass).astype(np.float64), cost
-
-    return results
-
-
-# --------------------------------------------------------------------------------------------------
-# A gate on mean scores or paired differences, whose bets grow when the scores vary little.
-# --------------------------------------------------------------------------------------------------
 
 _ONE_THRESHOLD_CAP = 1000
 
@@ -495,9 +408,7 @@ class ScoreWealth(Wealth):
         return {"squares": self.squares + (scores - self.rates[both]) ** 2}
 
 
-# --------------------------------------------------------------------------------------------------
 # A gate on a suite's mean pass rate, or pass^k, that stops when the verdict is settled.
-# --------------------------------------------------------------------------------------------------
 
 # The cap is four times the fixed design: only a rate between mu0 and mu1 comes near it.
 _CAP_OVER_FIXED = 4
@@ -615,56 +526,137 @@ def block_outcomes(
     return tuple(finished), length
 
 
-# --------------------------------------------------------------------------------------------------
-# What the gates on a suite share: tasks drawn at random, evidence in the order of the draws.
-# --------------------------------------------------------------------------------------------------
+# What a gate does at each true mean, by many repetitions run side by side.
 
-# New bets after every (1 + tasks / 8)-th draw. The number is fixed, so that a replay bets the same.
-_TASKS_PER_BET = 8
+# Of the tasks drawn by the repetitions still running: results in [0, 1], and the runs they cost.
+Results = Callable[[np.random.Generator, Counts, Counts], tuple[Floats, Counts | int]]
 
-
-class TaskWealth(Protocol):
-    """Evidence on both sides of a gate, and the bets on the next draw (see `Wealth`)."""
-
-    @property
-    def log(self) -> Floats: ...
-    @property
-    def runs(self) -> Floats: ...
-    @property
-    def centres(self) -> Floats: ...
-    @property
-    def null(self) -> Floats: ...
-    def after(self, drawn: Drawn, x: Floats | float) -> Self: ...
-    def rows(self, kept: ArrayLike) -> Self: ...
-    def with_new_bets(self) -> Self: ...
+# Tasks that always or never pass are kept off the ends, where the logit scale has none.
+_NEARLY_NEVER = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SuiteState:
-    """How far a gate on a suite has come: runs spent, draws taken as evidence, wealth, verdict."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Draws and runs that each repetition took, and its end: PASS (1), FAIL (0) or none (-1)."""
 
-    wealth: TaskWealth = field(repr=False)
-    draws: Draws = field(default_factory=Draws)
-    seen: BettingSequence = field(default_factory=BettingSequence)
-    runs: int = 0
-    verdict: GateVerdict | None = None
+    draws: Counts
+    runs: Counts
+    verdicts: Counts
 
-    @property
-    def log_pass(self) -> float:
-        return float(self.wealth.log[PASS_SIDE])
+    def share(self, verdict: int) -> float:
+        return float((self.verdicts == verdict).mean())
 
-    @property
-    def log_fail(self) -> float:
-        return float(self.wealth.log[FAIL_SIDE])
+    def mean_draws(self, *, in_flight: int = 1) -> float:
+        """Mean draws paid for when they are made in batches of this size."""
+        return float((-(-self.draws // in_flight) * in_flight).mean())
 
 
-def draws_per_bet(tasks: int) -> int:
-    """How many draws share the same bets: among many tasks one run says little."""
-    return 1 + tasks // _TASKS_PER_BET
+def simulated_characteristics(
+    gate: SuiteGate,
+    means: ArrayLike,
+    *,
+    icc: float,
+    repetitions: int = 400,
+    rng: RandomSource = None,
+) -> OperatingCharacteristics:
+    """Chances of each verdict and expected runs at true suite means, for passes and failures.
+
+    Tasks differ as beta-distributed rates with intraclass correlation `icc`. For blocks (k > 1)
+    `means` and `icc` are those of the blocks' results: pass^k or pass@k.
+
+    >>> gate = SuiteGate(tasks=20, mu0=0.7, mu1=0.8)
+    >>> found = simulated_characteristics(gate, [0.7, 0.8], icc=0.5, repetitions=50, rng=1)
+    >>> bool((found.expected_runs < gate.fixed_runs).all())
+    True
+    """
+    truths = np.atleast_1d(score_array("means", means))
+    if not 0 <= icc < 1:
+        raise ArgumentError("icc", "must lie in [0, 1)", icc)
+    shape = whole_number("repetitions", repetitions), gate.tasks
+    generator, seed = random_generator(rng)
+    ends = []
+    for mean in truths:
+        rates = suite_rates(mean, icc, shape, generator)
+        ends.append(simulated_ends(gate, blocks_at(rates, gate), shape[0], generator))
+    return OperatingCharacteristics(
+        p=truths,
+        pass_probability=np.array([end.share(1) for end in ends]),
+        fail_probability=np.array([end.share(0) for end in ends]),
+        undecided_probability=np.array([end.share(-1) for end in ends]),
+        expected_runs=np.array([end.runs.mean() for end in ends]),
+        runs_95=np.array([np.quantile(end.runs, 0.95) for end in ends]),
+        max_runs=gate.k * gate.max_draws,
+        repetitions=repetitions,
+        seed=seed,
+    )
 
 
-def _seen(state: SuiteState, task: int, x: float) -> BettingSequence:
-    # How much easier than the mean each task is predicted to be, before the run; 0 on average.
-    offsets = state.wealth.centres[PASS_SIDE] - state.wealth.null[PASS_SIDE]
-    ends = float(offsets.min()), float(offsets.max())
-    return state.seen.after(x, offset=float(offsets[task]), offsets=ends)
+def simulated_ends(
+    gate: SuiteGate | ScoreGate, results: Results, repetitions: int, rng: np.random.Generator
+) -> Ends:
+    """Many repetitions of a gate, with the bets that the gate itself makes."""
+    levels = -log(gate.alpha), -log(gate.beta)
+    wealth = gate.first_wealth((repetitions, gate.tasks))
+    alive = np.arange(repetitions)
+    ends = Ends(
+        draws=np.full(repetitions, gate.max_draws),
+        runs=np.zeros(repetitions, np.int64),
+        verdicts=np.full(repetitions, -1),
+    )
+    for draw in range(1, gate.max_draws + 1):
+        task = rng.integers(gate.tasks, size=alive.size)
+        scores, cost = results(rng, alive, task)
+        ends.runs[alive] += cost
+        wealth = wealth.after((np.arange(alive.size), task), scores)
+        passed = wealth.log[PASS_SIDE] >= levels[PASS_SIDE]
+        ended = passed | (wealth.log[FAIL_SIDE] >= levels[FAIL_SIDE])
+        if ended.any():
+            ends.draws[alive[ended]], ends.verdicts[alive[ended]] = draw, passed[ended]
+            wealth, alive = wealth.rows(~ended), alive[~ended]
+            if not alive.size:
+                break
+        if draw % gate.draws_per_bet == 0:
+            wealth = wealth.with_new_bets()
+    return ends
+
+
+def suite_rates(
+    mean: float, icc: float, shape: tuple[int, int], rng: np.random.Generator
+) -> Floats:
+    """Suites (rows) of beta-distributed rates, each moved on the logit scale to exactly `mean`."""
+    if icc == 0 or mean in (0, 1):
+        return np.full(shape, mean)
+    spread = 1 / icc - 1
+    rates = rng.beta(spread * mean, spread * (1 - mean), shape)
+    rates = rates.clip(_NEARLY_NEVER, 1 - _NEARLY_NEVER)
+    return tilted(rates, np.full(shape[0], mean), np.zeros(shape[0]))[0]
+
+
+def passes_at(rates: Floats) -> Results:
+    """Passes and failures at the rates of each repetition's suite."""
+
+    def results(
+        rng: np.random.Generator, alive: Counts, task: Counts
+    ) -> tuple[Floats, Counts | int]:
+        return (rng.random(alive.size) < rates[alive, task]).astype(np.float64), 1
+
+    return results
+
+
+def blocks_at(rates: Floats, gate: SuiteGate) -> Results:
+    """Results of the gate's blocks, which pass at these rates, run by run."""
+    if gate.k == 1:
+        return passes_at(rates)
+    all_must_pass = gate.metric == "pass^k"
+    # The chance that one run does not settle the block: a pass for pass^k, a failure for pass@k.
+    lasts = (rates if all_must_pass else 1 - rates) ** (1 / gate.k)
+
+    def results(
+        rng: np.random.Generator, alive: Counts, task: Counts
+    ) -> tuple[Floats, Counts | int]:
+        settled = rng.random((alive.size, gate.k)) >= lasts[alive, task][:, None]
+        early = settled.any(axis=1)
+        cost = np.where(early, settled.argmax(axis=1) + 1, gate.k)
+        return (early != all_must_pass).astype(np.float64), cost
+
+    return results
