@@ -1,4 +1,4 @@
-"""The rules for arguments that every layer checks alike: names, numbers, words, paths."""
+"""The rules for arguments that every layer checks alike, and the default values."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ BEYOND = 2**63
 """Whole numbers are smaller: a store and numpy hold 64 bits."""
 
 NAMES = "must be a name or a list of names"
+
 DEMANDS = "must be a demand such as 'pass^3 >= 0.8', or a list of them"
 
 
@@ -172,9 +173,7 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --------------------------------------------------------------------------------------------------
 # Default values, each stated here and nowhere else.
-# --------------------------------------------------------------------------------------------------
 
 CONFIDENCE = 0.95
 """The confidence of intervals and verdicts."""

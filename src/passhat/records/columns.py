@@ -23,6 +23,7 @@ Differ = Callable[[str, Sequence[str]], bool]
 """Whether some rows that agree in all of the last columns differ in the first one."""
 
 LONGEST_AGENT = 120
+
 MOST_WORDS = 6
 """An agent's name has at most this many characters and fewer words; anything else is a prompt."""
 
@@ -52,6 +53,7 @@ COUNTED = ("turns", "tool_calls")
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
 )
+
 RATES = frozenset(("pass_rate", "success_rate", "passrate", "pass_at_1", "pass@1"))
 """Columns of tables that hold one row for all runs of a task."""
 
@@ -380,9 +382,7 @@ def _holds(tests: Sequence[ColumnCondition], cells: Sequence[Any]) -> Outcome | 
         return None
 
 
-# --------------------------------------------------------------------------------------------------
-# Which column of a table means what: the names people use, and the user's own choice.
-# --------------------------------------------------------------------------------------------------
+# The names that people use for columns, and the user's own choice.
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "system": (
@@ -678,9 +678,7 @@ def _usual_name(name: str) -> str:
     return re.sub(r"[\s\-.]+", "_", words).lower()
 
 
-# --------------------------------------------------------------------------------------------------
 # What a cell says about how a trial ended: words, numbers, and the user's own comparison.
-# --------------------------------------------------------------------------------------------------
 
 WORDS: Mapping[str, Outcome] = {
     **dict.fromkeys(
@@ -722,6 +720,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "=": operator.eq,
 }
+
 _COMPARISON = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*([^<>=!]+?)\s*")
 
 

@@ -232,10 +232,6 @@ def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
     return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
 
 
-# --------------------------------------------------------------------------------------------------
-# Columns under any usual names, made into columns of trials: one set of rules for all frames.
-# --------------------------------------------------------------------------------------------------
-
 GivenColumns = Mapping[str, Sequence[Any]]
 
 # Whatever comes before, and at most as many digits as always fit in 64 bits.

@@ -1,4 +1,4 @@
-"""The ledger of a run: what was launched, asked, answered and finished."""
+"""The ledger of a run: what was launched, asked, answered and finished; and what was seen of it."""
 
 from __future__ import annotations
 
@@ -226,11 +226,6 @@ class UnansweredCalls:
 NO_CALLS = UnansweredCalls()
 
 
-# --------------------------------------------------------------------------------------------------
-# What was seen of one attempt, before and after it is graded.
-# --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     """One call of a tool: what was asked, and what came back.
@@ -323,11 +318,6 @@ class Grade:
     score: float
     passed: bool
     details: tuple[CheckResult, ...] = ()
-
-
-# --------------------------------------------------------------------------------------------------
-# Stored runs as a list, the newest first.
-# --------------------------------------------------------------------------------------------------
 
 
 class Row(TypedDict):

@@ -1,4 +1,4 @@
-"""What keys and tokens look like: the shapes that their issuers document."""
+"""What is never shown: keys and tokens by the shapes that their issuers document, and addresses."""
 
 from __future__ import annotations
 
@@ -243,11 +243,6 @@ def has_certain_shape(text: str) -> bool:
     (True, False)
     """
     return any(shape.certain and shape.pattern.search(text) for shape in shapes_near(text))
-
-
-# --------------------------------------------------------------------------------------------------
-# What is never shown: values that a suite refers to, and the keys in addresses.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A suite with and without its faults: what `--faults` runs."""
+"""What to run and what to demand, as the runner and the gates see it."""
 
 from __future__ import annotations
 
@@ -15,87 +15,12 @@ from passhat.errors import SuiteError
 from passhat.messages import quoted, short_repr
 from passhat.records.secrets import Secret
 
-UNDER_FAULTS = " under faults"
-
-
-def has_faults(suite: Suite) -> bool:
-    """Whether anything in the suite goes wrong on purpose."""
-    models = (system.model for system in suite.model_systems)
-    return any(one.faults for one in (*suite.servers.values(), *models))
-
-
-def vary(suite: Suite, faults: str | None) -> Suite:
-    """The suite without its faults (None), with them (`only`), or both ways (`both`)."""
-    if faults is None:
-        return without_faults(suite) if has_faults(suite) else suite
-    if not has_faults(suite):
-        raise SuiteError(
-            f"{suite.path or suite.name}: `faults` is given, but the suite has none; add `faults:` "
-            "to a server or a model"
-        )
-    return suite if faults == "only" else _both(suite)
-
-
-def variants(suite: Suite) -> dict[str, str]:
-    """The systems that were run both ways: the plain name, and the one under faults."""
-    pairs = {name: name + UNDER_FAULTS for name in suite.systems}
-    return {plain: faulty for plain, faulty in pairs.items() if faulty in suite.systems}
-
-
-def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
-    """What gates and floors are about: agents as they are, not their copies under faults."""
-    shadowed = set(variants(suite).values())
-    return tuple(p for p in suite.pairings if p.system.name not in shadowed)
-
-
-def without_faults(suite: Suite) -> Suite:
-    """Everything as it is when nothing goes wrong on purpose."""
-    return replace(
-        suite,
-        servers={name: replace(server, faults=()) for name, server in suite.servers.items()},
-        pairings=tuple(_calm(pairing) for pairing in suite.pairings),
-    )
-
-
-def _calm(pairing: Pairing) -> Pairing:
-    system = pairing.system
-    if not isinstance(system, ModelSystem) or not system.model.faults:
-        return pairing
-    return replace(pairing, system=replace(system, model=replace(system.model, faults=())))
-
-
-def _both(suite: Suite) -> Suite:
-    plain = without_faults(suite)
-    faulty: dict[str, Server] = {
-        name + UNDER_FAULTS: server for name, server in suite.servers.items()
-    }
-    # Side by side, so that an early stop leaves both with the same number of runs.
-    pairings = [
-        p for a, b in zip(plain.pairings, suite.pairings, strict=True) for p in (a, _faulty(b))
-    ]
-    return replace(plain, servers={**plain.servers, **faulty}, pairings=tuple(pairings))
-
-
-def _faulty(pairing: Pairing) -> Pairing:
-    """The same pairing under another name, with the servers that misbehave."""
-    system, name = pairing.system, pairing.system.name + UNDER_FAULTS
-    if isinstance(system, ModelSystem):
-        servers = tuple(server + UNDER_FAULTS for server in system.servers)
-        named: System = replace(system, name=name, servers=servers)
-    else:
-        named = replace(system, name=name)
-    return replace(pairing, system=named, label=pairing.label + UNDER_FAULTS)
-
-
-# --------------------------------------------------------------------------------------------------
-# What to run and what to demand, as the runner and the gates see it.
-# --------------------------------------------------------------------------------------------------
-
 CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
 
 ServerMode = Literal["live", "recorded"]
 
 DEFAULT_CONCURRENCY = 8
+
 DEFAULT_RETRIES = 8
 
 
@@ -295,9 +220,26 @@ class Suite:
         return int.from_bytes(hashlib.blake2b(text, digest_size=4).digest(), "big") >> 1
 
 
-# --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """How hard one provider may be driven; None is without limit."""
+
+    concurrency: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Prices in dollars per million tokens; `cached` None is the price of input."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    cache_write: float | None = None
+
+
 # One thing the agent is asked to do, with the way to tell whether it was done.
-# --------------------------------------------------------------------------------------------------
 
 Level = Literal["function", "task", "system"]
 
@@ -305,6 +247,7 @@ _OWN_TARGETS = (
     *("answer", "tool_calls", "tool_names", "tokens", "cost", "seconds", "turns", "stop_reason"),
     *("exit_code", "stderr", "files", "reported", "score", "duration_ms"),
 )
+
 _NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
 """What other tools call the answer."""
 
@@ -428,9 +371,7 @@ class Task:
         return called.pop() if len(called) == 1 else None
 
 
-# --------------------------------------------------------------------------------------------------
 # The agent under test: a name, a kind, a configuration; and the servers and faults around it.
-# --------------------------------------------------------------------------------------------------
 
 FaultKind = Literal[
     "tool_error",
@@ -643,36 +584,8 @@ class HttpSystem:
 
 
 Server = StdioServer | HttpServer
+
 System = ModelSystem | CommandSystem | PythonSystem | HttpSystem
-
-
-# --------------------------------------------------------------------------------------------------
-# What may be spent: money, tokens, calls, time, how fast, and what a trial takes of a machine.
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
-    """How hard one provider may be driven; None is without limit."""
-
-    concurrency: int | None = None
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """Prices in dollars per million tokens; `cached` None is the price of input."""
-
-    input: float
-    output: float
-    cached: float | None = None
-    cache_write: float | None = None
-
-
-# --------------------------------------------------------------------------------------------------
-# What a check of a suite file found.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -706,3 +619,77 @@ class SuiteCheck:
         """A fault as one line that editors can jump to."""
         where = f"{fault.path}: " if fault.path else ""
         return f"{self.file}:{fault.line}:{fault.column}: {where}{fault.message}"
+
+
+# A suite with and without its faults: what `--faults` runs.
+
+UNDER_FAULTS = " under faults"
+
+
+def has_faults(suite: Suite) -> bool:
+    """Whether anything in the suite goes wrong on purpose."""
+    models = (system.model for system in suite.model_systems)
+    return any(one.faults for one in (*suite.servers.values(), *models))
+
+
+def vary(suite: Suite, faults: str | None) -> Suite:
+    """The suite without its faults (None), with them (`only`), or both ways (`both`)."""
+    if faults is None:
+        return without_faults(suite) if has_faults(suite) else suite
+    if not has_faults(suite):
+        raise SuiteError(
+            f"{suite.path or suite.name}: `faults` is given, but the suite has none; add `faults:` "
+            "to a server or a model"
+        )
+    return suite if faults == "only" else _both(suite)
+
+
+def variants(suite: Suite) -> dict[str, str]:
+    """The systems that were run both ways: the plain name, and the one under faults."""
+    pairs = {name: name + UNDER_FAULTS for name in suite.systems}
+    return {plain: faulty for plain, faulty in pairs.items() if faulty in suite.systems}
+
+
+def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
+    """What gates and floors are about: agents as they are, not their copies under faults."""
+    shadowed = set(variants(suite).values())
+    return tuple(p for p in suite.pairings if p.system.name not in shadowed)
+
+
+def without_faults(suite: Suite) -> Suite:
+    """Everything as it is when nothing goes wrong on purpose."""
+    return replace(
+        suite,
+        servers={name: replace(server, faults=()) for name, server in suite.servers.items()},
+        pairings=tuple(_calm(pairing) for pairing in suite.pairings),
+    )
+
+
+def _calm(pairing: Pairing) -> Pairing:
+    system = pairing.system
+    if not isinstance(system, ModelSystem) or not system.model.faults:
+        return pairing
+    return replace(pairing, system=replace(system, model=replace(system.model, faults=())))
+
+
+def _both(suite: Suite) -> Suite:
+    plain = without_faults(suite)
+    faulty: dict[str, Server] = {
+        name + UNDER_FAULTS: server for name, server in suite.servers.items()
+    }
+    # Side by side, so that an early stop leaves both with the same number of runs.
+    pairings = [
+        p for a, b in zip(plain.pairings, suite.pairings, strict=True) for p in (a, _faulty(b))
+    ]
+    return replace(plain, servers={**plain.servers, **faulty}, pairings=tuple(pairings))
+
+
+def _faulty(pairing: Pairing) -> Pairing:
+    """The same pairing under another name, with the servers that misbehave."""
+    system, name = pairing.system, pairing.system.name + UNDER_FAULTS
+    if isinstance(system, ModelSystem):
+        servers = tuple(server + UNDER_FAULTS for server in system.servers)
+        named: System = replace(system, name=name, servers=servers)
+    else:
+        named = replace(system, name=name)
+    return replace(pairing, system=named, label=pairing.label + UNDER_FAULTS)

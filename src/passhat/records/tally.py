@@ -14,6 +14,7 @@ from passhat.messages import plural, quoted, short_repr
 from passhat.records.trial import ErrorPolicy, Outcome, Source
 
 Counts = NDArray[np.int64]
+
 Floats = NDArray[np.float64]
 
 
@@ -244,9 +245,7 @@ def _feature_sums(values: Floats, outcome: NDArray[np.int8], task: Codes, size: 
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# Columns of repeated texts, held as distinct names and small numbers; columns joined.
-# --------------------------------------------------------------------------------------------------
+# Columns of repeated texts, held as distinct names and small numbers.
 
 Codes = NDArray[np.int32]
 
@@ -257,7 +256,7 @@ NO_CODE = -1
 class Categorical:
     """A column of repeated texts: distinct `names`, and for each row the index of its name.
 
-    >>> Labels.of(["b", "a", "b", None]).codes.tolist()
+    >>> Categorical.of(["b", "a", "b", None]).codes.tolist()
     [0, 1, 0, -1]
     """
 
@@ -281,7 +280,7 @@ class Categorical:
     def concat(cls, columns: Sequence[Categorical]) -> Self:
         """The rows of several columns; only distinct names are compared, never rows.
 
-        >>> Labels.concat([Labels.of(["a", "b"]), Labels.of(["b", None, "c"])]).texts()
+        >>> Categorical.concat([Categorical.of(["a", "b"]), Categorical.of(["b", None, "c"])]).texts()
         ['a', 'b', 'b', None, 'c']
         """
         index: dict[str, int] = {}

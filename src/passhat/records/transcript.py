@@ -1,4 +1,4 @@
-"""Finding a text in transcripts, and showing it with the words around it."""
+"""The transcript of a trial: turns and calls, the answer, its grades; and finding a text."""
 
 from __future__ import annotations
 
@@ -16,270 +16,8 @@ from passhat.messages import plural, quoted, short_repr
 from passhat.records.secrets import MARK, beginning, shapes_near
 from passhat.records.trial import Outcome
 
-AROUND = 60
-"""Characters shown on each side of a text that was found: one or two lines of a terminal."""
-
-MOST_OF_A_TASK = 3
-"""Failures of a task that are shown where all are too many: one may be chance, three show whether
-they are alike."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTranscript:
-    """The transcript of one trial as it is kept; `outcome` is None if it is not known."""
-
-    key: TranscriptKey
-    outcome: Outcome | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
-    """Where in a transcript a text was found, and the words around it on one line."""
-
-    where: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptMatch:
-    """A trial whose transcript has a text, and the words around it.
-
-    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None if the
-    dataset does not say where its log begins.
-    """
-
-    run: str
-    system: str
-    task: str
-    trial: int
-    number: int | None = None
-    outcome: Outcome | None
-    excerpt: Excerpt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptMatches(Displayed):
-    """The first trials whose transcripts have a text, out of `read` transcripts.
-
-    `more` says that the search ended at its limit, before everything was read.
-    """
-
-    wanted: str
-    matches: tuple[TranscriptMatch, ...]
-    read: int
-    more: bool = False
-
-    def __repr__(self) -> str:
-        found = plural(len(self.matches), "trial")
-        head = f"TranscriptMatches of {quoted(self.wanted)}"
-        return short_repr(head, found, f"{self.read:,} transcripts read", see=".matches")
-
-
-class TextSearch:
-    """Looks for one text, in any case, in one transcript after another.
-
-    >>> search = TextSearch("refund")
-    >>> search.find('{"messages": [{"role": "user", "text": "A REFUND, please"}]}')
-    Excerpt(where='user', text='A REFUND, please')
-    """
-
-    def __init__(self, wanted: str) -> None:
-        if not wanted.strip():
-            raise ArgumentError("text", "must be some words to look for", wanted)
-        self._pattern = re.compile(re.escape(wanted), re.IGNORECASE)
-        escaped = json.dumps(wanted, ensure_ascii=False)[1:-1]
-        self._as_kept = (wanted.lower(), escaped.lower())
-
-    def find(self, kept: str) -> Excerpt | None:
-        """The first place where the text occurs in a kept transcript."""
-        # Most transcripts do not hold it. Looking at the JSON as a whole tells that ten times
-        # faster than reading it, except where letters are written as \uXXXX.
-        lowered = kept.lower()
-        if "\\u" not in lowered and not any(form in lowered for form in self._as_kept):
-            return None
-        for where, text in _parts(Transcript.from_json(kept)):
-            # Keys are taken out first: a search must neither show nor confirm one.
-            cleaned = clean_text(text)
-            if found := self._pattern.search(cleaned):
-                return Excerpt(where=where, text=_around(cleaned, *found.span()))
-        return None
-
-
-def _parts(transcript: Transcript) -> Iterator[tuple[str, str]]:
-    """Every text of a transcript, and whose it is."""
-    for turn in transcript.messages:
-        yield (f"{turn.role} {turn.name}".strip(), turn.text)
-        for call in turn.calls:
-            yield f"call of {call.name}", call.name
-            yield f"call of {call.name}", call.arguments
-    yield "answer", transcript.answer
-    yield "error", transcript.error
-    for check in transcript.checks:
-        yield f"check {check.target}".strip(), check.message
-    yield "standard error", transcript.stderr
-    yield "stop reason", transcript.stop_reason
-
-
-def _around(text: str, start: int, end: int) -> str:
-    """The found text with some words on each side, on one line."""
-    first, last = max(0, start - AROUND), min(len(text), max(end, start + 1) + AROUND)
-    last = min(last, first + 4 * AROUND)  # a long text that was looked for is not shown whole
-    shown = " ".join(text[first:last].split())
-    return f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}"
-
-
 TranscriptKey = tuple[str, str, int]
 """System, task and trial."""
-
-
-# --------------------------------------------------------------------------------------------------
-# Transcripts of other tools' logs: keys and tokens are taken out where a text is taken out.
-# --------------------------------------------------------------------------------------------------
-
-
-class CleanTexts(Mapping[TranscriptKey, str]):
-    """Kept texts by trial; what has the shape of a key is replaced in each that is asked for.
-
-    Looking for keys takes longer than reading a log, and most texts are never shown. `kept` gives
-    a text as it is, to those who show a part of it and clean that.
-
-    >>> texts = CleanTexts({("agent", "task", 0): '{"answer": "sk-ant-api03-0123456789abcdef"}'})
-    >>> texts
-    {('agent', 'task', 0): '{"answer":"[redacted]"}'}
-    """
-
-    __slots__ = ("_cleaned", "_texts")
-
-    def __init__(self, texts: Mapping[TranscriptKey, str]) -> None:
-        self._texts = dict(texts)
-        self._cleaned: set[TranscriptKey] = set()
-
-    def __getitem__(self, key: TranscriptKey) -> str:
-        text = self._texts[key]
-        if key in self._cleaned:
-            return text
-        if shapes_near(text):
-            text = self._texts[key] = clean_strings(text, clean_text)
-        self._cleaned.add(key)
-        return text
-
-    def __iter__(self) -> Iterator[TranscriptKey]:
-        return iter(self._texts)
-
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-    def kept(self, key: TranscriptKey) -> str:
-        """A text as the log has it, unless it was asked for before and is clean."""
-        return self._texts[key]
-
-
-def clean_text(text: str) -> str:
-    """A text without what has the shape of a key."""
-    for shape in shapes_near(text):
-        text = shape.pattern.sub(MARK, text)
-    return text
-
-
-def clean_errors(errors: Iterable[str | None]) -> list[str | None]:
-    """Texts of errors without keys; those of a log are few, and repeated.
-
-    >>> clean_errors(["no such key: sk-ant-api03-0123456789abcdef", None])
-    ['no such key: [redacted]', None]
-    """
-    errors = list(errors)
-    cleaned = {error: clean_text(error) for error in errors if isinstance(error, str)}
-    return [cleaned[error] if isinstance(error, str) else error for error in errors]
-
-
-def clean_strings(text: str, clean: Callable[[str], str]) -> str:
-    """JSON text in which each string was cleaned by itself: escapes hide where a key begins."""
-
-    def cleaned(value: Any) -> Any:
-        if isinstance(value, str):
-            return clean(value)
-        if isinstance(value, dict):
-            return {clean(key): cleaned(inner) for key, inner in value.items()}
-        return list(map(cleaned, value)) if isinstance(value, list) else value
-
-    return msgspec.json.encode(cleaned(msgspec.json.decode(text))).decode()
-
-
-# --------------------------------------------------------------------------------------------------
-# Calls of tools with what came back from each, in the order they were made.
-# --------------------------------------------------------------------------------------------------
-
-TOOL_ROLES = frozenset({"tool", "function"})
-"""Roles of a turn in which a tool answers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredCall:
-    """One call and its answer; `answer` is None if none came.
-
-    `said_in` is the place among the messages of the turn that made the call, and `answered_in`
-    that of the turn that answers it.
-    """
-
-    name: str
-    arguments: str
-    said_in: int
-    answer: Turn | None = None
-    answered_in: int | None = None
-
-
-def answered_calls(transcript: Transcript) -> tuple[AnsweredCall, ...]:
-    """Every call of a transcript, paired with its answer.
-
-    An answer belongs to the open call of the same id; without one, to the first open call of the
-    same tool; without that, to the first open call.
-
-    >>> said = Transcript(messages=(
-    ...     Turn(role="assistant", calls=(Call(name="add", id="1"), Call(name="add", id="2"))),
-    ...     Turn(role="tool", text="second", call_id="2"),
-    ...     Turn(role="tool", text="first", call_id="1"),
-    ... ))
-    >>> [call.answer.text for call in answered_calls(said)]
-    ['first', 'second']
-    """
-    made: list[tuple[Call, int]] = []
-    answers: dict[int, int] = {}
-    open_calls: list[int] = []
-    for place, turn in enumerate(transcript.messages):
-        if turn.role in TOOL_ROLES and not turn.calls:
-            if open_calls:
-                answered = _answered(turn, open_calls, made)
-                answers[answered] = place
-                open_calls.remove(answered)
-            continue
-        open_calls += range(len(made), len(made) + len(turn.calls))
-        made += [(call, place) for call in turn.calls]
-    return tuple(
-        AnsweredCall(
-            name=call.name,
-            arguments=call.arguments,
-            said_in=place,
-            answer=transcript.messages[answers[i]] if i in answers else None,
-            answered_in=answers.get(i),
-        )
-        for i, (call, place) in enumerate(made)
-    )
-
-
-def _answered(turn: Turn, open_calls: Sequence[int], made: Sequence[tuple[Call, int]]) -> int:
-    """Which of the open calls a turn answers."""
-    by_id = (i for i in open_calls if turn.call_id and made[i][0].id == turn.call_id)
-    by_name = (i for i in open_calls if turn.name and made[i][0].name == turn.name)
-    return next(by_id, next(by_name, open_calls[0]))
-
-
-# --------------------------------------------------------------------------------------------------
-# The transcript of a trial: turns and calls, the answer, and why it was graded as it was.
-# --------------------------------------------------------------------------------------------------
 
 Transcripts = Mapping[TranscriptKey, str]
 """Transcripts by trial, as the text that is kept: `Transcript.to_json`, or plain words."""
@@ -291,11 +29,14 @@ UNKNOWN_ROLE = "unknown"
 """The role of a message that states none."""
 
 _PARTS = {"messages", "answer", "error", "stop_reason", "checks", "stderr"}
+
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
 Item = TypeVar("Item", bound="Turn | Call | Check")
+
 LARGEST_PICTURE = 400_000
 """Characters of a picture that is kept: 300 kB, a screenshot; larger ones are only named."""
+
 # Formats that cannot hold a script or load anything; SVG can do both.
 _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
 
@@ -655,3 +396,258 @@ def _text(value: object) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
+
+
+# Calls of tools with what came back from each, in the order they were made.
+
+TOOL_ROLES = frozenset({"tool", "function"})
+"""Roles of a turn in which a tool answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredCall:
+    """One call and its answer; `answer` is None if none came.
+
+    `said_in` is the place among the messages of the turn that made the call, and `answered_in`
+    that of the turn that answers it.
+    """
+
+    name: str
+    arguments: str
+    said_in: int
+    answer: Turn | None = None
+    answered_in: int | None = None
+
+
+def answered_calls(transcript: Transcript) -> tuple[AnsweredCall, ...]:
+    """Every call of a transcript, paired with its answer.
+
+    An answer belongs to the open call of the same id; without one, to the first open call of the
+    same tool; without that, to the first open call.
+
+    >>> said = Transcript(messages=(
+    ...     Turn(role="assistant", calls=(Call(name="add", id="1"), Call(name="add", id="2"))),
+    ...     Turn(role="tool", text="second", call_id="2"),
+    ...     Turn(role="tool", text="first", call_id="1"),
+    ... ))
+    >>> [call.answer.text for call in answered_calls(said)]
+    ['first', 'second']
+    """
+    made: list[tuple[Call, int]] = []
+    answers: dict[int, int] = {}
+    open_calls: list[int] = []
+    for place, turn in enumerate(transcript.messages):
+        if turn.role in TOOL_ROLES and not turn.calls:
+            if open_calls:
+                answered = _answered(turn, open_calls, made)
+                answers[answered] = place
+                open_calls.remove(answered)
+            continue
+        open_calls += range(len(made), len(made) + len(turn.calls))
+        made += [(call, place) for call in turn.calls]
+    return tuple(
+        AnsweredCall(
+            name=call.name,
+            arguments=call.arguments,
+            said_in=place,
+            answer=transcript.messages[answers[i]] if i in answers else None,
+            answered_in=answers.get(i),
+        )
+        for i, (call, place) in enumerate(made)
+    )
+
+
+def _answered(turn: Turn, open_calls: Sequence[int], made: Sequence[tuple[Call, int]]) -> int:
+    """Which of the open calls a turn answers."""
+    by_id = (i for i in open_calls if turn.call_id and made[i][0].id == turn.call_id)
+    by_name = (i for i in open_calls if turn.name and made[i][0].name == turn.name)
+    return next(by_id, next(by_name, open_calls[0]))
+
+
+# Transcripts of other tools' logs: keys and tokens are taken out where a text is taken out.
+
+
+class CleanTexts(Mapping[TranscriptKey, str]):
+    """Kept texts by trial; what has the shape of a key is replaced in each that is asked for.
+
+    Looking for keys takes longer than reading a log, and most texts are never shown. `kept` gives
+    a text as it is, to those who show a part of it and clean that.
+
+    >>> texts = CleanTexts({("agent", "task", 0): '{"answer": "sk-ant-api03-0123456789abcdef"}'})
+    >>> texts
+    {('agent', 'task', 0): '{"answer":"[redacted]"}'}
+    """
+
+    __slots__ = ("_cleaned", "_texts")
+
+    def __init__(self, texts: Mapping[TranscriptKey, str]) -> None:
+        self._texts = dict(texts)
+        self._cleaned: set[TranscriptKey] = set()
+
+    def __getitem__(self, key: TranscriptKey) -> str:
+        text = self._texts[key]
+        if key in self._cleaned:
+            return text
+        if shapes_near(text):
+            text = self._texts[key] = clean_strings(text, clean_text)
+        self._cleaned.add(key)
+        return text
+
+    def __iter__(self) -> Iterator[TranscriptKey]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def kept(self, key: TranscriptKey) -> str:
+        """A text as the log has it, unless it was asked for before and is clean."""
+        return self._texts[key]
+
+
+def clean_text(text: str) -> str:
+    """A text without what has the shape of a key."""
+    for shape in shapes_near(text):
+        text = shape.pattern.sub(MARK, text)
+    return text
+
+
+def clean_errors(errors: Iterable[str | None]) -> list[str | None]:
+    """Texts of errors without keys; those of a log are few, and repeated.
+
+    >>> clean_errors(["no such key: sk-ant-api03-0123456789abcdef", None])
+    ['no such key: [redacted]', None]
+    """
+    errors = list(errors)
+    cleaned = {error: clean_text(error) for error in errors if isinstance(error, str)}
+    return [cleaned[error] if isinstance(error, str) else error for error in errors]
+
+
+def clean_strings(text: str, clean: Callable[[str], str]) -> str:
+    """JSON text in which each string was cleaned by itself: escapes hide where a key begins."""
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, str):
+            return clean(value)
+        if isinstance(value, dict):
+            return {clean(key): cleaned(inner) for key, inner in value.items()}
+        return list(map(cleaned, value)) if isinstance(value, list) else value
+
+    return msgspec.json.encode(cleaned(msgspec.json.decode(text))).decode()
+
+
+# Finding a text in transcripts, and showing it with the words around it.
+
+AROUND = 60
+"""Characters shown on each side of a text that was found: one or two lines of a terminal."""
+
+MOST_OF_A_TASK = 3
+"""Failures of a task that are shown where all are too many: one may be chance, three show whether
+they are alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTranscript:
+    """The transcript of one trial as it is kept; `outcome` is None if it is not known."""
+
+    key: TranscriptKey
+    outcome: Outcome | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """Where in a transcript a text was found, and the words around it on one line."""
+
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptMatch:
+    """A trial whose transcript has a text, and the words around it.
+
+    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None if the
+    dataset does not say where its log begins.
+    """
+
+    run: str
+    system: str
+    task: str
+    trial: int
+    number: int | None = None
+    outcome: Outcome | None
+    excerpt: Excerpt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptMatches(Displayed):
+    """The first trials whose transcripts have a text, out of `read` transcripts.
+
+    `more` says that the search ended at its limit, before everything was read.
+    """
+
+    wanted: str
+    matches: tuple[TranscriptMatch, ...]
+    read: int
+    more: bool = False
+
+    def __repr__(self) -> str:
+        found = plural(len(self.matches), "trial")
+        head = f"TranscriptMatches of {quoted(self.wanted)}"
+        return short_repr(head, found, f"{self.read:,} transcripts read", see=".matches")
+
+
+class TextSearch:
+    """Looks for one text, in any case, in one transcript after another.
+
+    >>> search = TextSearch("refund")
+    >>> search.find('{"messages": [{"role": "user", "text": "A REFUND, please"}]}')
+    Excerpt(where='user', text='A REFUND, please')
+    """
+
+    def __init__(self, wanted: str) -> None:
+        if not wanted.strip():
+            raise ArgumentError("text", "must be some words to look for", wanted)
+        self._pattern = re.compile(re.escape(wanted), re.IGNORECASE)
+        escaped = json.dumps(wanted, ensure_ascii=False)[1:-1]
+        self._as_kept = (wanted.lower(), escaped.lower())
+
+    def find(self, kept: str) -> Excerpt | None:
+        """The first place where the text occurs in a kept transcript."""
+        # Most transcripts do not hold it. Looking at the JSON as a whole tells that ten times
+        # faster than reading it, except where letters are written as \uXXXX.
+        lowered = kept.lower()
+        if "\\u" not in lowered and not any(form in lowered for form in self._as_kept):
+            return None
+        for where, text in _parts(Transcript.from_json(kept)):
+            # Keys are taken out first: a search must neither show nor confirm one.
+            cleaned = clean_text(text)
+            if found := self._pattern.search(cleaned):
+                return Excerpt(where=where, text=_around(cleaned, *found.span()))
+        return None
+
+
+def _parts(transcript: Transcript) -> Iterator[tuple[str, str]]:
+    """Every text of a transcript, and whose it is."""
+    for turn in transcript.messages:
+        yield (f"{turn.role} {turn.name}".strip(), turn.text)
+        for call in turn.calls:
+            yield f"call of {call.name}", call.name
+            yield f"call of {call.name}", call.arguments
+    yield "answer", transcript.answer
+    yield "error", transcript.error
+    for check in transcript.checks:
+        yield f"check {check.target}".strip(), check.message
+    yield "standard error", transcript.stderr
+    yield "stop reason", transcript.stop_reason
+
+
+def _around(text: str, start: int, end: int) -> str:
+    """The found text with some words on each side, on one line."""
+    first, last = max(0, start - AROUND), min(len(text), max(end, start + 1) + AROUND)
+    last = min(last, first + 4 * AROUND)  # a long text that was looked for is not shown whole
+    shown = " ".join(text[first:last].split())
+    return f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}"

@@ -1,4 +1,4 @@
-"""One attempt by one system at one task."""
+"""One attempt by one system at one task, where it came from, and the names of tasks and runs."""
 
 from __future__ import annotations
 
@@ -58,10 +58,6 @@ class Trial:
             object.__setattr__(self, "score", float(self.outcome))
 
 
-# --------------------------------------------------------------------------------------------------
-# Where trials came from, and how that was read.
-# --------------------------------------------------------------------------------------------------
-
 Facts = tuple[tuple[str, str], ...]
 """Pairs of a part of a trial (task, run, outcome, ...) and what in the file it was read from."""
 
@@ -118,13 +114,6 @@ def how_read(source: Source) -> str:
     return f"read as: {', '.join(parts)}" + (f"; left out: {left_out}" if left_out else "")
 
 
-# --------------------------------------------------------------------------------------------------
-# Names of tasks and runs: how they are ordered, numbered and grouped into families.
-#
-# People count runs from 1 (`refund #1`, `refund #2`); logs count them from 0 or from 1, and data
-# keeps the log's number.
-# --------------------------------------------------------------------------------------------------
-
 _DIGITS = re.compile("([0-9]+)")
 
 NaturalKey = tuple[tuple[str | tuple[int, str], ...], str]
@@ -158,7 +147,7 @@ def first_number(trials: Iterable[int]) -> int:
 
 
 def run_number(trial: int, first: int = 0) -> str:
-    """The number of a run as people see it.
+    """The number of a run as people see it: they count from 1, logs from 0 or 1.
 
     >>> run_number(0), run_number(3, first=1)
     ('#1', '#3')

@@ -1,4 +1,4 @@
-"""Checks of the trials that functions get, with errors that name the way out."""
+"""A table of trials, held in columns: the only thing the analysis reads."""
 
 from __future__ import annotations
 
@@ -20,63 +20,12 @@ from passhat.records.data_frames import columns_of_records, is_frame, refuse_fra
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
 
-
-def check_trials_argument(argument: str, value: object, *, counts: bool = True) -> None:
-    """Refuse anything but Trials (or, with `counts`, a Tally), naming the way for frames and files.
-
-    >>> check_trials_argument("first", "results.csv")
-    Traceback (most recent call last):
-    passhat.errors.ArgumentError: first must be Trials; read_trials reads a file, got 'results.csv'
-    """
-    if isinstance(value, Trials | Tally if counts else Trials):
-        return
-    refuse_frame(argument, "must be Trials", value)
-    raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
-
-
-def refuse_file(argument: str, value: object, *, instead: str) -> None:
-    """Refuse a path where trials are wanted, naming the function that reads files.
-
-    >>> refuse_file("trials", "results.csv", instead="passhat.report_results")
-    Traceback (most recent call last):
-    passhat.errors.ArgumentError: trials must be Trials; for a file call
-    passhat.report_results('results.csv'), got 'results.csv'
-    """
-    if isinstance(value, str | PathLike):
-        rule = f"must be Trials; for a file call {instead}({str(value)!r})"
-        raise ArgumentError(argument, rule, value)
-
-
-def framed_trials(value: Any) -> Any:
-    """The trials of a data frame, its columns found as in files; anything else as it is."""
-    return Trials.from_frame(value) if is_frame(value) else value
-
-
-def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tally:
-    """The counts of the only system in `value`; `purpose` says in the refusal what it is for.
-
-    >>> table = Trials.from_columns(system=["x", "y"], task=["a", "a"], passed=[True, False])
-    >>> one_tally("trials", table, purpose="to profile")
-    Traceback (most recent call last):
-    passhat.errors.ArgumentError: trials must hold exactly one system to profile, got ('x', 'y')
-    """
-    check_trials_argument(argument, value)
-    if isinstance(value, Tally):
-        return value
-    if len(value.systems) != 1:
-        rule = f"must hold exactly one system {purpose}".rstrip()
-        raise ArgumentError(argument, rule, value.systems)
-    return value.tally()
-
-
-# --------------------------------------------------------------------------------------------------
-# A table of trials, held in columns: the only thing the analysis reads.
-# --------------------------------------------------------------------------------------------------
-
 Floats = NDArray[np.float64]
 
 _TEXTS = ("level", "family", "tags", "tools", "error", "started")
+
 _LABELS = ("task", "system", *_TEXTS)
+
 _NUMBERS = ("trial", "outcome", "score", "seed", "weight")
 
 
@@ -438,9 +387,58 @@ def _system_name(trials: Trials, system: str | None) -> str:
     return system
 
 
-# --------------------------------------------------------------------------------------------------
+# Checks of the trials that functions get, with errors that name the way out.
+
+
+def check_trials_argument(argument: str, value: object, *, counts: bool = True) -> None:
+    """Refuse anything but Trials (or, with `counts`, a Tally), naming the way for frames and files.
+
+    >>> check_trials_argument("first", "results.csv")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: first must be Trials; read_trials reads a file, got 'results.csv'
+    """
+    if isinstance(value, Trials | Tally if counts else Trials):
+        return
+    refuse_frame(argument, "must be Trials", value)
+    raise ArgumentError(argument, "must be Trials; read_trials reads a file", value)
+
+
+def refuse_file(argument: str, value: object, *, instead: str) -> None:
+    """Refuse a path where trials are wanted, naming the function that reads files.
+
+    >>> refuse_file("trials", "results.csv", instead="passhat.report_results")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: trials must be Trials; for a file call
+    passhat.report_results('results.csv'), got 'results.csv'
+    """
+    if isinstance(value, str | PathLike):
+        rule = f"must be Trials; for a file call {instead}({str(value)!r})"
+        raise ArgumentError(argument, rule, value)
+
+
+def framed_trials(value: Any) -> Any:
+    """The trials of a data frame, its columns found as in files; anything else as it is."""
+    return Trials.from_frame(value) if is_frame(value) else value
+
+
+def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tally:
+    """The counts of the only system in `value`; `purpose` says in the refusal what it is for.
+
+    >>> table = Trials.from_columns(system=["x", "y"], task=["a", "a"], passed=[True, False])
+    >>> one_tally("trials", table, purpose="to profile")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: trials must hold exactly one system to profile, got ('x', 'y')
+    """
+    check_trials_argument(argument, value)
+    if isinstance(value, Tally):
+        return value
+    if len(value.systems) != 1:
+        rule = f"must hold exactly one system {purpose}".rstrip()
+        raise ArgumentError(argument, rule, value.systems)
+    return value.tally()
+
+
 # Trials that occur more than once: an error, different runs, or the last of each that counts.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,9 +500,7 @@ def duplicate_trials(keys: TrialKeys) -> ArgumentError:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # Columns as users give them (lists, arrays, None and NaN for missing), checked and typed.
-# --------------------------------------------------------------------------------------------------
 
 BEYOND = 2**63
 """Whole numbers must be smaller than this in size: they are held in 64 bits."""

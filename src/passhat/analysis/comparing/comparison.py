@@ -361,223 +361,7 @@ def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, 
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# How far an agent moves from day to day, and comparisons that include it.
-# --------------------------------------------------------------------------------------------------
-
-FEWEST_RUNS = 5
-"""With fewer stored runs a comparison does not include the spread between days, and says so."""
-
-MOST_RUNS = 50
-"""Older runs of a suite say little about the agent as it is today."""
-
-
-@result_dataclass(frozen=True, slots=True, kw_only=True)
-class Days:
-    """How far stored runs of the same suite differ."""
-
-    spread: BetweenDayVariance
-    runs: int
-
-    @property
-    def known(self) -> bool:
-        return self.runs >= FEWEST_RUNS
-
-    @property
-    def note(self) -> str:
-        """What a comparison says about it."""
-        if not self.known:
-            return (
-                "the spread between days is not included: history has "
-                f"{self.runs} of the {FEWEST_RUNS} runs that this takes"
-            )
-        return (
-            f"includes the spread between days ({self.spread.sigma:.2f} logit, from "
-            f"{self.runs} stored runs)"
-        )
-
-
-def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
-    """From the counts of one system in runs of the same suite, oldest first.
-
-    Stretches between changes are measured separately: a real change is no spread.
-    """
-    names = list(dict.fromkeys(name for tally in moments for name in tally.tasks))
-    place = {name: i for i, name in enumerate(names)}
-    runs = np.zeros((len(moments), len(names)), dtype=np.int64)
-    passes = np.zeros_like(runs)
-    for row, tally in enumerate(moments):
-        columns = [place[name] for name in tally.tasks]
-        runs[row, columns], passes[row, columns] = tally.runs(errors), tally.passed
-    if len(moments) < FEWEST_RUNS:
-        return Days(spread=BetweenDayVariance.unknown(), runs=len(moments))
-    series = TaskSeries(runs, passes)
-    return Days(spread=day_spread(series, change_points(series)), runs=len(moments))
-
-
-def including_days(
-    differences: dict[str, Difference],
-    sides: tuple[Evidence, Evidence],
-    days: Days,
-    *,
-    confidence: float,
-    margin: float | None,
-) -> dict[str, Difference]:
-    """The differences, with the spread between days added to their intervals."""
-    if not days.known:
-        return differences
-    wide = {}
-    for name, found in differences.items():
-        slope = _slope(name, sides)
-        on_suite = _arms(found.this_suite, slope, days, confidence)
-        on_alike = _arms(found.tasks_like_these, slope, days, confidence)
-        wide[name] = wider(found, on_suite, on_alike, days.note, margin)
-    return wide
-
-
-def _arms(
-    found: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
-) -> Margins:
-    """What one day against another adds, as squares add up."""
-    if isinstance(found, Unavailable) or found.interval is None:
-        return 0.0, 0.0
-    return days.spread.arms(found.interval, slope, 2.0, confidence)
-
-
-def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
-    """How much the metric moves per logit: of p^k it is k (p^k - p^(k+1)), over both sides."""
-    k = 1 if name == "mean_score" else int(name[5:])
-    runs, passes = sides[0].runs + sides[1].runs, sides[0].passes + sides[1].passes
-    able = runs > k
-    if not able.any():
-        return 0.0
-    n, c = runs[able], passes[able]
-    fall = share_of_passing_subsets(n, c, k) - share_of_passing_subsets(n, c, k + 1)
-    return float(k * fall.mean())
-
-
-# --------------------------------------------------------------------------------------------------
-# A comparison whose intervals and answers include what moved runs together: seeds, outages.
-# --------------------------------------------------------------------------------------------------
-
-_Excess = Mapping[str, Margins]
-"""By metric, how much the arms of an interval grow, as squares add up."""
-
-_Found = TypeVar("_Found", bound=PairedDifference | Estimate)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """Differences that include what moved runs together, and the sentences about it."""
-
-    differences: dict[str, Difference]
-    notes: tuple[str, ...] = ()
-
-
-def with_dependence(
-    differences: dict[str, Difference],
-    tables: tuple[Trials, Trials] | None,
-    options: ReportOptions,
-    margin: float | None,
-) -> Moved:
-    """The differences with what seeds and disturbances of both sides add to their intervals."""
-    if tables is None:
-        return Moved(differences=differences)
-    sides = [SystemTrials.of(one, errors=options.errors) for one in tables]
-    notes = [
-        f"{side.name}: {sentence.rstrip('.')}"
-        for side in sides
-        if (sentence := disturbance_sentence(side.disturbances))
-    ]
-    why = dict.fromkeys(one.note for side in sides for one in side.groupings)
-    level, nothing = options.confidence, (0.0, 0.0)
-    first, second = (_side_excess(side, list(differences), confidence=level) for side in sides)
-    more = {
-        name: _difference_arms(first.get(name, nothing), second.get(name, nothing))
-        for name in differences
-    }
-    return Moved(
-        differences={
-            name: wider(found, more[name], more[name], "; ".join(why), margin)
-            for name, found in differences.items()
-        },
-        notes=tuple(notes),
-    )
-
-
-def wider(
-    found: Difference, on_suite: Margins, on_alike: Margins, note: str, margin: float | None
-) -> Difference:
-    """A difference with independent errors added to its intervals in both scopes."""
-    suite, alike = found.this_suite, found.tasks_like_these
-    if not isinstance(suite, Unavailable):
-        suite = _with_added(suite, on_suite, note, margin)
-    if not isinstance(alike, Unavailable):
-        alike = _with_added(alike, on_alike, note, margin)
-    return replace(found, this_suite=suite, tasks_like_these=alike)
-
-
-def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: float) -> _Excess:
-    """What seeds and disturbances add to each metric of one system."""
-    if not subject.groupings:
-        return {}
-    ks = [int(name[5:]) for name in names if name != "mean_score"] or [1]
-    plain = measure_metrics(subject.evidence, ks, confidence=confidence)
-    wide = measure_metrics(subject.evidence, ks, confidence=confidence, groupings=subject.groupings)
-    grown = {}
-    for name in names:
-        before, after = plain[name].this_suite, wide[name].this_suite
-        if isinstance(before, Estimate) and isinstance(after, Estimate):
-            grown[name] = excess(before, after)
-    return grown
-
-
-def _difference_arms(first: Margins, second: Margins) -> Margins:
-    """What two independent sides add to their difference: the far arm of the second is its low."""
-    return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
-
-
-def _with_added(found: _Found, more: Margins, note: str, margin: float | None) -> _Found:
-    """A difference with independent errors added to its interval, and the answer that it leaves."""
-    if more == (0.0, 0.0) or found.interval is None:
-        return found
-    interval = wider_margins(found.interval, found.value, more)
-    notes = (*found.notes, note)
-    if isinstance(found, Estimate):
-        return replace(found, interval=interval, notes=notes)
-    return replace(
-        found,
-        interval=interval,
-        answer=_answer_left(found.answer, interval, margin),
-        p_value=_larger_p(found, interval),
-        notes=notes,
-    )
-
-
-def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> Answer:
-    if answer in ("better", "worse") and 0 in interval:
-        return "undecided"
-    if answer == "equivalent":
-        within = margin is not None and -margin < interval.low and interval.high < margin
-        return "equivalent" if within else "undecided"
-    return answer
-
-
-def _larger_p(found: PairedDifference, interval: Interval) -> float:
-    """The p-value when the arm towards 0 is longer: as many fewer standard errors away."""
-    old, new = (
-        (found.value - i.low) if found.value > 0 else (i.high - found.value)
-        for i in (found.interval, interval)
-    )
-    if not 0 < found.p_value < 1 or new <= old or old <= 0:
-        return found.p_value
-    distance = float(-ndtri(found.p_value / 2)) * old / new
-    return float(2 * ndtr(-distance))
-
-
-# --------------------------------------------------------------------------------------------------
-# The difference of two systems in one metric, and task by task: which differ, which flipped.
-# --------------------------------------------------------------------------------------------------
+# The difference in one metric, and task by task: which differ, which flipped.
 
 Flip = Literal["gained", "lost"]
 
@@ -704,3 +488,213 @@ def _flip(left: Evidence, right: Evidence, i: int) -> Flip | None:
     if mostly[0] == mostly[1]:
         return None
     return "gained" if mostly[0] else "lost"
+
+
+# How far an agent moves from day to day, and comparisons that include it.
+
+FEWEST_RUNS = 5
+"""With fewer stored runs a comparison does not include the spread between days, and says so."""
+
+MOST_RUNS = 50
+"""Older runs of a suite say little about the agent as it is today."""
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """How far stored runs of the same suite differ."""
+
+    spread: BetweenDayVariance
+    runs: int
+
+    @property
+    def known(self) -> bool:
+        return self.runs >= FEWEST_RUNS
+
+    @property
+    def note(self) -> str:
+        """What a comparison says about it."""
+        if not self.known:
+            return (
+                "the spread between days is not included: history has "
+                f"{self.runs} of the {FEWEST_RUNS} runs that this takes"
+            )
+        return (
+            f"includes the spread between days ({self.spread.sigma:.2f} logit, from "
+            f"{self.runs} stored runs)"
+        )
+
+
+def days_of(moments: Sequence[Tally], errors: ErrorPolicy) -> Days:
+    """From the counts of one system in runs of the same suite, oldest first.
+
+    Stretches between changes are measured separately: a real change is no spread.
+    """
+    names = list(dict.fromkeys(name for tally in moments for name in tally.tasks))
+    place = {name: i for i, name in enumerate(names)}
+    runs = np.zeros((len(moments), len(names)), dtype=np.int64)
+    passes = np.zeros_like(runs)
+    for row, tally in enumerate(moments):
+        columns = [place[name] for name in tally.tasks]
+        runs[row, columns], passes[row, columns] = tally.runs(errors), tally.passed
+    if len(moments) < FEWEST_RUNS:
+        return Days(spread=BetweenDayVariance.unknown(), runs=len(moments))
+    series = TaskSeries(runs, passes)
+    return Days(spread=day_spread(series, change_points(series)), runs=len(moments))
+
+
+def including_days(
+    differences: dict[str, Difference],
+    sides: tuple[Evidence, Evidence],
+    days: Days,
+    *,
+    confidence: float,
+    margin: float | None,
+) -> dict[str, Difference]:
+    """The differences, with the spread between days added to their intervals."""
+    if not days.known:
+        return differences
+    wide = {}
+    for name, found in differences.items():
+        slope = _slope(name, sides)
+        on_suite = _arms(found.this_suite, slope, days, confidence)
+        on_alike = _arms(found.tasks_like_these, slope, days, confidence)
+        wide[name] = wider(found, on_suite, on_alike, days.note, margin)
+    return wide
+
+
+def _arms(
+    found: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
+) -> Margins:
+    """What one day against another adds, as squares add up."""
+    if isinstance(found, Unavailable) or found.interval is None:
+        return 0.0, 0.0
+    return days.spread.arms(found.interval, slope, 2.0, confidence)
+
+
+def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
+    """How much the metric moves per logit: of p^k it is k (p^k - p^(k+1)), over both sides."""
+    k = 1 if name == "mean_score" else int(name[5:])
+    runs, passes = sides[0].runs + sides[1].runs, sides[0].passes + sides[1].passes
+    able = runs > k
+    if not able.any():
+        return 0.0
+    n, c = runs[able], passes[able]
+    fall = share_of_passing_subsets(n, c, k) - share_of_passing_subsets(n, c, k + 1)
+    return float(k * fall.mean())
+
+
+# A comparison that includes what moved runs together: seeds, outages.
+
+_Excess = Mapping[str, Margins]
+"""By metric, how much the arms of an interval grow, as squares add up."""
+
+_Found = TypeVar("_Found", bound=PairedDifference | Estimate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Differences that include what moved runs together, and the sentences about it."""
+
+    differences: dict[str, Difference]
+    notes: tuple[str, ...] = ()
+
+
+def with_dependence(
+    differences: dict[str, Difference],
+    tables: tuple[Trials, Trials] | None,
+    options: ReportOptions,
+    margin: float | None,
+) -> Moved:
+    """The differences with what seeds and disturbances of both sides add to their intervals."""
+    if tables is None:
+        return Moved(differences=differences)
+    sides = [SystemTrials.of(one, errors=options.errors) for one in tables]
+    notes = [
+        f"{side.name}: {sentence.rstrip('.')}"
+        for side in sides
+        if (sentence := disturbance_sentence(side.disturbances))
+    ]
+    why = dict.fromkeys(one.note for side in sides for one in side.groupings)
+    level, nothing = options.confidence, (0.0, 0.0)
+    first, second = (_side_excess(side, list(differences), confidence=level) for side in sides)
+    more = {
+        name: _difference_arms(first.get(name, nothing), second.get(name, nothing))
+        for name in differences
+    }
+    return Moved(
+        differences={
+            name: wider(found, more[name], more[name], "; ".join(why), margin)
+            for name, found in differences.items()
+        },
+        notes=tuple(notes),
+    )
+
+
+def wider(
+    found: Difference, on_suite: Margins, on_alike: Margins, note: str, margin: float | None
+) -> Difference:
+    """A difference with independent errors added to its intervals in both scopes."""
+    suite, alike = found.this_suite, found.tasks_like_these
+    if not isinstance(suite, Unavailable):
+        suite = _with_added(suite, on_suite, note, margin)
+    if not isinstance(alike, Unavailable):
+        alike = _with_added(alike, on_alike, note, margin)
+    return replace(found, this_suite=suite, tasks_like_these=alike)
+
+
+def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: float) -> _Excess:
+    """What seeds and disturbances add to each metric of one system."""
+    if not subject.groupings:
+        return {}
+    ks = [int(name[5:]) for name in names if name != "mean_score"] or [1]
+    plain = measure_metrics(subject.evidence, ks, confidence=confidence)
+    wide = measure_metrics(subject.evidence, ks, confidence=confidence, groupings=subject.groupings)
+    grown = {}
+    for name in names:
+        before, after = plain[name].this_suite, wide[name].this_suite
+        if isinstance(before, Estimate) and isinstance(after, Estimate):
+            grown[name] = excess(before, after)
+    return grown
+
+
+def _difference_arms(first: Margins, second: Margins) -> Margins:
+    """What two independent sides add to their difference: the far arm of the second is its low."""
+    return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
+
+
+def _with_added(found: _Found, more: Margins, note: str, margin: float | None) -> _Found:
+    """A difference with independent errors added to its interval, and the answer that it leaves."""
+    if more == (0.0, 0.0) or found.interval is None:
+        return found
+    interval = wider_margins(found.interval, found.value, more)
+    notes = (*found.notes, note)
+    if isinstance(found, Estimate):
+        return replace(found, interval=interval, notes=notes)
+    return replace(
+        found,
+        interval=interval,
+        answer=_answer_left(found.answer, interval, margin),
+        p_value=_larger_p(found, interval),
+        notes=notes,
+    )
+
+
+def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> Answer:
+    if answer in ("better", "worse") and 0 in interval:
+        return "undecided"
+    if answer == "equivalent":
+        within = margin is not None and -margin < interval.low and interval.high < margin
+        return "equivalent" if within else "undecided"
+    return answer
+
+
+def _larger_p(found: PairedDifference, interval: Interval) -> float:
+    """The p-value when the arm towards 0 is longer: as many fewer standard errors away."""
+    old, new = (
+        (found.value - i.low) if found.value > 0 else (i.high - found.value)
+        for i in (found.interval, interval)
+    )
+    if not 0 < found.p_value < 1 or new <= old or old <= 0:
+        return found.p_value
+    distance = float(-ndtri(found.p_value / 2)) * old / new
+    return float(2 * ndtr(-distance))

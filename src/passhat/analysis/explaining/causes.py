@@ -1,4 +1,4 @@
-"""What goes together with failing, from both tests, in sentences with their counts."""
+"""What goes together with failing, from two tests, in sentences with their counts."""
 
 from __future__ import annotations
 
@@ -251,14 +251,13 @@ def _one_for_each_tool(causes: Sequence[Cause]) -> list[Cause]:
     return kept
 
 
-# --------------------------------------------------------------------------------------------------
 # Which properties go together with failing, each task compared with itself?
-# --------------------------------------------------------------------------------------------------
 
 MOST_CLASSES = 2_000
 """Classes of properties that are tested at most: those that could give the smallest p."""
 
 _FEWEST_RUNS = 2  # a property of one run says nothing about the others
+
 _CHUNK = 512  # rows of outcomes whose counts are held at a time
 
 Mask = NDArray[np.bool_]
@@ -433,9 +432,7 @@ def _simplicity(feature: RunFeature, lacking: bool) -> tuple[int, bool, bool, in
     return KINDS.index(feature.kind), not feature.tool, lacking, length, feature
 
 
-# --------------------------------------------------------------------------------------------------
 # What a run did, as properties that it has or lacks; none of them looks at the outcome.
-# --------------------------------------------------------------------------------------------------
 
 COUNTS = (2, 3, 4, 6)
 """A tool called at least this often."""
@@ -447,6 +444,7 @@ RARE = 0.2
 """A tool that at most this share of the runs of a task call is rare there."""
 
 _SHORTEST_MENTION = 3  # shorter values are found in any text by accident
+
 # kind: (what a run with it did, what a run without it did); {tool} and {0}, {1} are filled in. Of
 # properties that hold for the same runs the first kind is preferred: the simplest to act on.
 _WORDS = {
@@ -491,6 +489,7 @@ _WORDS = {
     "first call": ("called {tool} first", "did not call {tool} first"),
     "last call": ("called {tool} last", "did not call {tool} last"),
 }
+
 KINDS = tuple(_WORDS)
 
 

@@ -196,9 +196,7 @@ def _pairs(
             yield aligned_runs(one, other, beside, first_trial=first_trial)
 
 
-# --------------------------------------------------------------------------------------------------
 # Failed runs grouped by what went wrong, each group with its size, its tasks and one example.
-# --------------------------------------------------------------------------------------------------
 
 USUAL_STOPS = frozenset(
     {"", "done", "stop", "end_turn", "stop_sequence", "tool_calls", "tool_use", "exit", "user_stop"}
@@ -213,7 +211,9 @@ SHARED_STOP = 0.5
 """A reason to stop that this share of passing runs has does not explain a failure."""
 
 ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
+
 TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
+
 EXIT = "exit code"
 
 LOGGED = frozenset({ERROR, STOP, CHECK, EXIT})
@@ -346,9 +346,7 @@ def _arguments(found: Sequence[Divergence]) -> tuple[str, ...]:
     return tuple(name or "its argument" for name, _ in names.most_common())
 
 
-# --------------------------------------------------------------------------------------------------
 # What a suite's own results say about its tasks and graders.
-# --------------------------------------------------------------------------------------------------
 
 FEWEST_RUNS = 3
 """With fewer runs over all systems, a task has had no chance to discriminate."""
@@ -366,7 +364,9 @@ Grader = tuple[str, str]
 """What a check looks at, and how it matches."""
 
 _WORD = re.compile(r"\w+")
+
 _STRETCH = 3
+
 _COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
 
 

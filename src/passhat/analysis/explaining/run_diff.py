@@ -1,4 +1,4 @@
-"""Two runs of one task next to each other, call by call."""
+"""Two runs of one task call by call, and where failing runs part from passing ones."""
 
 from __future__ import annotations
 
@@ -242,9 +242,7 @@ def _alone(call: NormalizedCall, relation: Literal["left only", "right only"]) -
     return AlignedCalls(left=left, right=right, relation=relation)
 
 
-# --------------------------------------------------------------------------------------------------
 # Where a failing run first differs from the nearest passing run of its task.
-# --------------------------------------------------------------------------------------------------
 
 Kind = Literal["extra call", "other argument", "call missing", "no difference"]
 
@@ -403,9 +401,7 @@ def _beyond(
     return found
 
 
-# --------------------------------------------------------------------------------------------------
 # Tools in whose calls passing runs agree and failing runs differ from them.
-# --------------------------------------------------------------------------------------------------
 
 FEWEST_PASSES = 2
 """With fewer passing runs of a task there is no saying what they agree on."""

@@ -1,4 +1,4 @@
-"""The runs that can be explained: outcome, calls and ending of each, grouped by system and task."""
+"""The runs that can be explained, grouped by system and task, and their calls made comparable."""
 
 from __future__ import annotations
 
@@ -159,10 +159,6 @@ def _costs(trials: Trials) -> dict[str, NDArray[np.float64]]:
     return {name: features[name] for name in COSTS if name in features}
 
 
-# --------------------------------------------------------------------------------------------------
-# Calls of tools made comparable: arguments in one order, free text and ids masked.
-# --------------------------------------------------------------------------------------------------
-
 FREE_TEXT = "<text>"
 """Replaces words that a model made up: no two runs phrase them alike."""
 
@@ -170,13 +166,17 @@ LONGEST_VALUE = 60
 """Characters from which a value counts as free text; so do four blanks or more."""
 
 _MOST_BLANKS = 3
+
 _LONGEST_ERROR = 120
+
 # How tools begin what they return in place of a result, where they set no flag: none of the 73
 # errors in a published tau-bench log is marked as one.
 _ERROR = re.compile(
     r'\s*(error|exception|traceback|failed|\w*error:|http [45]\d\d|\{\s*"error)', re.IGNORECASE
 )
+
 _EMPTY = frozenset({"", "{}", "[]", '""', "null", "None"})
+
 _MASKS = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`"), "<s>"),

@@ -1,4 +1,4 @@
-"""The verdict on a change: no worse than a baseline, as a suite and task by task."""
+"""Verdicts on a fixed number of runs: on a number, on every task, on a change."""
 
 from __future__ import annotations
 
@@ -49,6 +49,275 @@ from passhat.stats.proportions import lower_bound, proportion_interval, upper_bo
 from passhat.stats.special import ndtri
 from passhat.stats.suite_mean import score_estimate, suite_estimate
 from passhat.stats.usage import quantile_estimate
+
+Planned = Mapping[tuple[str, str], int]
+"""How many runs each system was to make of each task."""
+
+_POINT = 'evidence "point" looks at the number alone'
+
+_NO_INTERVAL = "there is no interval for it"
+
+
+def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict:
+    """PASS when the bound meets the demand, FAIL when the other bound misses it."""
+    missing = _missing(subject.tally, planned)
+    if any(missing.values()) and counts_passes(gate):
+        return _judge_unfinished(gate, subject, missing)
+    return _judge_finished(gate, subject)
+
+
+def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
+    """Whether the runs still planned can no longer change the verdict of a gate on passes."""
+    subject = SystemTrials.of(tally)
+    return judge_number(gate, subject, planned).word != "UNDECIDED"
+
+
+def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
+    demand = gate.demand
+    assert isinstance(demand, ThresholdRequirement)
+    found = one_sided(gate, subject)
+    verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
+    if isinstance(found, Unavailable):
+        return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
+    if gate.evidence == "point" or found.interval is None:
+        return _point(verdict, found.value, why=_POINT if found.interval else _NO_INTERVAL)
+    word = word_of(demand, found.interval)
+    independent = not subject.disturbances
+    more = runs_to_settle(gate, found) if word == "UNDECIDED" and independent else None
+    sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
+    return replace(verdict, word=word, more_runs=more, sentence=sentence)
+
+
+def _way_out(target: Target, tally: Tally) -> str:
+    """What to do about a streak that no task has the runs for."""
+    asked, most = target.attempts, int(tally.runs("fail").max(initial=0))
+    if asked is None or not 0 < most < asked[1]:
+        return ""
+    return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
+
+
+def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
+    gate = verdict.gate
+    assert isinstance(gate.demand, ThresholdRequirement)
+    word: Word = "PASS" if gate.demand.met_by(value) else "FAIL"
+    return replace(
+        verdict,
+        word=word,
+        evidence="point",
+        alpha=None,
+        beta=None,
+        sentence=point_sentence(gate, verdict.system, word, value, why=why),
+    )
+
+
+def _judge_unfinished(gate: Gate, subject: SystemTrials, missing: Mapping[str, int]) -> Verdict:
+    """The verdict that holds whether all missing runs pass or all fail, if there is one."""
+    best, worst = (
+        _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
+        for passing in (True, False)
+    )
+    now, left = _judge_finished(gate, subject), sum(missing.values())
+    made, unmade = plural(subject.runs, "run"), plural(left, "run")
+    if best.word == worst.word != "UNDECIDED":
+        sentence = (
+            f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
+            f"whatever the {unmade} not made had shown."
+        )
+        whole = subject.runs + left
+        return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
+    sentence = (
+        f"{opening(gate, now.system, 'UNDECIDED')}. {made} made; the {unmade} still planned can "
+        "change the verdict."
+    )
+    return replace(now, word="UNDECIDED", sentence=sentence, more_runs=left)
+
+
+def counts_passes(gate: Gate) -> bool:
+    """Whether more passes can only help: then the missing runs have a best and a worst case."""
+    demand = gate.demand
+    assert isinstance(demand, ThresholdRequirement)
+    return demand.target.is_metric
+
+
+def _missing(tally: Tally, planned: Planned) -> dict[str, int]:
+    """Runs planned and not made, by task; tasks without any run included."""
+    made = dict(zip(tally.tasks, tally.runs("fail").tolist(), strict=True))
+    wanted = {task: runs for (system, task), runs in planned.items() if system == tally.system}
+    return {
+        task: runs - made.get(task, 0) for task, runs in wanted.items() if runs > made.get(task, 0)
+    }
+
+
+def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally:
+    """The tally as if every missing run had passed, or failed."""
+    unseen = [task for task in missing if task not in tally.tasks]
+    tasks = (*tally.tasks, *unseen)
+    more = np.array([missing.get(task, 0) for task in tasks])
+    gained = more if passing else np.zeros_like(more)
+
+    def grown(values: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.concatenate([values, np.zeros(len(unseen), values.dtype)]) + by)
+
+    none = np.zeros_like(more)
+    return Tally(
+        system=tally.system,
+        tasks=tasks,
+        passed=grown(tally.passed, gained),
+        failed=grown(tally.failed, more - gained),
+        errored=grown(tally.errored, none),
+        score_total=grown(tally.score_total, gained),
+        score_squares=grown(tally.score_squares, gained),
+    )
+
+
+def open_verdict(gate: Gate, subject: SystemTrials, found: Estimate | Unavailable) -> Verdict:
+    """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
+    system = subject.tally.system
+    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
+    return Verdict(
+        gate=gate,
+        system=system,
+        word="UNDECIDED",
+        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
+        estimate=found,
+        evidence="bound",
+        method=found.method if isinstance(found, Estimate) else "none",
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=subject.runs,
+        errors=error_words(subject),
+        notes=found.notes if isinstance(found, Estimate) else (),
+    )
+
+
+def error_words(subject: SystemTrials) -> str:
+    """How errored runs counted: never for a PASS."""
+    count = int(subject.tally.errored.sum())
+    if not count:
+        return "no run errored"
+    counted = "counted as failures" if subject.errors == "fail" else "left out"
+    return f"{plural(count, 'errored run')} {counted}"
+
+
+def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]:
+    """What each task contributes, so that anybody can add it up."""
+    tally = subject.tally
+    runs = tally.runs(subject.errors)
+    power = gate.demand.target.attempts if isinstance(gate.demand, ThresholdRequirement) else None
+    if power is not None:
+        values = task_values(runs, tally.passed, power[1], metric=power[0])
+    else:
+        values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
+    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
+    return tuple(
+        TaskEvidence(
+            task=task, runs=n, passed=c, errored=e, value=None if np.isnan(value) else value
+        )
+        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
+    )
+
+
+# A demand of every single task.
+
+_NAMED = 5
+"""Tasks named in a sentence."""
+
+_CLEARS, _MISSES = "clears its bar", "misses its bar"
+
+
+def bars_of(demand: EveryTaskRequirement, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
+    """The bar of each task; those without one of their own are not gated."""
+    if demand.bar is not None:
+        return dict.fromkeys(tasks, demand.bar)
+    if bars is None:
+        raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
+    if isinstance(bars, Mapping):
+        found = {task: bars[task] for task in tasks if task in bars}
+    else:
+        found = dict.fromkeys(tasks, bars)
+    if not found:
+        raise ArgumentError("bars", 'must be given for some task: the gate says "its bar"', 0)
+    return found
+
+
+def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
+    """PASS when every task is shown to clear its bar, FAIL when one is shown to miss it.
+
+    A wrong PASS needs the one bad task to be certified, so each may use alpha (Berger 1982); any
+    of T good tasks could bring a wrong FAIL, so each gets beta / T. Exact: Clopper-Pearson.
+    """
+    demand = gate.demand
+    assert isinstance(demand, EveryTaskRequirement)
+    bars = bars_of(demand, subject.bars, subject.tally.tasks)
+    rows = [task for task in task_evidence(gate, subject) if task.task in bars]
+    runs, passed = (np.array([getattr(r, name) for r in rows]) for name in ("runs", "passed"))
+    bar = np.array([bars[row.task] for row in rows])
+    root = bar ** (1 / demand.k)
+    above = lower_bound(passed, runs, confidence=1 - gate.alpha) >= root
+    below = upper_bound(passed, runs, confidence=1 - gate.beta / len(rows)) < root
+    word: Word = "FAIL" if below.any() else "PASS" if above.all() else "UNDECIDED"
+    noted = [
+        replace(
+            row,
+            value=row.passed / row.runs if row.runs else None,
+            note=_CLEARS if good else _MISSES if bad else "open",
+        )
+        for row, good, bad in zip(rows, above, below, strict=True)
+    ]
+    return _verdict(gate, subject, word, noted)
+
+
+def _verdict(
+    gate: Gate, subject: SystemTrials, word: Word, rows: Sequence[TaskEvidence]
+) -> Verdict:
+    system, total = subject.name, len(rows)
+    lowest = min((row.value for row in rows if row.value is not None), default=None)
+    return Verdict(
+        gate=gate,
+        system=system,
+        word=word,
+        sentence=_every_task_sentence(gate, system, word, rows),
+        estimate=(
+            Unavailable("no task has a run")
+            if lowest is None
+            else Estimate(
+                value=lowest,
+                interval=None,
+                method="lowest pass rate of a task",
+                confidence=1 - gate.alpha,
+                tasks=total,
+                runs=subject.runs,
+                notes=("the verdict rests on the bounds of each task",),
+            )
+        ),
+        evidence="bound",
+        method="one-sided Clopper-Pearson a task, exact",
+        alpha=gate.alpha,
+        beta=gate.beta,
+        runs=subject.runs,
+        errors=error_words(subject),
+        tasks=tuple(rows),
+    )
+
+
+def _every_task_sentence(gate: Gate, system: str, word: Word, rows: Sequence[TaskEvidence]) -> str:
+    start = opening(gate, system, word)
+    if word == "PASS":
+        sure = f"{percentage(1 - gate.alpha)} confidence"
+        return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {sure}."
+    if word == "FAIL":
+        missing = [row for row in rows if row.note == _MISSES]
+        return f"{start}. {_names(missing)} {'miss' if len(missing) > 1 else 'misses'} the bar."
+    still = [row for row in rows if row.note != _CLEARS]
+    cleared = f"{len(rows) - len(still)} of {plural(len(rows), 'task')}"
+    return f"{start}. {cleared} clear the bar; open: {_names(still)}."
+
+
+def _names(rows: Sequence[TaskEvidence]) -> str:
+    return listed((f"{row.task} ({row.passed}/{row.runs})" for row in rows), _NAMED)
+
+
+# A demand on the difference from a baseline, as a suite and task by task.
 
 
 def judge_no_worse(
@@ -264,285 +533,9 @@ def _task_words(
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# The verdict on a demand of every single task, on a fixed number of runs.
-# --------------------------------------------------------------------------------------------------
-
-_NAMED = 5
-"""Tasks named in a sentence."""
-
-_CLEARS, _MISSES = "clears its bar", "misses its bar"
-
-
-def bars_of(demand: EveryTaskRequirement, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
-    """The bar of each task; those without one of their own are not gated."""
-    if demand.bar is not None:
-        return dict.fromkeys(tasks, demand.bar)
-    if bars is None:
-        raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
-    if isinstance(bars, Mapping):
-        found = {task: bars[task] for task in tasks if task in bars}
-    else:
-        found = dict.fromkeys(tasks, bars)
-    if not found:
-        raise ArgumentError("bars", 'must be given for some task: the gate says "its bar"', 0)
-    return found
-
-
-def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
-    """PASS when every task is shown to clear its bar, FAIL when one is shown to miss it.
-
-    A wrong PASS needs the one bad task to be certified, so each may use alpha (Berger 1982); any
-    of T good tasks could bring a wrong FAIL, so each gets beta / T. Exact: Clopper-Pearson.
-    """
-    demand = gate.demand
-    assert isinstance(demand, EveryTaskRequirement)
-    bars = bars_of(demand, subject.bars, subject.tally.tasks)
-    rows = [task for task in task_evidence(gate, subject) if task.task in bars]
-    runs, passed = (np.array([getattr(r, name) for r in rows]) for name in ("runs", "passed"))
-    bar = np.array([bars[row.task] for row in rows])
-    root = bar ** (1 / demand.k)
-    above = lower_bound(passed, runs, confidence=1 - gate.alpha) >= root
-    below = upper_bound(passed, runs, confidence=1 - gate.beta / len(rows)) < root
-    word: Word = "FAIL" if below.any() else "PASS" if above.all() else "UNDECIDED"
-    noted = [
-        replace(
-            row,
-            value=row.passed / row.runs if row.runs else None,
-            note=_CLEARS if good else _MISSES if bad else "open",
-        )
-        for row, good, bad in zip(rows, above, below, strict=True)
-    ]
-    return _verdict(gate, subject, word, noted)
-
-
-def _verdict(
-    gate: Gate, subject: SystemTrials, word: Word, rows: Sequence[TaskEvidence]
-) -> Verdict:
-    system, total = subject.name, len(rows)
-    lowest = min((row.value for row in rows if row.value is not None), default=None)
-    return Verdict(
-        gate=gate,
-        system=system,
-        word=word,
-        sentence=_every_task_sentence(gate, system, word, rows),
-        estimate=(
-            Unavailable("no task has a run")
-            if lowest is None
-            else Estimate(
-                value=lowest,
-                interval=None,
-                method="lowest pass rate of a task",
-                confidence=1 - gate.alpha,
-                tasks=total,
-                runs=subject.runs,
-                notes=("the verdict rests on the bounds of each task",),
-            )
-        ),
-        evidence="bound",
-        method="one-sided Clopper-Pearson a task, exact",
-        alpha=gate.alpha,
-        beta=gate.beta,
-        runs=subject.runs,
-        errors=error_words(subject),
-        tasks=tuple(rows),
-    )
-
-
-def _every_task_sentence(gate: Gate, system: str, word: Word, rows: Sequence[TaskEvidence]) -> str:
-    start = opening(gate, system, word)
-    if word == "PASS":
-        sure = f"{percentage(1 - gate.alpha)} confidence"
-        return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {sure}."
-    if word == "FAIL":
-        missing = [row for row in rows if row.note == _MISSES]
-        return f"{start}. {_names(missing)} {'miss' if len(missing) > 1 else 'misses'} the bar."
-    still = [row for row in rows if row.note != _CLEARS]
-    cleared = f"{len(rows) - len(still)} of {plural(len(rows), 'task')}"
-    return f"{start}. {cleared} clear the bar; open: {_names(still)}."
-
-
-def _names(rows: Sequence[TaskEvidence]) -> str:
-    return listed((f"{row.task} ({row.passed}/{row.runs})" for row in rows), _NAMED)
-
-
-# --------------------------------------------------------------------------------------------------
-# The verdict on one number of the report: by a bound, by a bare point, or before all runs.
-# --------------------------------------------------------------------------------------------------
-
-Planned = Mapping[tuple[str, str], int]
-"""How many runs each system was to make of each task."""
-
-_POINT = 'evidence "point" looks at the number alone'
-_NO_INTERVAL = "there is no interval for it"
-
-
-def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict:
-    """PASS when the bound meets the demand, FAIL when the other bound misses it."""
-    missing = _missing(subject.tally, planned)
-    if any(missing.values()) and counts_passes(gate):
-        return _judge_unfinished(gate, subject, missing)
-    return _judge_finished(gate, subject)
-
-
-def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
-    """Whether the runs still planned can no longer change the verdict of a gate on passes."""
-    subject = SystemTrials.of(tally)
-    return judge_number(gate, subject, planned).word != "UNDECIDED"
-
-
-def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
-    demand = gate.demand
-    assert isinstance(demand, ThresholdRequirement)
-    found = one_sided(gate, subject)
-    verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
-    if isinstance(found, Unavailable):
-        return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
-    if gate.evidence == "point" or found.interval is None:
-        return _point(verdict, found.value, why=_POINT if found.interval else _NO_INTERVAL)
-    word = word_of(demand, found.interval)
-    independent = not subject.disturbances
-    more = runs_to_settle(gate, found) if word == "UNDECIDED" and independent else None
-    sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
-    return replace(verdict, word=word, more_runs=more, sentence=sentence)
-
-
-def _way_out(target: Target, tally: Tally) -> str:
-    """What to do about a streak that no task has the runs for."""
-    asked, most = target.attempts, int(tally.runs("fail").max(initial=0))
-    if asked is None or not 0 < most < asked[1]:
-        return ""
-    return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
-
-
-def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
-    gate = verdict.gate
-    assert isinstance(gate.demand, ThresholdRequirement)
-    word: Word = "PASS" if gate.demand.met_by(value) else "FAIL"
-    return replace(
-        verdict,
-        word=word,
-        evidence="point",
-        alpha=None,
-        beta=None,
-        sentence=point_sentence(gate, verdict.system, word, value, why=why),
-    )
-
-
-def _judge_unfinished(gate: Gate, subject: SystemTrials, missing: Mapping[str, int]) -> Verdict:
-    """The verdict that holds whether all missing runs pass or all fail, if there is one."""
-    best, worst = (
-        _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
-        for passing in (True, False)
-    )
-    now, left = _judge_finished(gate, subject), sum(missing.values())
-    made, unmade = plural(subject.runs, "run"), plural(left, "run")
-    if best.word == worst.word != "UNDECIDED":
-        sentence = (
-            f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
-            f"whatever the {unmade} not made had shown."
-        )
-        whole = subject.runs + left
-        return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
-    sentence = (
-        f"{opening(gate, now.system, 'UNDECIDED')}. {made} made; the {unmade} still planned can "
-        "change the verdict."
-    )
-    return replace(now, word="UNDECIDED", sentence=sentence, more_runs=left)
-
-
-def counts_passes(gate: Gate) -> bool:
-    """Whether more passes can only help: then the missing runs have a best and a worst case."""
-    demand = gate.demand
-    assert isinstance(demand, ThresholdRequirement)
-    return demand.target.is_metric
-
-
-def _missing(tally: Tally, planned: Planned) -> dict[str, int]:
-    """Runs planned and not made, by task; tasks without any run included."""
-    made = dict(zip(tally.tasks, tally.runs("fail").tolist(), strict=True))
-    wanted = {task: runs for (system, task), runs in planned.items() if system == tally.system}
-    return {
-        task: runs - made.get(task, 0) for task, runs in wanted.items() if runs > made.get(task, 0)
-    }
-
-
-def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally:
-    """The tally as if every missing run had passed, or failed."""
-    unseen = [task for task in missing if task not in tally.tasks]
-    tasks = (*tally.tasks, *unseen)
-    more = np.array([missing.get(task, 0) for task in tasks])
-    gained = more if passing else np.zeros_like(more)
-
-    def grown(values: NDArray[Any], by: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(np.concatenate([values, np.zeros(len(unseen), values.dtype)]) + by)
-
-    none = np.zeros_like(more)
-    return Tally(
-        system=tally.system,
-        tasks=tasks,
-        passed=grown(tally.passed, gained),
-        failed=grown(tally.failed, more - gained),
-        errored=grown(tally.errored, none),
-        score_total=grown(tally.score_total, gained),
-        score_squares=grown(tally.score_squares, gained),
-    )
-
-
-def open_verdict(gate: Gate, subject: SystemTrials, found: Estimate | Unavailable) -> Verdict:
-    """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
-    system = subject.tally.system
-    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
-    return Verdict(
-        gate=gate,
-        system=system,
-        word="UNDECIDED",
-        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
-        estimate=found,
-        evidence="bound",
-        method=found.method if isinstance(found, Estimate) else "none",
-        alpha=gate.alpha,
-        beta=gate.beta,
-        runs=subject.runs,
-        errors=error_words(subject),
-        notes=found.notes if isinstance(found, Estimate) else (),
-    )
-
-
-def error_words(subject: SystemTrials) -> str:
-    """How errored runs counted: never for a PASS."""
-    count = int(subject.tally.errored.sum())
-    if not count:
-        return "no run errored"
-    counted = "counted as failures" if subject.errors == "fail" else "left out"
-    return f"{plural(count, 'errored run')} {counted}"
-
-
-def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]:
-    """What each task contributes, so that anybody can add it up."""
-    tally = subject.tally
-    runs = tally.runs(subject.errors)
-    power = gate.demand.target.attempts if isinstance(gate.demand, ThresholdRequirement) else None
-    if power is not None:
-        values = task_values(runs, tally.passed, power[1], metric=power[0])
-    else:
-        values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
-    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
-    return tuple(
-        TaskEvidence(
-            task=task, runs=n, passed=c, errored=e, value=None if np.isnan(value) else value
-        )
-        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
-    )
-
-
-# --------------------------------------------------------------------------------------------------
-# One-sided bounds on a fixed number of runs, each at the error rate it guards against.
-#
-# A gate's PASS needs the bound that a wrong PASS would have to beat. So the two ends come from
-# two intervals: one at 1 - 2 alpha, whose near end is missed with chance alpha, and one at 1 - 2
-# beta.
-# --------------------------------------------------------------------------------------------------
+# One-sided bounds, each at the error rate it guards against. A gate's PASS needs the bound that a
+# wrong PASS would have to beat. So the two ends come from two intervals: one at 1 - 2 alpha, whose
+# near end is missed with chance alpha, and one at 1 - 2 beta.
 
 _MOST_RUNS = 10_000_000
 

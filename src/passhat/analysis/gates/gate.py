@@ -1,4 +1,4 @@
-"""The sentence of a verdict, and numbers that never round across their threshold."""
+"""What is demanded of an agent, such as `pass^3 >= 0.8`, and the verdict on it in one sentence."""
 
 from __future__ import annotations
 
@@ -14,284 +14,16 @@ from passhat.errors import ArgumentError
 from passhat.messages import closest, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
-_MOST_DIGITS = 4
-
-
-def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
-    """A number in words, on the same side of the threshold as it is.
-
-    >>> shown(0.7996, 0.8, share=True), shown(0.91, 0.8, share=True), shown(12.345, share=False)
-    ('79.96 %', '91 %', '12.3')
-    """
-    if share:
-        return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)} %"
-    return _same_side(value, threshold)
-
-
-def percentage(share: float) -> str:
-    """A confidence or an error rate: 95 %, 2.5 %."""
-    return f"{100 * share:.4g} %"
-
-
-def opening(gate: Gate, system: str, word: str) -> str:
-    """`agent: pass^3 >= 0.8: PASS`."""
-    require = gate.require.removeprefix(f"{system}: ")  # a demand on one system names it already
-    demand = require if gate.name is None else f"{gate.name} ({require})"
-    return f"{system}: {demand}: {word}"
-
-
-def bound_sentence(
-    gate: Gate, system: str, word: str, estimate: Estimate, *, more_runs: int | None
-) -> str:
-    """What a bound on a fixed number of runs says."""
-    demand = gate.demand
-    assert isinstance(demand, ThresholdRequirement)
-    target, threshold = demand.target, demand.threshold
-    value = shown(estimate.value, threshold, share=target.is_share)
-    seen = f"{target} is {value}" + (f" in {plural(estimate.runs, 'run')}" if estimate.runs else "")
-    start = f"{opening(gate, system, word)}. {seen}"
-    low, high = _ends(estimate, threshold, share=target.is_share)
-    if word == "UNDECIDED":
-        advice = _further(estimate, threshold, more_runs)
-        return f"{start} and may lie between {low} and {high}: {advice}."
-    at_least = (word == "PASS") == demand.upward
-    error = gate.alpha if word == "PASS" else gate.beta
-    side = f"at least {low}" if at_least else f"at most {high}"
-    return f"{start}, {side} at {percentage(1 - error)} confidence."
-
-
-def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str) -> str:
-    """What a bare point says: it has no error rate."""
-    demand = gate.demand
-    assert isinstance(demand, ThresholdRequirement)
-    seen = f"{demand.target} is {shown(value, demand.threshold, share=demand.target.is_share)}"
-    return f"{opening(gate, system, word)}. {seen}; {why}, so this verdict has no error rate."
-
-
-def settled_sentence(
-    gate: Gate,
-    system: str,
-    word: str,
-    *,
-    runs: int,
-    most: int,
-    fixed_runs: int | None,
-    seen: str,
-    finished: bool,
-    draws: int | None = None,
-) -> str:
-    """What a gate that watched a run says: settled, at its limit, or still open.
-
-    `draws` is given where a draw takes several runs: then draws are what is limited, and a draw
-    that ends at its first failure leaves runs of the limit `most` unused.
-    """
-    start = f"{opening(gate, system, word)}"
-    fixed = f" (a fixed design takes {fixed_runs:,})" if fixed_runs else ""
-    if word == "PASS":
-        tail = f"a PASS is wrong with a chance of at most {percentage(gate.alpha)}"
-    elif word == "FAIL":
-        tail = f"a FAIL is wrong with a chance of at most {percentage(gate.beta)}"
-    elif finished:
-        return f"{start}. {_limit(runs, most, draws)} did not settle it; {seen}."
-    else:
-        left = f"up to {plural(max(most - runs, 0), 'more run')} may settle it"
-        return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
-    return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
-
-
-def _limit(runs: int, most: int, draws: int | None) -> str:
-    if draws is None and runs >= most:
-        return f"{plural(runs, 'run')}, the most allowed,"
-    used = f"{plural(runs, 'run')} of at most {most:,}"
-    return used if draws is None else f"{plural(draws, 'draw')}, the most allowed ({used}),"
-
-
-def _ends(estimate: Estimate, threshold: float, *, share: bool) -> tuple[str, str]:
-    bounds = estimate.interval
-    assert bounds is not None, "a bound has an interval"
-    return shown(bounds.low, threshold, share=share), shown(bounds.high, threshold, share=share)
-
-
-def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:
-    if more_runs is None and estimate.scope == TASKS_LIKE_THESE:
-        return "more tasks would settle it, not more runs of these"
-    if more_runs is None and estimate.value == threshold:
-        return "at the threshold itself no number of runs settles it"
-    if more_runs is None:
-        return "how many further runs would settle it cannot be said"
-    return f"about {plural(more_runs, 'further run')} would settle it 4 times in 5 at this rate"
-
-
-def _same_side(value: float, threshold: float | None) -> str:
-    digits = 1 if abs(value) < 1000 else 0
-    while digits < _MOST_DIGITS and threshold is not None and value != threshold:
-        rounded = round(value, digits)
-        if (rounded < threshold) == (value < threshold) and rounded != threshold:
-            break
-        digits += 1
-    text = f"{value:,.{digits}f}"
-    if float(text.replace(",", "")) == 0 != value:
-        return f"{value:.2g}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-# --------------------------------------------------------------------------------------------------
-# What a gate says: PASS, FAIL or UNDECIDED, with the evidence and one plain sentence.
-# --------------------------------------------------------------------------------------------------
-
-Word = Literal["PASS", "FAIL", "UNDECIDED"]
-
-PASSED, FAILED, OPEN = 0, 1, 4
-"""The exit codes of verdicts."""
-
-_WORD_OF_CODE: dict[int, Word] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
-_UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskEvidence:
-    """What one task adds to a verdict on a fixed number of runs."""
-
-    task: str
-    runs: int
-    passed: int
-    errored: int
-    value: float | None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionLine:
-    """One line of the decision log: a draw, what came of it, and the evidence after it.
-
-    `outcome` writes the runs of the draw as P, F and E, or their score. `log_pass` and `log_fail`
-    are natural logarithms of the evidence; a verdict falls when one reaches its boundary.
-    """
-
-    number: int
-    task: str
-    outcome: str
-    log_pass: float
-    log_fail: float
-    pass_boundary: float
-    fail_boundary: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """One gate's word on one system, and everything needed to check it.
-
-    `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None if there is no
-    such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
-    rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
-    rate, None if it is settled or no number would do. `errors` says how errored runs counted.
-    """
-
-    gate: Gate
-    system: str
-    word: Word
-    sentence: str
-    estimate: Estimate | Unavailable
-    evidence: EvidenceKind
-    method: str
-    alpha: float | None
-    beta: float | None
-    runs: int
-    fixed_runs: int | None = None
-    max_runs: int | None = None
-    more_runs: int | None = None
-    seed: int | None = None
-    errors: str = ""
-    notes: tuple[str, ...] = ()
-    tasks: tuple[TaskEvidence, ...] = ()
-    steps: tuple[DecisionLine, ...] = ()
-
-    def __repr__(self) -> str:
-        found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
-        return short_repr(
-            f"Verdict {self.word} on {quoted(self.system)}", found, see=".sentence, .tasks"
-        )
-
-    @property
-    def demand(self) -> str:
-        """What the gate demands, such as "pass^3 >= 0.8"."""
-        return self.gate.require
-
-    @property
-    def runs_saved(self) -> int | None:
-        """Against the fixed design with the same error rates."""
-        return None if self.fixed_runs is None else self.fixed_runs - self.runs
-
-    @property
-    def exit_code(self) -> int:
-        """0 passed, 1 failed, 4 undecided; a warning never fails."""
-        if self.gate.severity == "warning" or self.word == "PASS":
-            return PASSED
-        return FAILED if self.word == "FAIL" else _UNDECIDED_CODES[self.gate.on_undecided]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdicts(Displayed, Sequence[Verdict]):
-    """All the verdicts of a run, and what they come to; true where they passed."""
-
-    each: tuple[Verdict, ...]
-
-    def __repr__(self) -> str:
-        return short_repr(
-            f"Verdicts {self.word}", *self._counts(), see=".sentence, [0], .exit_code"
-        )
-
-    def __len__(self) -> int:
-        return len(self.each)
-
-    def __bool__(self) -> bool:
-        """Whether they passed, as the exit code has it: `assert judge(...)` reads well."""
-        return self.exit_code == PASSED
-
-    @overload
-    def __getitem__(self, index: int) -> Verdict: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Verdict, ...]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        return self.each[index]
-
-    def __iter__(self) -> Iterator[Verdict]:
-        return iter(self.each)
-
-    @property
-    def exit_code(self) -> int:
-        """1 if any gate failed, else 4 if any is undecided (or none judged), else 0."""
-        codes = {verdict.exit_code for verdict in self.each} or {OPEN}
-        return FAILED if FAILED in codes else OPEN if OPEN in codes else PASSED
-
-    @property
-    def word(self) -> Word:
-        """The overall verdict: what the exit code says."""
-        return _WORD_OF_CODE[self.exit_code]
-
-    @property
-    def sentence(self) -> str:
-        """The overall verdict in words."""
-        total = len(self.each)
-        if total == 1:
-            return self.each[0].sentence
-        return f"{self.word}: {total:,} gates, {', '.join(self._counts())}."
-
-    def _counts(self) -> list[str]:
-        words = [verdict.word for verdict in self.each]
-        return [f"{words.count(word):,} {word}" for word in _WORD_OF_CODE.values() if word in words]
-
-
-# --------------------------------------------------------------------------------------------------
-# What is demanded of an agent: a sentence such as `pass^3 >= 0.8`, or the same with its terms.
-# --------------------------------------------------------------------------------------------------
-
 Sign = Literal[">=", ">", "<=", "<"]
 
 EvidenceKind = Literal["bound", "point", "sequential"]
+
 OnUndecided = Literal["fail", "pass", "exit4"]
+
 Severity = Literal["error", "warning"]
+
 GateScope = Literal["this suite", "tasks like these"]
+
 Design = Literal["sprt", "truncated"]
 
 DEFAULT_ERROR = 0.05
@@ -300,7 +32,9 @@ BEST_BY = 0.1
 """How far below the best a system may be and still be called best, by default."""
 
 _NUMBER = r"\$?\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*(%?)"
+
 _SIGNS = {"≥": ">=", "≤": "<=", "=>": ">=", "=<": "<="}
+
 _EXAMPLE = '"pass^3 >= 0.8"'
 
 
@@ -540,8 +274,11 @@ def _best_of(match: re.Match[str]) -> Requirement:
 
 
 _IN_METRIC = r"(?:\s+in\s+(?P<metric>\S+))?"
+
 _WITH_NUMBER = _NUMBER.replace("(-?", "(?P<number>-?", 1).replace("(%?)", "(?P<percent>%?)")
+
 _AGAINST = rf"\s+(?P<baseline>\S+?)(?:\s+by\s+{_WITH_NUMBER})?{_IN_METRIC}"
+
 _SENTENCES = (
     (
         rf"every task\s*:\s*(?P<target>.+?)\s*(?:>=|≥|=>)\s*(?:(?P<own>its bar)|{_WITH_NUMBER})",
@@ -581,6 +318,7 @@ def _tidy(text: str) -> str:
 
 
 TERMS = tuple(field.name for field in fields(Gate) if field.name != "demand")
+
 _CHOICES: dict[str, tuple[str, ...]] = {
     "scope": get_args(GateScope),
     "evidence": get_args(EvidenceKind),
@@ -644,3 +382,272 @@ def _texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, Sequence) and all(isinstance(word, str) for word in value):
         return tuple(value)
     raise ArgumentError("tags", "must be words", value)
+
+
+# What a gate says: PASS, FAIL or UNDECIDED, with the evidence.
+
+Word = Literal["PASS", "FAIL", "UNDECIDED"]
+
+PASSED, FAILED, OPEN = 0, 1, 4
+"""The exit codes of verdicts."""
+
+_WORD_OF_CODE: dict[int, Word] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
+
+_UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEvidence:
+    """What one task adds to a verdict on a fixed number of runs."""
+
+    task: str
+    runs: int
+    passed: int
+    errored: int
+    value: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionLine:
+    """One line of the decision log: a draw, what came of it, and the evidence after it.
+
+    `outcome` writes the runs of the draw as P, F and E, or their score. `log_pass` and `log_fail`
+    are natural logarithms of the evidence; a verdict falls when one reaches its boundary.
+    """
+
+    number: int
+    task: str
+    outcome: str
+    log_pass: float
+    log_fail: float
+    pass_boundary: float
+    fail_boundary: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One gate's word on one system, and everything needed to check it.
+
+    `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None if there is no
+    such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
+    rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
+    rate, None if it is settled or no number would do. `errors` says how errored runs counted.
+    """
+
+    gate: Gate
+    system: str
+    word: Word
+    sentence: str
+    estimate: Estimate | Unavailable
+    evidence: EvidenceKind
+    method: str
+    alpha: float | None
+    beta: float | None
+    runs: int
+    fixed_runs: int | None = None
+    max_runs: int | None = None
+    more_runs: int | None = None
+    seed: int | None = None
+    errors: str = ""
+    notes: tuple[str, ...] = ()
+    tasks: tuple[TaskEvidence, ...] = ()
+    steps: tuple[DecisionLine, ...] = ()
+
+    def __repr__(self) -> str:
+        found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
+        return short_repr(
+            f"Verdict {self.word} on {quoted(self.system)}", found, see=".sentence, .tasks"
+        )
+
+    @property
+    def demand(self) -> str:
+        """What the gate demands, such as "pass^3 >= 0.8"."""
+        return self.gate.require
+
+    @property
+    def runs_saved(self) -> int | None:
+        """Against the fixed design with the same error rates."""
+        return None if self.fixed_runs is None else self.fixed_runs - self.runs
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 4 undecided; a warning never fails."""
+        if self.gate.severity == "warning" or self.word == "PASS":
+            return PASSED
+        return FAILED if self.word == "FAIL" else _UNDECIDED_CODES[self.gate.on_undecided]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts(Displayed, Sequence[Verdict]):
+    """All the verdicts of a run, and what they come to; true where they passed."""
+
+    each: tuple[Verdict, ...]
+
+    def __repr__(self) -> str:
+        return short_repr(
+            f"Verdicts {self.word}", *self._counts(), see=".sentence, [0], .exit_code"
+        )
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def __bool__(self) -> bool:
+        """Whether they passed, as the exit code has it: `assert judge(...)` reads well."""
+        return self.exit_code == PASSED
+
+    @overload
+    def __getitem__(self, index: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Verdict, ...]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.each[index]
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.each)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if any gate failed, else 4 if any is undecided (or none judged), else 0."""
+        codes = {verdict.exit_code for verdict in self.each} or {OPEN}
+        return FAILED if FAILED in codes else OPEN if OPEN in codes else PASSED
+
+    @property
+    def word(self) -> Word:
+        """The overall verdict: what the exit code says."""
+        return _WORD_OF_CODE[self.exit_code]
+
+    @property
+    def sentence(self) -> str:
+        """The overall verdict in words."""
+        total = len(self.each)
+        if total == 1:
+            return self.each[0].sentence
+        return f"{self.word}: {total:,} gates, {', '.join(self._counts())}."
+
+    def _counts(self) -> list[str]:
+        words = [verdict.word for verdict in self.each]
+        return [f"{words.count(word):,} {word}" for word in _WORD_OF_CODE.values() if word in words]
+
+
+# The sentence of a verdict, and numbers that never round across their threshold.
+
+_MOST_DIGITS = 4
+
+
+def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
+    """A number in words, on the same side of the threshold as it is.
+
+    >>> shown(0.7996, 0.8, share=True), shown(0.91, 0.8, share=True), shown(12.345, share=False)
+    ('79.96 %', '91 %', '12.3')
+    """
+    if share:
+        return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)} %"
+    return _same_side(value, threshold)
+
+
+def percentage(share: float) -> str:
+    """A confidence or an error rate: 95 %, 2.5 %."""
+    return f"{100 * share:.4g} %"
+
+
+def opening(gate: Gate, system: str, word: str) -> str:
+    """`agent: pass^3 >= 0.8: PASS`."""
+    require = gate.require.removeprefix(f"{system}: ")  # a demand on one system names it already
+    demand = require if gate.name is None else f"{gate.name} ({require})"
+    return f"{system}: {demand}: {word}"
+
+
+def bound_sentence(
+    gate: Gate, system: str, word: str, estimate: Estimate, *, more_runs: int | None
+) -> str:
+    """What a bound on a fixed number of runs says."""
+    demand = gate.demand
+    assert isinstance(demand, ThresholdRequirement)
+    target, threshold = demand.target, demand.threshold
+    value = shown(estimate.value, threshold, share=target.is_share)
+    seen = f"{target} is {value}" + (f" in {plural(estimate.runs, 'run')}" if estimate.runs else "")
+    start = f"{opening(gate, system, word)}. {seen}"
+    low, high = _ends(estimate, threshold, share=target.is_share)
+    if word == "UNDECIDED":
+        advice = _further(estimate, threshold, more_runs)
+        return f"{start} and may lie between {low} and {high}: {advice}."
+    at_least = (word == "PASS") == demand.upward
+    error = gate.alpha if word == "PASS" else gate.beta
+    side = f"at least {low}" if at_least else f"at most {high}"
+    return f"{start}, {side} at {percentage(1 - error)} confidence."
+
+
+def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str) -> str:
+    """What a bare point says: it has no error rate."""
+    demand = gate.demand
+    assert isinstance(demand, ThresholdRequirement)
+    seen = f"{demand.target} is {shown(value, demand.threshold, share=demand.target.is_share)}"
+    return f"{opening(gate, system, word)}. {seen}; {why}, so this verdict has no error rate."
+
+
+def settled_sentence(
+    gate: Gate,
+    system: str,
+    word: str,
+    *,
+    runs: int,
+    most: int,
+    fixed_runs: int | None,
+    seen: str,
+    finished: bool,
+    draws: int | None = None,
+) -> str:
+    """What a gate that watched a run says: settled, at its limit, or still open.
+
+    `draws` is given where a draw takes several runs: then draws are what is limited, and a draw
+    that ends at its first failure leaves runs of the limit `most` unused.
+    """
+    start = f"{opening(gate, system, word)}"
+    fixed = f" (a fixed design takes {fixed_runs:,})" if fixed_runs else ""
+    if word == "PASS":
+        tail = f"a PASS is wrong with a chance of at most {percentage(gate.alpha)}"
+    elif word == "FAIL":
+        tail = f"a FAIL is wrong with a chance of at most {percentage(gate.beta)}"
+    elif finished:
+        return f"{start}. {_limit(runs, most, draws)} did not settle it; {seen}."
+    else:
+        left = f"up to {plural(max(most - runs, 0), 'more run')} may settle it"
+        return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
+    return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
+
+
+def _limit(runs: int, most: int, draws: int | None) -> str:
+    if draws is None and runs >= most:
+        return f"{plural(runs, 'run')}, the most allowed,"
+    used = f"{plural(runs, 'run')} of at most {most:,}"
+    return used if draws is None else f"{plural(draws, 'draw')}, the most allowed ({used}),"
+
+
+def _ends(estimate: Estimate, threshold: float, *, share: bool) -> tuple[str, str]:
+    bounds = estimate.interval
+    assert bounds is not None, "a bound has an interval"
+    return shown(bounds.low, threshold, share=share), shown(bounds.high, threshold, share=share)
+
+
+def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:
+    if more_runs is None and estimate.scope == TASKS_LIKE_THESE:
+        return "more tasks would settle it, not more runs of these"
+    if more_runs is None and estimate.value == threshold:
+        return "at the threshold itself no number of runs settles it"
+    if more_runs is None:
+        return "how many further runs would settle it cannot be said"
+    return f"about {plural(more_runs, 'further run')} would settle it 4 times in 5 at this rate"
+
+
+def _same_side(value: float, threshold: float | None) -> str:
+    digits = 1 if abs(value) < 1000 else 0
+    while digits < _MOST_DIGITS and threshold is not None and value != threshold:
+        rounded = round(value, digits)
+        if (rounded < threshold) == (value < threshold) and rounded != threshold:
+            break
+        digits += 1
+    text = f"{value:,.{digits}f}"
+    if float(text.replace(",", "")) == 0 != value:
+        return f"{value:.2g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

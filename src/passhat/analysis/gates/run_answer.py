@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report, TaskRow
     from passhat.records import Transcripts
 
+
 RunOutcome = Literal["passed", "failed", "undecided", "incomplete"]
 
 Reasons = Mapping[tuple[str, str, int], tuple[str, ...]]
@@ -205,9 +206,7 @@ class RunAnswer(Displayed):
                 yield from (row for row in system.tasks if row.name not in self.quarantined)
 
 
-# --------------------------------------------------------------------------------------------------
 # How well agents recover from faults: the same tasks with and without them.
-# --------------------------------------------------------------------------------------------------
 
 STRUCK, AFTER = "fault:", "after-fault:"
 """How trials are tagged: by the faults that struck them, and by what the agent did next."""
@@ -360,11 +359,6 @@ def _any_word(trials: Trials, prefix: str) -> np.ndarray[tuple[int], np.dtype[np
     return found
 
 
-# --------------------------------------------------------------------------------------------------
-# The floor under tool selection: how often the right tool was called, at what cost in tokens.
-# --------------------------------------------------------------------------------------------------
-
-
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFloor:
     """Whether an agent's runs keep to the floor of its task.
@@ -508,11 +502,6 @@ def _most_tokens(trials: Trials) -> int | None:
     if not totals or not len(trials):
         return None
     return int(np.max(totals))
-
-
-# --------------------------------------------------------------------------------------------------
-# A change under review: what was demanded, before and after, which tasks moved, and why.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

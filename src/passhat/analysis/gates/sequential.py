@@ -1,4 +1,4 @@
-"""Streams of draws: which run comes next, and what each watching gate makes of those that ended."""
+"""Gates that decide as runs come in: which run is next, and what each makes of those that ended."""
 
 from __future__ import annotations
 
@@ -305,9 +305,7 @@ class EveryTaskWatch:
         self._decided = len(self.outages.counted)
 
 
-# --------------------------------------------------------------------------------------------------
-# Which runs of a sequential gate are evidence: those in an outage are set aside and named.
-# --------------------------------------------------------------------------------------------------
+# Which runs are evidence: those in an outage are set aside and named.
 
 LONGEST_PAUSE = 600.0
 """Seconds that a run waits at most before it tries again."""
@@ -459,9 +457,7 @@ def _times(trial: Trial) -> tuple[float | None, float | None]:
     return began, began + (trial.seconds or 0.0)
 
 
-# --------------------------------------------------------------------------------------------------
-# Gates that decide as runs come in: the design behind a demand, and how it reads a run.
-# --------------------------------------------------------------------------------------------------
+# The design behind a demand, and how it reads a run.
 
 Read = Callable[[Trial], float | None]
 """How well a run meets a demand: a score in [0, 1], or None if it errored."""
@@ -473,7 +469,9 @@ BETTER_BY = 0.1
 """The difference a gate on "better" is planned for, if no indifference is stated."""
 
 _WORST_DIFFERENCE = -1.0
+
 _ANY_RATE = 0.5
+
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 

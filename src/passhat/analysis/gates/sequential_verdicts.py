@@ -46,6 +46,7 @@ from passhat.stats.sequential import (
 from passhat.stats.sequential.draws import drawn_task
 
 _LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
+
 _NAMED = 5
 
 
@@ -252,9 +253,7 @@ def _outcome(gate: DrawGate, runs: Sequence[Trial], counts: bool) -> str:
     return letters if x is None or (x in (0.0, 1.0) and not gate.paired) else f"{letters} {x:+.2f}"
 
 
-# --------------------------------------------------------------------------------------------------
-# A contest of several systems: who runs next, who is dropped, and which one is the best.
-# --------------------------------------------------------------------------------------------------
+# Several systems: who runs next, who is dropped, and which one is the best.
 
 # A contest that is open after four times the fixed design ends UNDECIDED, as other gates do.
 _CAP_OVER_FIXED = 4

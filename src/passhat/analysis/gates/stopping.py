@@ -385,10 +385,6 @@ class Stamp:
         return cls(**known)
 
 
-# --------------------------------------------------------------------------------------------------
-# The part of a run whose length is fixed beforehand, ended early only when arithmetic decides.
-# --------------------------------------------------------------------------------------------------
-
 Run = tuple[str, str, int]
 """System, task and number of a trial."""
 

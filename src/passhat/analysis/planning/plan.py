@@ -65,7 +65,9 @@ DEFAULT_TASKS = 20
 
 # A report whose interval is wider than planned by less is as planned.
 _CLOSE = 1.25
+
 _MOST_RUNS = 100_000
+
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
 
 
@@ -347,9 +349,7 @@ def _size(
     return tasks, whole_number("runs", runs)
 
 
-# --------------------------------------------------------------------------------------------------
 # What a plan assumes of the agent: what the user gave, what was observed, or a cautious guess.
-# --------------------------------------------------------------------------------------------------
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,9 +426,7 @@ def seen_before(evidence: Evidence | None, confidence: float) -> ObservedDesign 
     return seen_design(evidence, spread, mean)
 
 
-# --------------------------------------------------------------------------------------------------
 # What a plan promises: runs and tasks after which most reports are as narrow as asked.
-# --------------------------------------------------------------------------------------------------
 
 Bought = Literal["runs", "tasks", "families"]
 
@@ -438,6 +436,7 @@ _MOST_ASSURED_RUNS, _MOST_ASSURED_TASKS = 5_000, 5_000
 _PARTIAL_CREDIT = Unavailable(
     "suites are simulated from passes and failures, and these scores have partial credit"
 )
+
 ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 

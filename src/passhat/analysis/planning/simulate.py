@@ -1,4 +1,4 @@
-"""Two made-up agents and three surprises that a single run, or a mean, would not show."""
+"""Seeded trials of agents that do not exist, and three surprises that they show."""
 
 from __future__ import annotations
 
@@ -20,81 +20,6 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.reports.report import Report
 
-TASKS, RUNS, K = 24, 20, 5
-SEED = 10
-
-# Two points apart, where twenty runs of each task tell four; a good half of the spread is luck.
-_RATES = {"agent-a": 0.78, "agent-b": 0.80}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulationModel:
-    """What the simulated trials obey.
-
-    `luck` is the share of a single run's variance that repeating the run redraws: 0 makes every
-    task all or nothing, 1 makes all tasks alike. `shared` is how far the systems find the same
-    tasks hard. `seed_effect` (a standard deviation) and `drift` (from the first run to the last)
-    act on the log-odds of passing.
-    """
-
-    luck: float = 0.6
-    shared: float = 0.8
-    seeds: int = 0
-    seed_effect: float = 0.0
-    drift: float = 0.0
-    partial: bool = False
-    pass_score: float = 0.5
-    error_rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("luck", "shared", "pass_score", "error_rate"):
-            probability(name, getattr(self, name))
-        whole_number("seeds", self.seeds, least=0)
-        if not (np.isfinite(self.seed_effect) and self.seed_effect >= 0):
-            raise ArgumentError(
-                "seed_effect", "must be a standard deviation >= 0", self.seed_effect
-            )
-        if not np.isfinite(self.drift):
-            raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
-
-
-_WORLD = SimulationModel(luck=0.6, shared=0.9)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demonstration(Displayed):
-    """The report on both agents, B against A, and the k of the first surprise."""
-
-    report: Report
-    comparison: Comparison
-    k: int
-
-    def __repr__(self) -> str:
-        return short_repr("Demonstration of two made-up agents", see=".report, .comparison")
-
-
-def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstration:
-    """Simulate two agents and measure them as any others.
-
-    >>> found = demonstrate()
-    >>> found.comparison.mean_score.answer("this suite")
-    'undecided'
-    """
-    from passhat.analysis.comparing.comparison import compare
-    from passhat.analysis.reports.measure import measure
-
-    trials = simulate(tasks=TASKS, runs=RUNS, rate=_RATES, world=_WORLD, seed=seed)
-    a, b = (trials.where(system=name) for name in _RATES)
-    return Demonstration(
-        report=measure(trials, ks=(1, K), confidence=confidence, seed=seed),
-        comparison=compare(b, a, ks=(1, K), confidence=confidence, seed=seed),
-        k=K,
-    )
-
-
-# --------------------------------------------------------------------------------------------------
-# Seeded trials of agents that do not exist: skill, luck, seeds, drift, partial credit, errors.
-# --------------------------------------------------------------------------------------------------
 
 # Partial credit spreads half as far as all-or-nothing scores with the same mean.
 _PARTIAL_SPREAD = 0.5
@@ -250,4 +175,79 @@ def _table(
         seed=seed_numbers[run % len(seed_numbers)].astype(np.int64) if len(seed_numbers) else None,
         features={name: column.astype(np.float64) for name, column in joined.items()},
         sources=(Source(name=f"simulated, seed {seed}", format="simulate", sha256=""),),
+    )
+
+
+# Two made-up agents and three surprises that a single run, or a mean, would not show.
+
+TASKS, RUNS, K = 24, 20, 5
+
+SEED = 10
+
+# Two points apart, where twenty runs of each task tell four; a good half of the spread is luck.
+_RATES = {"agent-a": 0.78, "agent-b": 0.80}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationModel:
+    """What the simulated trials obey.
+
+    `luck` is the share of a single run's variance that repeating the run redraws: 0 makes every
+    task all or nothing, 1 makes all tasks alike. `shared` is how far the systems find the same
+    tasks hard. `seed_effect` (a standard deviation) and `drift` (from the first run to the last)
+    act on the log-odds of passing.
+    """
+
+    luck: float = 0.6
+    shared: float = 0.8
+    seeds: int = 0
+    seed_effect: float = 0.0
+    drift: float = 0.0
+    partial: bool = False
+    pass_score: float = 0.5
+    error_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("luck", "shared", "pass_score", "error_rate"):
+            probability(name, getattr(self, name))
+        whole_number("seeds", self.seeds, least=0)
+        if not (np.isfinite(self.seed_effect) and self.seed_effect >= 0):
+            raise ArgumentError(
+                "seed_effect", "must be a standard deviation >= 0", self.seed_effect
+            )
+        if not np.isfinite(self.drift):
+            raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
+
+
+_WORLD = SimulationModel(luck=0.6, shared=0.9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration(Displayed):
+    """The report on both agents, B against A, and the k of the first surprise."""
+
+    report: Report
+    comparison: Comparison
+    k: int
+
+    def __repr__(self) -> str:
+        return short_repr("Demonstration of two made-up agents", see=".report, .comparison")
+
+
+def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstration:
+    """Simulate two agents and measure them as any others.
+
+    >>> found = demonstrate()
+    >>> found.comparison.mean_score.answer("this suite")
+    'undecided'
+    """
+    from passhat.analysis.comparing.comparison import compare
+    from passhat.analysis.reports.measure import measure
+
+    trials = simulate(tasks=TASKS, runs=RUNS, rate=_RATES, world=_WORLD, seed=seed)
+    a, b = (trials.where(system=name) for name in _RATES)
+    return Demonstration(
+        report=measure(trials, ks=(1, K), confidence=confidence, seed=seed),
+        comparison=compare(b, a, ks=(1, K), confidence=confidence, seed=seed),
+        k=K,
     )

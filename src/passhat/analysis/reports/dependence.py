@@ -1,4 +1,4 @@
-"""Seeds: how far whole runs of the suite differ by them, and every run laid out under its seed."""
+"""Runs that were not independent: rounds out of line, drifts, bursts, seeds; repeats that agree."""
 
 from __future__ import annotations
 
@@ -30,110 +30,6 @@ from passhat.stats.dependent_runs import (
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import share_estimate
 
-MOST_CELLS = 200_000
-"""Beyond this many cells nothing is laid out: the picture would be unreadable."""
-
-
-@result_dataclass(frozen=True, slots=True, kw_only=True)
-class SeedGrid:
-    """The runs of each task as P, F and E, in columns that belong to a seed.
-
-    `columns` gives each seed's first column. A space marks a run that is missing.
-    """
-
-    columns: Mapping[int, int]
-    cells: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SeededRuns:
-    """The seed, the task (by code), the score and the outcome of each run that carries a seed."""
-
-    seed: NDArray[np.int64]
-    task: NDArray[np.int32]
-    score: NDArray[np.float64]
-    passed: NDArray[np.bool_]
-
-    def variance(
-        self, *, scope: Scope = TASKS_LIKE_THESE, confidence: float = CONFIDENCE
-    ) -> SeedVariance | Unavailable:
-        """How far seeds move the mean score."""
-        columns = self.seed, self.task, self.score
-        return seed_variance(*columns, scope=scope, confidence=confidence)
-
-
-@result_dataclass(frozen=True, slots=True, kw_only=True)
-class SeedSpread:
-    """How far whole runs of the suite differ by their seed, beside the error within a seed."""
-
-    means: Mapping[int, float]
-    variance: SeedVariance | Unavailable
-    grid: SeedGrid | None = None
-
-
-def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
-    """The runs of one system that carry a seed and count; None if there are none."""
-    if trials.seed is None:
-        return None
-    kept = trials.seeded
-    if errors == "exclude":
-        kept = kept & (trials.outcome != Outcome.ERRORED)
-    if not kept.any():
-        return None
-    return SeededRuns(
-        seed=trials.seed[kept],
-        task=trials.task.codes[kept],
-        score=np.nan_to_num(trials.score[kept]),  # an error that counts scores nothing
-        passed=trials.outcome[kept] == Outcome.PASSED,
-    )
-
-
-def lay_out_seeds(trials: Trials) -> SeedGrid | None:
-    """The runs of one system under their seeds; None if seeds do not group them.
-
-    >>> found = lay_out_seeds(
-    ...     Trials.from_columns(
-    ...         task=["a", "a", "a", "b", "b"], seed=[7, 7, 1, 1, 7],
-    ...         outcome=["passed", "failed", "passed", "errored", "passed"],
-    ...     )
-    ... )
-    >>> found.columns, found.cells
-    ({1: 0, 7: 1}, {'a': 'PPF', 'b': 'EP '})
-    """
-    if trials.seed is None or not len(trials) or not trials.seeded.all():
-        return None
-    task = trials.task.codes
-    seeds, column = np.unique(trials.seed, return_inverse=True)
-    # If every run has another seed (the usual default), seeds group nothing.
-    if not 2 <= len(seeds) <= np.bincount(task).max():
-        return None
-    place, widths = _places(task, column, trials.trial, len(seeds))
-    size = len(trials.tasks), int(widths.sum())
-    if size[0] * size[1] > MOST_CELLS:
-        return None
-    first = np.r_[0, np.cumsum(widths)[:-1]]
-    grid = np.full(size, ord(" "), dtype=np.uint8)
-    grid[task, first[column] + place] = LETTERS[trials.outcome]
-    rows = (row.tobytes().decode("ascii") for row in grid)
-    return SeedGrid(
-        columns=dict(zip(seeds.tolist(), first.tolist(), strict=True)),
-        cells=dict(zip(trials.tasks, rows, strict=True)),
-    )
-
-
-def _places(
-    task: NDArray[np.int32], column: NDArray[np.intp], trial: NDArray[np.int64], seeds: int
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Each run's place among those of its task and seed; and the most runs under each seed."""
-    cell = task.astype(np.intp) * seeds + column
-    counts = np.bincount(cell, minlength=(int(task.max()) + 1) * seeds)
-    return place_in_group(cell, trial), counts.reshape(-1, seeds).max(axis=0)
-
-
-# --------------------------------------------------------------------------------------------------
-# Runs that were not independent: rounds out of line, a drift, a burst of failures.
-# --------------------------------------------------------------------------------------------------
-
 Kind = Literal["rounds out of line", "drift", "rounds differ", "burst"]
 
 MOST_TRIALS = 200_000
@@ -147,8 +43,11 @@ LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
 
 # A burst with this share of its runs in rounds out of line is those rounds again.
 _MOSTLY = 0.9
+
 _DROPPED = "left out by request: "
+
 _MINUTE, _HOUR = 60, 3600
+
 # Tests of up to so many runs are kept for the next question: 64 such tables take 5 MB.
 _REMEMBERED_RUNS = 10_000
 
@@ -489,9 +388,109 @@ def _range(found: Disturbance) -> str:
     return f"{100 * min(found.means):.0f} to {100 * max(found.means):.0f} %"
 
 
-# --------------------------------------------------------------------------------------------------
+# Seeds: how far whole runs of the suite differ by them, and every run under its seed.
+
+MOST_CELLS = 200_000
+"""Beyond this many cells nothing is laid out: the picture would be unreadable."""
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class SeedGrid:
+    """The runs of each task as P, F and E, in columns that belong to a seed.
+
+    `columns` gives each seed's first column. A space marks a run that is missing.
+    """
+
+    columns: Mapping[int, int]
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeededRuns:
+    """The seed, the task (by code), the score and the outcome of each run that carries a seed."""
+
+    seed: NDArray[np.int64]
+    task: NDArray[np.int32]
+    score: NDArray[np.float64]
+    passed: NDArray[np.bool_]
+
+    def variance(
+        self, *, scope: Scope = TASKS_LIKE_THESE, confidence: float = CONFIDENCE
+    ) -> SeedVariance | Unavailable:
+        """How far seeds move the mean score."""
+        columns = self.seed, self.task, self.score
+        return seed_variance(*columns, scope=scope, confidence=confidence)
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class SeedSpread:
+    """How far whole runs of the suite differ by their seed, beside the error within a seed."""
+
+    means: Mapping[int, float]
+    variance: SeedVariance | Unavailable
+    grid: SeedGrid | None = None
+
+
+def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
+    """The runs of one system that carry a seed and count; None if there are none."""
+    if trials.seed is None:
+        return None
+    kept = trials.seeded
+    if errors == "exclude":
+        kept = kept & (trials.outcome != Outcome.ERRORED)
+    if not kept.any():
+        return None
+    return SeededRuns(
+        seed=trials.seed[kept],
+        task=trials.task.codes[kept],
+        score=np.nan_to_num(trials.score[kept]),  # an error that counts scores nothing
+        passed=trials.outcome[kept] == Outcome.PASSED,
+    )
+
+
+def lay_out_seeds(trials: Trials) -> SeedGrid | None:
+    """The runs of one system under their seeds; None if seeds do not group them.
+
+    >>> found = lay_out_seeds(
+    ...     Trials.from_columns(
+    ...         task=["a", "a", "a", "b", "b"], seed=[7, 7, 1, 1, 7],
+    ...         outcome=["passed", "failed", "passed", "errored", "passed"],
+    ...     )
+    ... )
+    >>> found.columns, found.cells
+    ({1: 0, 7: 1}, {'a': 'PPF', 'b': 'EP '})
+    """
+    if trials.seed is None or not len(trials) or not trials.seeded.all():
+        return None
+    task = trials.task.codes
+    seeds, column = np.unique(trials.seed, return_inverse=True)
+    # If every run has another seed (the usual default), seeds group nothing.
+    if not 2 <= len(seeds) <= np.bincount(task).max():
+        return None
+    place, widths = _places(task, column, trials.trial, len(seeds))
+    size = len(trials.tasks), int(widths.sum())
+    if size[0] * size[1] > MOST_CELLS:
+        return None
+    first = np.r_[0, np.cumsum(widths)[:-1]]
+    grid = np.full(size, ord(" "), dtype=np.uint8)
+    grid[task, first[column] + place] = LETTERS[trials.outcome]
+    rows = (row.tobytes().decode("ascii") for row in grid)
+    return SeedGrid(
+        columns=dict(zip(seeds.tolist(), first.tolist(), strict=True)),
+        cells=dict(zip(trials.tasks, rows, strict=True)),
+    )
+
+
+def _places(
+    task: NDArray[np.int32], column: NDArray[np.intp], trial: NDArray[np.int64], seeds: int
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Each run's place among those of its task and seed; and the most runs under each seed."""
+    cell = task.astype(np.intp) * seeds + column
+    counts = np.bincount(cell, minlength=(int(task.max()) + 1) * seeds)
+    return place_in_group(cell, trial), counts.reshape(-1, seeds).max(axis=0)
+
+
 # Whether repeats agree: calls of an analysis, and runs of an agent with the same seed.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -358,15 +358,14 @@ def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:
     return (*notes, *(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes))
 
 
-# --------------------------------------------------------------------------------------------------
 # How reliability decays with more attempts, and what the order of runs shows.
-# --------------------------------------------------------------------------------------------------
 
 MOST_TRIALS = 200_000
 """Beyond this many trials, sequences are neither kept nor described."""
 
 # Beyond the longest curve the model is evaluated at up to three round numbers of attempts.
 _ROUND_KS = (8, 16, 32, 64, 100)
+
 _STEPS_BEYOND = 3
 
 
@@ -508,9 +507,7 @@ def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
     return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, found, strict=True))
 
 
-# --------------------------------------------------------------------------------------------------
 # What trials took, by how they ended, what goes with passing, and what a success costs.
-# --------------------------------------------------------------------------------------------------
 
 Values = Mapping[str, NDArray[np.float64]]
 
@@ -629,19 +626,18 @@ def _measure(feature: _Feature, values: Floats | None, ks: Sequence[int]) -> Res
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# A note on the families of tasks: what they change, or what families nobody named would change.
-#
-# The rule for the second: no family is given; the names of tasks up to their number, slash or
-# colon, or a single tag of each task, make at least 3 groups and leave at least 8 tasks beside
-# one of each; the means of groups differ by an F test and a permutation test at 0.05 %; and
-# groups explain at least a quarter of the variance between tasks.
-# --------------------------------------------------------------------------------------------------
+# What families of tasks change, or families that nobody named would. The rule for the second: no
+# family is given; the names of tasks up to their number, slash or colon, or a single tag of each
+# task, make at least 3 groups and leave at least 8 tasks beside one of each; the means of groups
+# differ by an F test and a permutation test at 0.05 %; and groups explain at least a quarter of the
+# variance between tasks.
 
 _FEWEST_GROUPS, _FEWEST_MORE_TASKS = 3, 8
 
 _LEAST_SHARE = 0.25
+
 _LEVEL = 0.0005
+
 _LONGEST_NAME = 40
 
 _Labels = Sequence[str | None]
@@ -742,9 +738,7 @@ def _points(bounds: Interval) -> str:
     return f"[{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
 
 
-# --------------------------------------------------------------------------------------------------
 # Which of several systems is ahead, on the tasks that all of them ran.
-# --------------------------------------------------------------------------------------------------
 
 
 def find_leaders(

@@ -1,4 +1,4 @@
-"""The k at which systems are judged: of one, of several, and pass^k at it."""
+"""The suite's numbers: mean score, pass^k and pass@k, of one system and of several."""
 
 from __future__ import annotations
 
@@ -52,371 +52,6 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import SystemReport
     from passhat.stats.ranking import Ranking
 
-
-def headline_k(system: SystemReport) -> int:
-    """The k of the opening sentence: the largest up to five that every task has runs for.
-
-    Over fewer tasks at a larger k, the number would be of another suite.
-    """
-    known = [k for k in system.ks if system.pass_hat(k).value is not None]
-    whole = [k for k in known if k <= system.design.fewest_runs] or known
-    modest = [k for k in whole if k <= HEADLINE_K]
-    if modest and whole is not known:
-        return max(modest)
-    return min(whole, default=min(system.ks, default=1))
-
-
-def common_k(systems: Iterable[SystemReport]) -> int:
-    """The largest headline k that most systems have runs for; one with fewer is left blank."""
-    found = list(systems)
-    measured = [one for one in found if not all_errored(one)] or found
-    leads = {headline_k(one) for one in measured}
-    fit = [k for k in leads if 2 * sum(is_judged(one, k) for one in measured) > len(measured)]
-    some = [k for k in leads if any(is_judged(one, k) for one in measured)]
-    return max(fit) if fit else min(some or leads)
-
-
-def is_judged(system: SystemReport, k: int) -> bool:
-    """Whether pass^k is known over as many tasks as the system's own headline."""
-    if all_errored(system) or f"pass^{k}" not in system.metrics:
-        return False
-    known = system.pass_hat(k).value is not None
-    return known and (k <= headline_k(system) or not is_partial(system.pass_hat(k)))
-
-
-def all_errored(system: SystemReport) -> bool:
-    """Whether every trial errored: then nothing was measured, however errors are counted."""
-    return 0 < system.design.trials == system.design.errors
-
-
-def is_partial(metric: Metric) -> bool:
-    """Whether a number leaves out tasks that have too few runs."""
-    number = metric.this_suite
-    return isinstance(number, Estimate) and number.excluded_tasks > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadlineNumber:
-    """pass^k of this suite, at the largest k up to five that every task has runs for."""
-
-    k: int
-    number: Estimate | Unavailable
-
-    @property
-    def name(self) -> str:
-        return f"pass^{self.k}"
-
-
-def headline_number(
-    tally: Tally,
-    *,
-    k: int | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    groupings: Sequence[RunGroups] = (),
-) -> HeadlineNumber:
-    """The number of one system, fast enough for a page with hundreds of them.
-
-    `groupings` are what a report finds that moved its runs together: both show one interval then.
-
-    >>> from passhat import simulate
-    >>> headline_number(simulate(tasks=10, runs=8, seed=1).tally()).name
-    'pass^5'
-    """
-    evidence = gather(tally, errors)
-    fewest = int(evidence.runs.min(initial=HEADLINE_K))
-    chosen = k or (fewest if evidence.tasks else 1)
-    if not evidence.tasks:
-        return HeadlineNumber(k=chosen, number=Unavailable("no task has a run"))
-    metrics = measure_metrics(
-        evidence, (chosen,), confidence=confidence, groupings=groupings, this_suite_only=True
-    )
-    return HeadlineNumber(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
-
-
-def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> float | None:
-    """pass^k without its interval, over the tasks with k runs: what a line of many points needs.
-
-    >>> from passhat import simulate
-    >>> trials = simulate(tasks=10, runs=8, seed=1)
-    >>> mean_pass_hat(trials.tally(), 5) == headline_number(trials.tally()).number.value
-    True
-    """
-    evidence = gather(tally, errors)
-    enough = evidence.runs >= k
-    if not enough.any():
-        return None
-    return float(pass_hat_k(evidence.runs[enough], evidence.passes[enough], k).mean())
-
-
-# --------------------------------------------------------------------------------------------------
-# Several systems ranked by one metric over the tasks that all of them ran.
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RankedSubjects:
-    """Systems, their values on every task that any of them ran, and how they rank.
-
-    `values` has a row for each task and a column for each system, nan if it has too few runs.
-    `ranking` goes by the places of the systems, over the tasks that all of them have a value for.
-    """
-
-    subjects: Sequence[SystemTrials]
-    metric: str
-    k: int
-    tasks: Sequence[str]
-    values: Floats
-    ranking: Ranking | Unavailable
-
-    @property
-    def shared(self) -> list[str]:
-        """The tasks that every system has a value for."""
-        known = ~np.isnan(self.values).any(axis=1)
-        return [self.tasks[i] for i in np.flatnonzero(known).tolist()]
-
-    def metric_of(self, place: int, *, confidence: float, this_suite_only: bool = False) -> Metric:
-        """The metric of one system over the shared tasks, as a report of them has it."""
-        found = self.subjects[place].metrics_on(
-            self.shared, (self.k,), confidence=confidence, this_suite_only=this_suite_only
-        )
-        return found[self.metric]
-
-    def ahead_here(self, ranking: Ranking) -> int | None:
-        """Of several systems that may be first, the one that is ahead of the others on these tasks.
-
-        Given the tasks, the runs of two systems are independent, and their intervals for this suite
-        include what moved runs together. The level is the one at which all pairs hold at once.
-        """
-        best, *others = ranking.first
-        level = 1 - ranking.pair_level
-        if not others:
-            return None
-        top = self._on_suite(best, level)
-        return best if all(_is_behind(self._on_suite(one, level), top) for one in others) else None
-
-    def first_on_one_task(self, means: Sequence[float], *, confidence: float) -> list[int]:
-        """The systems that may be first on the one task that all share, the best first.
-
-        All differences from the best hold at once (Bonferroni).
-        """
-        level = 1 - (1 - confidence) / (len(means) - 1)
-        order = sorted(range(len(means)), key=lambda i: -means[i])
-        found = [self._on_suite(i, level) for i in order]
-        return [i for i, one in zip(order, found, strict=True) if not _is_behind(one, found[0])]
-
-    def _on_suite(self, place: int, level: float) -> Number:
-        return self.metric_of(place, confidence=level, this_suite_only=True).this_suite
-
-
-def rank_subjects(
-    subjects: Sequence[SystemTrials], metric: str, k: int, *, confidence: float, seed: int
-) -> RankedSubjects:
-    """Rank systems by mean_score, or by pass^k or pass@k at this k."""
-    sides = [one.evidence for one in subjects]
-    form = metric if metric == "mean_score" else f"{metric[:5]}k"
-    tasks, values = value_table(
-        [side.tasks for side in sides], [side.values(form, k) for side in sides]
-    )
-    # Families and weights are those of the first system that names any.
-    families = (side.families_of(tasks) for side in sides)
-    weights = (side.weights_of(tasks) for side in sides)
-    from passhat.stats.ranking import rank_systems
-
-    ranking = rank_systems(
-        values,
-        confidence=confidence,
-        family=next((one for one in families if one is not None), None),
-        weight=next((one for one in weights if one is not None), None),
-        rng=seed,
-    )
-    return RankedSubjects(
-        subjects=subjects, metric=metric, k=k, tasks=tasks, values=values, ranking=ranking
-    )
-
-
-def _is_behind(one: Number, top: Number) -> bool:
-    """Whether two independent intervals show that one number is below the other."""
-    lead = independent_difference(top, one)
-    return isinstance(lead, Estimate) and lead.interval is not None and lead.interval.low > 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunGroups:
-    """The runs of one system by round or by seed: their passes and scores; `note` names it."""
-
-    passes: GroupedRuns
-    scores: GroupedRuns
-    note: str
-
-
-# --------------------------------------------------------------------------------------------------
-# The trials of one system, with everything about them that an interval depends on.
-# --------------------------------------------------------------------------------------------------
-
-Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
-"""What moved the runs of one system together: disturbances, and the groups of runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SystemTrials:
-    """One system: its counts, its trials if they were read one by one, and the error policy.
-
-    What moved its runs `together` is looked for on first use, which takes many permutations.
-    """
-
-    tally: Tally
-    trials: Trials | None
-    errors: ErrorPolicy = "fail"
-    bars: Bars = None
-    together: lazy_field[Together] = lazy_field()
-
-    @classmethod
-    def of(
-        cls, given: Trials | Tally, *, errors: ErrorPolicy = "fail", bars: Bars = None
-    ) -> SystemTrials:
-        """The trials of one system with what moved them together; counts do not show that."""
-        if isinstance(given, Tally):
-            return cls(tally=given, trials=None, errors=errors, bars=bars, together=((), ()))
-        return cls(
-            tally=given.tally(),
-            trials=given,
-            errors=errors,
-            bars=bars,
-            together=partial(_found_together, given, errors),
-        )
-
-    @property
-    def name(self) -> str:
-        return self.tally.system
-
-    @property
-    def disturbances(self) -> tuple[Disturbance, ...]:
-        return self.together[0]
-
-    @property
-    def groupings(self) -> tuple[RunGroups, ...]:
-        return self.together[1]
-
-    @property
-    def evidence(self) -> Evidence:
-        return gather(self.tally, self.errors)
-
-    @property
-    def runs(self) -> int:
-        return int(self.tally.runs(self.errors).sum())
-
-    def metrics_on(
-        self,
-        tasks: Sequence[str],
-        ks: Sequence[int],
-        *,
-        confidence: float,
-        this_suite_only: bool = False,
-    ) -> dict[str, Metric]:
-        """The metrics over these tasks alone, with the intervals that a report of them prints."""
-        evidence, subject, wanted = self.evidence, self, set(tasks)
-        kept = [name for name in evidence.tasks if name in wanted]
-        if len(kept) < len(evidence.tasks):
-            evidence = evidence.only(kept)
-            if self.trials is not None:
-                subject = SystemTrials.of(trials_on(self.trials, kept), errors=self.errors)
-        return measure_metrics(
-            evidence,
-            ks,
-            confidence=confidence,
-            groupings=subject.groupings,
-            this_suite_only=this_suite_only,
-        )
-
-
-def groupings_by_system(
-    trials: Trials, errors: ErrorPolicy = "fail"
-) -> dict[str, tuple[RunGroups, ...]]:
-    """For each system, what a report of these trials finds that moved its runs together."""
-    if len(trials.systems) == 1:
-        return {trials.systems[0]: _found_together(trials, errors)[1]}
-    return {name: _found_together(trials.where(system=name), errors)[1] for name in trials.systems}
-
-
-def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:
-    """The trials of these tasks."""
-    return trials.take(np.isin(trials.task.codes, [trials.task.code(name) for name in tasks]))
-
-
-def _found_together(trials: Trials, errors: ErrorPolicy) -> Together:
-    found = find_disturbances(trials, errors)
-    return found, groupings_of(trials, errors, disturbed=bool(found))
-
-
-# --------------------------------------------------------------------------------------------------
-# Which tasks clear the bar set for them.
-# --------------------------------------------------------------------------------------------------
-
-Bars = Mapping[str, float] | float | None
-
-
-def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
-    """The bars, each a share in [0, 1] for a task that some system ran."""
-    if bars is None:
-        return None
-    if not isinstance(bars, Mapping):
-        return probability("bars", bars)
-    known = list(tasks)
-    if unknown := set(bars) - set(known):
-        wrong = min(unknown)
-        raise ArgumentError(
-            "bars", f"must name tasks that were run{typo_hint(wrong, known)}", wrong
-        )
-    return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
-
-
-def count_bars(
-    evidence: Evidence, ks: Sequence[int], bars: Bars, *, confidence: float
-) -> tuple[BarCount, ...]:
-    """For each k, the tasks certified above and below their bar, and those that are neither.
-
-    Tasks without a bar are left out, and bars of tasks that this system did not run.
-    """
-    if bars is None or not evidence.tasks:
-        return ()
-    if not isinstance(bars, Mapping):
-        own, one = dict.fromkeys(evidence.tasks, bars), bars
-    else:
-        ran = set(evidence.tasks)
-        own, one = {name: bar for name, bar in bars.items() if name in ran}, None
-        evidence = evidence.only([name for name in evidence.tasks if name in own])
-    return tuple(_count(evidence, own, k, one, confidence) for k in ks)
-
-
-def _count(
-    evidence: Evidence, bars: dict[str, float], k: int, bar: float | None, confidence: float
-) -> BarCount:
-    found = bars_cleared(
-        evidence.runs,
-        evidence.passes,
-        k=k,
-        bars=[bars[name] for name in evidence.tasks],
-        confidence=confidence,
-    )
-
-    def named(verdict: str) -> tuple[str, ...]:
-        return tuple(evidence.tasks[i] for i in np.flatnonzero(found.verdicts == verdict).tolist())
-
-    return BarCount(
-        k=k,
-        bar=bar,
-        bars=bars,
-        above=named("above"),
-        below=named("below"),
-        undetermined=named("undetermined"),
-        model_share=found.model_share,
-    )
-
-
-# --------------------------------------------------------------------------------------------------
-# The suite's numbers in both scopes (mean score, pass^k, pass@k), and what errors change.
-# --------------------------------------------------------------------------------------------------
 
 _NOT_ASKED = Unavailable("only this suite was asked for")
 
@@ -554,13 +189,20 @@ def _kinds(trials: Trials) -> dict[str, int]:
     return {names[i]: int(counts[i]) for i in order if counts[i]}
 
 
-# --------------------------------------------------------------------------------------------------
-# Metrics whose intervals include what moved groups of runs together: rounds, seeds.
-# --------------------------------------------------------------------------------------------------
+# Intervals that include what moved groups of runs together: rounds, seeds.
 
 _ROUNDS = "includes the spread between rounds"
 
 _SEEDS = "includes the spread between re-runs of the suite (one seed each)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunGroups:
+    """The runs of one system by round or by seed: their passes and scores; `note` names it."""
+
+    passes: GroupedRuns
+    scores: GroupedRuns
+    note: str
 
 
 def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tuple[RunGroups, ...]:
@@ -639,3 +281,352 @@ def _replaced(metric: Metric, before: Estimate, after: Estimate, note: str) -> M
     if isinstance(alike, Estimate):
         alike = with_excess(alike, before, after, note)
     return replace(metric, this_suite=after, tasks_like_these=alike)
+
+
+# The trials of one system, with everything about them that an interval depends on.
+
+Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
+"""What moved the runs of one system together: disturbances, and the groups of runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SystemTrials:
+    """One system: its counts, its trials if they were read one by one, and the error policy.
+
+    What moved its runs `together` is looked for on first use, which takes many permutations.
+    """
+
+    tally: Tally
+    trials: Trials | None
+    errors: ErrorPolicy = "fail"
+    bars: Bars = None
+    together: lazy_field[Together] = lazy_field()
+
+    @classmethod
+    def of(
+        cls, given: Trials | Tally, *, errors: ErrorPolicy = "fail", bars: Bars = None
+    ) -> SystemTrials:
+        """The trials of one system with what moved them together; counts do not show that."""
+        if isinstance(given, Tally):
+            return cls(tally=given, trials=None, errors=errors, bars=bars, together=((), ()))
+        return cls(
+            tally=given.tally(),
+            trials=given,
+            errors=errors,
+            bars=bars,
+            together=partial(_found_together, given, errors),
+        )
+
+    @property
+    def name(self) -> str:
+        return self.tally.system
+
+    @property
+    def disturbances(self) -> tuple[Disturbance, ...]:
+        return self.together[0]
+
+    @property
+    def groupings(self) -> tuple[RunGroups, ...]:
+        return self.together[1]
+
+    @property
+    def evidence(self) -> Evidence:
+        return gather(self.tally, self.errors)
+
+    @property
+    def runs(self) -> int:
+        return int(self.tally.runs(self.errors).sum())
+
+    def metrics_on(
+        self,
+        tasks: Sequence[str],
+        ks: Sequence[int],
+        *,
+        confidence: float,
+        this_suite_only: bool = False,
+    ) -> dict[str, Metric]:
+        """The metrics over these tasks alone, with the intervals that a report of them prints."""
+        evidence, subject, wanted = self.evidence, self, set(tasks)
+        kept = [name for name in evidence.tasks if name in wanted]
+        if len(kept) < len(evidence.tasks):
+            evidence = evidence.only(kept)
+            if self.trials is not None:
+                subject = SystemTrials.of(trials_on(self.trials, kept), errors=self.errors)
+        return measure_metrics(
+            evidence,
+            ks,
+            confidence=confidence,
+            groupings=subject.groupings,
+            this_suite_only=this_suite_only,
+        )
+
+
+def groupings_by_system(
+    trials: Trials, errors: ErrorPolicy = "fail"
+) -> dict[str, tuple[RunGroups, ...]]:
+    """For each system, what a report of these trials finds that moved its runs together."""
+    if len(trials.systems) == 1:
+        return {trials.systems[0]: _found_together(trials, errors)[1]}
+    return {name: _found_together(trials.where(system=name), errors)[1] for name in trials.systems}
+
+
+def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:
+    """The trials of these tasks."""
+    return trials.take(np.isin(trials.task.codes, [trials.task.code(name) for name in tasks]))
+
+
+def _found_together(trials: Trials, errors: ErrorPolicy) -> Together:
+    found = find_disturbances(trials, errors)
+    return found, groupings_of(trials, errors, disturbed=bool(found))
+
+
+# Which tasks clear the bar set for them.
+
+Bars = Mapping[str, float] | float | None
+
+
+def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
+    """The bars, each a share in [0, 1] for a task that some system ran."""
+    if bars is None:
+        return None
+    if not isinstance(bars, Mapping):
+        return probability("bars", bars)
+    known = list(tasks)
+    if unknown := set(bars) - set(known):
+        wrong = min(unknown)
+        raise ArgumentError(
+            "bars", f"must name tasks that were run{typo_hint(wrong, known)}", wrong
+        )
+    return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
+
+
+def count_bars(
+    evidence: Evidence, ks: Sequence[int], bars: Bars, *, confidence: float
+) -> tuple[BarCount, ...]:
+    """For each k, the tasks certified above and below their bar, and those that are neither.
+
+    Tasks without a bar are left out, and bars of tasks that this system did not run.
+    """
+    if bars is None or not evidence.tasks:
+        return ()
+    if not isinstance(bars, Mapping):
+        own, one = dict.fromkeys(evidence.tasks, bars), bars
+    else:
+        ran = set(evidence.tasks)
+        own, one = {name: bar for name, bar in bars.items() if name in ran}, None
+        evidence = evidence.only([name for name in evidence.tasks if name in own])
+    return tuple(_count(evidence, own, k, one, confidence) for k in ks)
+
+
+def _count(
+    evidence: Evidence, bars: dict[str, float], k: int, bar: float | None, confidence: float
+) -> BarCount:
+    found = bars_cleared(
+        evidence.runs,
+        evidence.passes,
+        k=k,
+        bars=[bars[name] for name in evidence.tasks],
+        confidence=confidence,
+    )
+
+    def named(verdict: str) -> tuple[str, ...]:
+        return tuple(evidence.tasks[i] for i in np.flatnonzero(found.verdicts == verdict).tolist())
+
+    return BarCount(
+        k=k,
+        bar=bar,
+        bars=bars,
+        above=named("above"),
+        below=named("below"),
+        undetermined=named("undetermined"),
+        model_share=found.model_share,
+    )
+
+
+# The k at which systems are judged: of one, of several, and pass^k at it.
+
+
+def headline_k(system: SystemReport) -> int:
+    """The k of the opening sentence: the largest up to five that every task has runs for.
+
+    Over fewer tasks at a larger k, the number would be of another suite.
+    """
+    known = [k for k in system.ks if system.pass_hat(k).value is not None]
+    whole = [k for k in known if k <= system.design.fewest_runs] or known
+    modest = [k for k in whole if k <= HEADLINE_K]
+    if modest and whole is not known:
+        return max(modest)
+    return min(whole, default=min(system.ks, default=1))
+
+
+def common_k(systems: Iterable[SystemReport]) -> int:
+    """The largest headline k that most systems have runs for; one with fewer is left blank."""
+    found = list(systems)
+    measured = [one for one in found if not all_errored(one)] or found
+    leads = {headline_k(one) for one in measured}
+    fit = [k for k in leads if 2 * sum(is_judged(one, k) for one in measured) > len(measured)]
+    some = [k for k in leads if any(is_judged(one, k) for one in measured)]
+    return max(fit) if fit else min(some or leads)
+
+
+def is_judged(system: SystemReport, k: int) -> bool:
+    """Whether pass^k is known over as many tasks as the system's own headline."""
+    if all_errored(system) or f"pass^{k}" not in system.metrics:
+        return False
+    known = system.pass_hat(k).value is not None
+    return known and (k <= headline_k(system) or not is_partial(system.pass_hat(k)))
+
+
+def all_errored(system: SystemReport) -> bool:
+    """Whether every trial errored: then nothing was measured, however errors are counted."""
+    return 0 < system.design.trials == system.design.errors
+
+
+def is_partial(metric: Metric) -> bool:
+    """Whether a number leaves out tasks that have too few runs."""
+    number = metric.this_suite
+    return isinstance(number, Estimate) and number.excluded_tasks > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadlineNumber:
+    """pass^k of this suite, at the largest k up to five that every task has runs for."""
+
+    k: int
+    number: Estimate | Unavailable
+
+    @property
+    def name(self) -> str:
+        return f"pass^{self.k}"
+
+
+def headline_number(
+    tally: Tally,
+    *,
+    k: int | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    groupings: Sequence[RunGroups] = (),
+) -> HeadlineNumber:
+    """The number of one system, fast enough for a page with hundreds of them.
+
+    `groupings` are what a report finds that moved its runs together: both show one interval then.
+
+    >>> from passhat import simulate
+    >>> headline_number(simulate(tasks=10, runs=8, seed=1).tally()).name
+    'pass^5'
+    """
+    evidence = gather(tally, errors)
+    fewest = int(evidence.runs.min(initial=HEADLINE_K))
+    chosen = k or (fewest if evidence.tasks else 1)
+    if not evidence.tasks:
+        return HeadlineNumber(k=chosen, number=Unavailable("no task has a run"))
+    metrics = measure_metrics(
+        evidence, (chosen,), confidence=confidence, groupings=groupings, this_suite_only=True
+    )
+    return HeadlineNumber(k=chosen, number=metrics[f"pass^{chosen}"].this_suite)
+
+
+def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> float | None:
+    """pass^k without its interval, over the tasks with k runs: what a line of many points needs.
+
+    >>> from passhat import simulate
+    >>> trials = simulate(tasks=10, runs=8, seed=1)
+    >>> mean_pass_hat(trials.tally(), 5) == headline_number(trials.tally()).number.value
+    True
+    """
+    evidence = gather(tally, errors)
+    enough = evidence.runs >= k
+    if not enough.any():
+        return None
+    return float(pass_hat_k(evidence.runs[enough], evidence.passes[enough], k).mean())
+
+
+# Several systems ranked by one metric over the tasks that all of them ran.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankedSubjects:
+    """Systems, their values on every task that any of them ran, and how they rank.
+
+    `values` has a row for each task and a column for each system, nan if it has too few runs.
+    `ranking` goes by the places of the systems, over the tasks that all of them have a value for.
+    """
+
+    subjects: Sequence[SystemTrials]
+    metric: str
+    k: int
+    tasks: Sequence[str]
+    values: Floats
+    ranking: Ranking | Unavailable
+
+    @property
+    def shared(self) -> list[str]:
+        """The tasks that every system has a value for."""
+        known = ~np.isnan(self.values).any(axis=1)
+        return [self.tasks[i] for i in np.flatnonzero(known).tolist()]
+
+    def metric_of(self, place: int, *, confidence: float, this_suite_only: bool = False) -> Metric:
+        """The metric of one system over the shared tasks, as a report of them has it."""
+        found = self.subjects[place].metrics_on(
+            self.shared, (self.k,), confidence=confidence, this_suite_only=this_suite_only
+        )
+        return found[self.metric]
+
+    def ahead_here(self, ranking: Ranking) -> int | None:
+        """Of several systems that may be first, the one that is ahead of the others on these tasks.
+
+        Given the tasks, the runs of two systems are independent, and their intervals for this suite
+        include what moved runs together. The level is the one at which all pairs hold at once.
+        """
+        best, *others = ranking.first
+        level = 1 - ranking.pair_level
+        if not others:
+            return None
+        top = self._on_suite(best, level)
+        return best if all(_is_behind(self._on_suite(one, level), top) for one in others) else None
+
+    def first_on_one_task(self, means: Sequence[float], *, confidence: float) -> list[int]:
+        """The systems that may be first on the one task that all share, the best first.
+
+        All differences from the best hold at once (Bonferroni).
+        """
+        level = 1 - (1 - confidence) / (len(means) - 1)
+        order = sorted(range(len(means)), key=lambda i: -means[i])
+        found = [self._on_suite(i, level) for i in order]
+        return [i for i, one in zip(order, found, strict=True) if not _is_behind(one, found[0])]
+
+    def _on_suite(self, place: int, level: float) -> Number:
+        return self.metric_of(place, confidence=level, this_suite_only=True).this_suite
+
+
+def rank_subjects(
+    subjects: Sequence[SystemTrials], metric: str, k: int, *, confidence: float, seed: int
+) -> RankedSubjects:
+    """Rank systems by mean_score, or by pass^k or pass@k at this k."""
+    sides = [one.evidence for one in subjects]
+    form = metric if metric == "mean_score" else f"{metric[:5]}k"
+    tasks, values = value_table(
+        [side.tasks for side in sides], [side.values(form, k) for side in sides]
+    )
+    # Families and weights are those of the first system that names any.
+    families = (side.families_of(tasks) for side in sides)
+    weights = (side.weights_of(tasks) for side in sides)
+    from passhat.stats.ranking import rank_systems
+
+    ranking = rank_systems(
+        values,
+        confidence=confidence,
+        family=next((one for one in families if one is not None), None),
+        weight=next((one for one in weights if one is not None), None),
+        rng=seed,
+    )
+    return RankedSubjects(
+        subjects=subjects, metric=metric, k=k, tasks=tasks, values=values, ranking=ranking
+    )
+
+
+def _is_behind(one: Number, top: Number) -> bool:
+    """Whether two independent intervals show that one number is below the other."""
+    lead = independent_difference(top, one)
+    return isinstance(lead, Estimate) and lead.interval is not None and lead.interval.low > 0

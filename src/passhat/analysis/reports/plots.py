@@ -41,6 +41,7 @@ from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Label, SystemReport, TaskRow
 
+
 WIDE_FROM = 30
 """Tasks from which the matrix is drawn twice as wide."""
 
@@ -353,9 +354,7 @@ def _cost_point(system: SystemReport, feature: str, k: int) -> Point | None:
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# What the pictures of a report show in words: a heading with the finding, and a caption.
-# --------------------------------------------------------------------------------------------------
+# Titles and findings.
 
 CLOSE = 0.05
 """How far apart pass@k and pass^k may be for an agent to count as doing what it can."""
@@ -554,9 +553,7 @@ def _whole_percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-# --------------------------------------------------------------------------------------------------
 # Groups of tasks that pass with the same systems, and a sentence for each group.
-# --------------------------------------------------------------------------------------------------
 
 METHOD = "Ward's method on pass rates"
 """Groups of least variance within (Ward 1963), their leaves ordered so that neighbours differ least

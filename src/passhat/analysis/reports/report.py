@@ -1,4 +1,4 @@
-"""The answer: everything measured about some trials, one SystemReport per system."""
+"""The answer: everything measured about some trials, by system, and by task."""
 
 from __future__ import annotations
 
@@ -91,10 +91,6 @@ class Report(Displayed):
         return system_named(self.systems, name)
 
 
-# --------------------------------------------------------------------------------------------------
-# Everything measured about one system.
-# --------------------------------------------------------------------------------------------------
-
 _LARGEST_SHOWN_K = 5
 
 
@@ -160,10 +156,6 @@ class SystemReport:
             raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
         return found
 
-
-# --------------------------------------------------------------------------------------------------
-# The tasks of a system: how often each passed, its label, and tasks against systems.
-# --------------------------------------------------------------------------------------------------
 
 Label = Literal["solid", "flaky", "broken", "undecided"]
 

@@ -189,13 +189,6 @@ def _examples(wanted: str) -> list[str]:
     return [re.sub(r"([\^@\[])\d+", rf"\g<1>{k[0]}", name) for name in names]
 
 
-# --------------------------------------------------------------------------------------------------
-# The table of numbers that have a name: how each is written, what it means, where to find it.
-#
-# `FAMILIES` is the only list of them. What `report --targets` prints, what a gate accepts and
-# what the reference shows are made from it; a new number is one line here.
-# --------------------------------------------------------------------------------------------------
-
 Value = Estimate | float | Unavailable
 """A number in a report; a bare float has no interval."""
 
@@ -392,7 +385,8 @@ def _of_each(within: str, kind: str) -> Iterator[MetricForm]:
     )
 
 
-# In the order in which numbers are listed.
+# The only list of numbers that have a name, in the order in which they are listed: what `report
+# --targets` prints, what a gate accepts and what the reference shows are made from it.
 METRIC_FORMS: tuple[MetricForm, ...] = (
     _share(
         "mean_score", "the mean score over tasks, partial credit counted", _mean_score(),
