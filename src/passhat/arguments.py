@@ -20,7 +20,6 @@ BEYOND = 2**63
 """Whole numbers are smaller: a store and numpy hold 64 bits."""
 
 NAMES = "must be a name or a list of names"
-
 DEMANDS = "must be a demand such as 'pass^3 >= 0.8', or a list of them"
 
 

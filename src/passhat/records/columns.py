@@ -23,7 +23,6 @@ Differ = Callable[[str, Sequence[str]], bool]
 """Whether some rows that agree in all of the last columns differ in the first one."""
 
 LONGEST_AGENT = 120
-
 MOST_WORDS = 6
 """An agent's name has at most this many characters and fewer words; anything else is a prompt."""
 
@@ -53,7 +52,6 @@ COUNTED = ("turns", "tool_calls")
 COUNTS = frozenset(
     ("num_trials", "n_trials", "trials", "num_runs", "n_runs", "num_attempts", "n_attempts")
 )
-
 RATES = frozenset(("pass_rate", "success_rate", "passrate", "pass_at_1", "pass@1"))
 """Columns of tables that hold one row for all runs of a task."""
 
@@ -720,7 +718,6 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "=": operator.eq,
 }
-
 _COMPARISON = re.compile(r"\s*([^<>=!]+?)\s*(>=|<=|!=|==|>|<|=)\s*([^<>=!]+?)\s*")
 
 

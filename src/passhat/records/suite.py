@@ -20,7 +20,6 @@ CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
 ServerMode = Literal["live", "recorded"]
 
 DEFAULT_CONCURRENCY = 8
-
 DEFAULT_RETRIES = 8
 
 
@@ -247,7 +246,6 @@ _OWN_TARGETS = (
     *("answer", "tool_calls", "tool_names", "tokens", "cost", "seconds", "turns", "stop_reason"),
     *("exit_code", "stderr", "files", "reported", "score", "duration_ms"),
 )
-
 _NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
 """What other tools call the answer."""
 
@@ -584,7 +582,6 @@ class HttpSystem:
 
 
 Server = StdioServer | HttpServer
-
 System = ModelSystem | CommandSystem | PythonSystem | HttpSystem
 
 

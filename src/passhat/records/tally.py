@@ -14,7 +14,6 @@ from passhat.messages import plural, quoted, short_repr
 from passhat.records.trial import ErrorPolicy, Outcome, Source
 
 Counts = NDArray[np.int64]
-
 Floats = NDArray[np.float64]
 
 
@@ -280,7 +279,8 @@ class Categorical:
     def concat(cls, columns: Sequence[Categorical]) -> Self:
         """The rows of several columns; only distinct names are compared, never rows.
 
-        >>> Categorical.concat([Categorical.of(["a", "b"]), Categorical.of(["b", None, "c"])]).texts()
+        >>> parts = Categorical.of(["a", "b"]), Categorical.of(["b", None, "c"])
+        >>> Categorical.concat(parts).texts()
         ['a', 'b', 'b', None, 'c']
         """
         index: dict[str, int] = {}

@@ -29,11 +29,9 @@ UNKNOWN_ROLE = "unknown"
 """The role of a message that states none."""
 
 _PARTS = {"messages", "answer", "error", "stop_reason", "checks", "stderr"}
-
 _ITEM_COST = 16  # of an empty turn, call or check: many of nothing are not free either
 
 Item = TypeVar("Item", bound="Turn | Call | Check")
-
 LARGEST_PICTURE = 400_000
 """Characters of a picture that is kept: 300 kB, a screenshot; larger ones are only named."""
 

@@ -23,9 +23,7 @@ from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
 Floats = NDArray[np.float64]
 
 _TEXTS = ("level", "family", "tags", "tools", "error", "started")
-
 _LABELS = ("task", "system", *_TEXTS)
-
 _NUMBERS = ("trial", "outcome", "score", "seed", "weight")
 
 

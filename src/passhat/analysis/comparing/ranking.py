@@ -43,7 +43,6 @@ from passhat.stats.variance import icc
 _METRICS = "must be mean_score, pass^k or pass@k such as pass^3"
 
 _MOST_NAMED = 5
-
 _LONGEST_COUNT = 10
 
 

@@ -257,7 +257,6 @@ MOST_CLASSES = 2_000
 """Classes of properties that are tested at most: those that could give the smallest p."""
 
 _FEWEST_RUNS = 2  # a property of one run says nothing about the others
-
 _CHUNK = 512  # rows of outcomes whose counts are held at a time
 
 Mask = NDArray[np.bool_]
@@ -489,7 +488,6 @@ _WORDS = {
     "first call": ("called {tool} first", "did not call {tool} first"),
     "last call": ("called {tool} last", "did not call {tool} last"),
 }
-
 KINDS = tuple(_WORDS)
 
 

@@ -211,9 +211,7 @@ SHARED_STOP = 0.5
 """A reason to stop that this share of passing runs has does not explain a failure."""
 
 ERROR, STOP, CHECK, OTHER = "error", "stop reason", "failed check", "other argument"
-
 TOOL_ERROR, UNCOMPARED, SILENT = "tool error", "never passes", "no transcript"
-
 EXIT = "exit code"
 
 LOGGED = frozenset({ERROR, STOP, CHECK, EXIT})
@@ -364,9 +362,7 @@ Grader = tuple[str, str]
 """What a check looks at, and how it matches."""
 
 _WORD = re.compile(r"\w+")
-
 _STRETCH = 3
-
 _COMMON = 50  # a stretch of words that more tasks share says nothing about any of them
 
 

@@ -166,7 +166,6 @@ LONGEST_VALUE = 60
 """Characters from which a value counts as free text; so do four blanks or more."""
 
 _MOST_BLANKS = 3
-
 _LONGEST_ERROR = 120
 
 # How tools begin what they return in place of a result, where they set no flag: none of the 73
@@ -174,9 +173,7 @@ _LONGEST_ERROR = 120
 _ERROR = re.compile(
     r'\s*(error|exception|traceback|failed|\w*error:|http [45]\d\d|\{\s*"error)', re.IGNORECASE
 )
-
 _EMPTY = frozenset({"", "{}", "[]", '""', "null", "None"})
-
 _MASKS = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`"), "<s>"),

@@ -54,7 +54,6 @@ Planned = Mapping[tuple[str, str], int]
 """How many runs each system was to make of each task."""
 
 _POINT = 'evidence "point" looks at the number alone'
-
 _NO_INTERVAL = "there is no interval for it"
 
 

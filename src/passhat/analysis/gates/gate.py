@@ -17,13 +17,9 @@ from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 Sign = Literal[">=", ">", "<=", "<"]
 
 EvidenceKind = Literal["bound", "point", "sequential"]
-
 OnUndecided = Literal["fail", "pass", "exit4"]
-
 Severity = Literal["error", "warning"]
-
 GateScope = Literal["this suite", "tasks like these"]
-
 Design = Literal["sprt", "truncated"]
 
 DEFAULT_ERROR = 0.05
@@ -32,9 +28,7 @@ BEST_BY = 0.1
 """How far below the best a system may be and still be called best, by default."""
 
 _NUMBER = r"\$?\s*(-?(?:\d+\.?\d*|\.\d+)(?:[eE]-?\d+)?)\s*(%?)"
-
 _SIGNS = {"≥": ">=", "≤": "<=", "=>": ">=", "=<": "<="}
-
 _EXAMPLE = '"pass^3 >= 0.8"'
 
 
@@ -274,11 +268,8 @@ def _best_of(match: re.Match[str]) -> Requirement:
 
 
 _IN_METRIC = r"(?:\s+in\s+(?P<metric>\S+))?"
-
 _WITH_NUMBER = _NUMBER.replace("(-?", "(?P<number>-?", 1).replace("(%?)", "(?P<percent>%?)")
-
 _AGAINST = rf"\s+(?P<baseline>\S+?)(?:\s+by\s+{_WITH_NUMBER})?{_IN_METRIC}"
-
 _SENTENCES = (
     (
         rf"every task\s*:\s*(?P<target>.+?)\s*(?:>=|≥|=>)\s*(?:(?P<own>its bar)|{_WITH_NUMBER})",
@@ -318,7 +309,6 @@ def _tidy(text: str) -> str:
 
 
 TERMS = tuple(field.name for field in fields(Gate) if field.name != "demand")
-
 _CHOICES: dict[str, tuple[str, ...]] = {
     "scope": get_args(GateScope),
     "evidence": get_args(EvidenceKind),
@@ -392,7 +382,6 @@ PASSED, FAILED, OPEN = 0, 1, 4
 """The exit codes of verdicts."""
 
 _WORD_OF_CODE: dict[int, Word] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
-
 _UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
 
 

@@ -469,9 +469,7 @@ BETTER_BY = 0.1
 """The difference a gate on "better" is planned for, if no indifference is stated."""
 
 _WORST_DIFFERENCE = -1.0
-
 _ANY_RATE = 0.5
-
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 

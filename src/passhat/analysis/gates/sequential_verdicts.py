@@ -46,7 +46,6 @@ from passhat.stats.sequential import (
 from passhat.stats.sequential.draws import drawn_task
 
 _LETTERS = {Outcome.PASSED: "P", Outcome.FAILED: "F", Outcome.ERRORED: "E"}
-
 _NAMED = 5
 
 

@@ -65,9 +65,7 @@ DEFAULT_TASKS = 20
 
 # A report whose interval is wider than planned by less is as planned.
 _CLOSE = 1.25
-
 _MOST_RUNS = 100_000
-
 _RUN_STEPS = (1, 2, 3, 5, 10, 20, 50)
 
 
@@ -436,7 +434,6 @@ _MOST_ASSURED_RUNS, _MOST_ASSURED_TASKS = 5_000, 5_000
 _PARTIAL_CREDIT = Unavailable(
     "suites are simulated from passes and failures, and these scores have partial credit"
 )
-
 ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 

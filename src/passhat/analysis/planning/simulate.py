@@ -181,7 +181,6 @@ def _table(
 # Two made-up agents and three surprises that a single run, or a mean, would not show.
 
 TASKS, RUNS, K = 24, 20, 5
-
 SEED = 10
 
 # Two points apart, where twenty runs of each task tell four; a good half of the spread is luck.

@@ -43,9 +43,7 @@ LETTERS = np.frombuffer(b"FPE", dtype=np.uint8)
 
 # A burst with this share of its runs in rounds out of line is those rounds again.
 _MOSTLY = 0.9
-
 _DROPPED = "left out by request: "
-
 _MINUTE, _HOUR = 60, 3600
 
 # Tests of up to so many runs are kept for the next question: 64 such tables take 5 MB.

@@ -365,7 +365,6 @@ MOST_TRIALS = 200_000
 
 # Beyond the longest curve the model is evaluated at up to three round numbers of attempts.
 _ROUND_KS = (8, 16, 32, 64, 100)
-
 _STEPS_BEYOND = 3
 
 
@@ -635,9 +634,7 @@ def _measure(feature: _Feature, values: Floats | None, ks: Sequence[int]) -> Res
 _FEWEST_GROUPS, _FEWEST_MORE_TASKS = 3, 8
 
 _LEAST_SHARE = 0.25
-
 _LEVEL = 0.0005
-
 _LONGEST_NAME = 40
 
 _Labels = Sequence[str | None]
