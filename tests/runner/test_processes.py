@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -100,6 +101,40 @@ while time.monotonic() < until:
     assert path.read_text() == before
 
 
+def test_a_daemon_with_an_empty_environment_ends_with_its_trial(suite_of, tmp_path):
+    """Nothing of its parents is left by then: it is known by its limits alone."""
+    code = f"{DAEMON}{WAIT}daemon(clean=True)\nuntil_it_lives()"
+    run_trials(suite_of(command(code, str(tmp_path / "pids"), timeout=20.0), runs=3), concurrency=3)
+    assert not any(map(is_alive, pids(tmp_path / "pids")))
+
+
+def test_a_shell_that_clears_the_environment_at_once_leaves_nobody(suite_of, tmp_path):
+    """It forks before we hear that it was started."""
+    daemon = '(setsid env -i sh -c \'echo $$ >> "$0"; sleep 60\' "$0" >/dev/null 2>&1 &)'
+    code = f'env -i sh -c {shlex.quote(daemon)} "$0"; while ! [ -s "$0" ]; do sleep 0.01; done'
+    system = CommandSystem(name="agent", argv=("sh", "-c", code, str(tmp_path / "pids")))
+    run_trials(suite_of(system))
+    (hidden,) = pids(tmp_path / "pids")
+    assert not is_alive(hidden)
+
+
+def test_what_the_host_program_starts_meanwhile_is_not_taken_for_an_agents(monkeypatch):
+    """Its children may get the tag of a group, if another thread forks at the same moment."""
+    mark = "0123456789abcdef"
+    code = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with processes._tagged(mark):
+        strangers = [subprocess.Popen(code, start_new_session=new) for new in (True, False)]
+    try:
+        assert processes.descendants(0, mark, leads=False) == []
+        monkeypatch.setattr(os, "getpid", lambda: 1)  # as if they were somebody else's
+        found = [process.pid for process in processes.descendants(0, mark, leads=False)]
+        assert found == [strangers[0].pid]
+    finally:
+        for stranger in strangers:
+            stranger.kill()
+            stranger.wait()
+
+
 def test_trials_side_by_side_leave_each_others_daemons_alone(suite_of, tmp_path):
     # The long trial looks after its daemon when all the short ones have ended.
     long = f"""{DAEMON}{WAIT}
@@ -170,7 +205,9 @@ def test_a_group_that_is_just_being_started_is_killed_with_the_others():
             await asyncio.sleep(0)
             assert not start.done(), "nobody was seen between the fork and its end"
             newborn = [
-                one for mark in processes._starting for one in processes.processes_with_mark(mark)
+                child
+                for mark in processes._starting
+                for child in processes.descendants(0, mark, leads=False)
             ]
         kill_groups()
         assert not any(map(processes.is_alive, newborn))

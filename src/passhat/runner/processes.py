@@ -1,17 +1,23 @@
-"""Ctrl-C and SIGTERM: the first lets trials finish, the second ends the run at once."""
+"""What a run asks of the operating system: signals, child processes, a directory of its own.
+
+Each child leads a group. When it ends, the group is killed, and with it all that have left it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
 import os
+import resource
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+import types
+from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -73,10 +79,6 @@ def _receiver(interrupt: Callable[[int], None]) -> Callable[..., None]:
     return receive
 
 
-# --------------------------------------------------------------------------------------------------
-# Child processes: each leads a group, and when it ends the whole group is killed.
-# --------------------------------------------------------------------------------------------------
-
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment unless the suite gives it more."""
 
@@ -85,6 +87,9 @@ LONGEST_QUOTE = 160
 
 TERM_GRACE = 0.3
 POLL = 0.005
+
+ORPHAN_PATIENCE = 10.0
+"""Seconds after which descendants that cannot be killed are given up: no trial may hang on them."""
 
 _living: dict[asyncio.subprocess.Process, tuple[str, float]] = {}
 """Leaders of groups that were started and not yet ended: the mark of the group, and its start."""
@@ -99,29 +104,10 @@ async def start_group(
     """Start a process at the head of a new group, with all three streams piped."""
     mark = secrets.token_hex(8)
     _starting.add(mark)
-    try:
-        return await _start(mark, argv, env=env, cwd=cwd, limit=limit)
-    finally:
-        _starting.discard(mark)
-
-
-async def _start(
-    mark: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int
-) -> asyncio.subprocess.Process:
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=marked_environment(env, mark),
-            cwd=cwd,
-            limit=limit,
-            start_new_session=True,
-        )
-    )
+    starting = asyncio.ensure_future(_start(mark, argv, env=env, cwd=cwd, limit=limit))
     try:
         process = await asyncio.shield(starting)
+        _living[process] = mark, time.monotonic()
     except asyncio.CancelledError:
         # A child would be lost if this were cancelled between the fork and its return.
         with suppress(OSError, ValueError):
@@ -129,8 +115,25 @@ async def _start(
             _living[process] = mark, time.monotonic()
             await end_group(process, grace=0.0)
         raise
-    _living[process] = mark, time.monotonic()
+    finally:
+        _starting.discard(mark)
     return process
+
+
+async def _start(
+    mark: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int
+) -> asyncio.subprocess.Process:
+    starting = asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=marked_environment(env, mark),
+        cwd=cwd,
+        limit=limit,
+        start_new_session=True,
+    )
+    return await _first_step_tagged(mark, starting)
 
 
 def inherited_environment() -> dict[str, str]:
@@ -164,7 +167,7 @@ async def end_group(process: asyncio.subprocess.Process, *, grace: float = TERM_
 
 
 async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
-    family = _descendants(process)
+    family = _descendants(process)  # while all parents live: a child may have no other mark
     for sign, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERM_GRACE)):
         if not signal_group(process.pid, sign):
             break
@@ -181,42 +184,47 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         transport.close()
 
 
-def _descendants(process: asyncio.subprocess.Process) -> list[Descendant]:
+def _descendants(process: asyncio.subprocess.Process, *, freeze: bool = False) -> list[Descendant]:
     if process not in _living:
         return []  # ended before
     mark, since = _living[process]
-    return descendants(
-        process.pid, mark, leads=process.returncode is None, age=time.monotonic() - since
-    )
+    leads = process.returncode is None
+    age = time.monotonic() - since
+    return descendants(process.pid, mark, leads=leads, age=age, freeze=freeze)
 
 
 async def _end_orphans(process: asyncio.subprocess.Process, family: list[Descendant]) -> None:
-    """Kill those that left the group, and those that they forked meanwhile, until none is left."""
+    """Freeze those that left the group until no other is found, kill them, and see them gone.
+
+    Whoever is stopped cannot fork; one that forks anew all the time could outrun mere killing.
+    """
     loop = asyncio.get_running_loop()
-    until = loop.time() + TERM_GRACE
-    while loop.time() < until:
-        # Those that were killed are waited for too: that takes a moment on a busy machine.
-        family = list({*filter(is_alive, family), *_descendants(process)})
-        if not family:
+    until = loop.time() + ORPHAN_PATIENCE
+    frozen: set[Descendant] = set()
+    while alive := {*filter(is_alive, family), *_descendants(process, freeze=True)}:
+        late = loop.time() > until
+        sign = signal.SIGKILL if late or alive <= frozen else signal.SIGSTOP
+        for descendant in alive:
+            send_signal(descendant, sign)
+        if late:
             return
-        for one in family:
-            kill_process(one)
+        frozen |= alive
         await asyncio.sleep(POLL)
 
 
 def kill_groups() -> None:
     """Kill everything that was started, at once: just before this process exits."""
     for process in list(_living):
-        family = _descendants(process)
+        family = _descendants(process, freeze=True)
         signal_group(process.pid, signal.SIGKILL)
-        for one in family:
-            kill_process(one)
+        for descendant in family:
+            send_signal(descendant, signal.SIGKILL)
+    # They may fork while they are listed, and are gone only after a moment.
     until = time.monotonic() + TERM_GRACE
-    for mark in _starting:
-        # They may fork while they are listed, and are gone only after a moment.
-        while (newborn := processes_with_mark(mark)) and time.monotonic() < until:
-            for one in newborn:
-                kill_process(one)
+    for mark in (*(mark for mark, _ in _living.values()), *_starting):
+        while (family := descendants(0, mark, leads=False)) and time.monotonic() < until:
+            for descendant in family:
+                send_signal(descendant, signal.SIGKILL)
 
 
 def signal_group(pid: int, sign: int) -> bool:
@@ -290,12 +298,11 @@ async def talk(
     return process.returncode
 
 
-# --------------------------------------------------------------------------------------------------
-# Descendants that left their group or session: found on Linux by a mark that they all inherit.
-#
-# A daemon forks twice and calls setsid, so neither its group nor its parent is one of ours. But
-# it still has the environment that it was started with. Where there is no /proc, none is found.
-# --------------------------------------------------------------------------------------------------
+# Descendants that left their group or session: a daemon forks twice and calls setsid, so neither
+# its group nor its parent is one of ours. On Linux it is found by what it has inherited: a mark in
+# its environment, and a tag in its limits, which an empty environment does not remove. (Being a
+# subreaper would not do: orphans of the host program would come to us too, with no mark of whose
+# they are.) Where there is no /proc, none is found.
 
 MARK = "PASSHAT_GROUPS"
 """The variable that holds the marks of all the groups a process descends from, split by colons."""
@@ -306,6 +313,11 @@ WRAPPED = 20.0
 _PROC = Path("/proc")
 _DEAD = ("Z", "X")
 
+_RLIMIT_LOCKS = 10
+"""The limit that holds the tag: every child inherits it, and since 2.4.25 it limits nothing."""
+
+_tagging = threading.Lock()
+
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
@@ -313,71 +325,144 @@ class Descendant:
 
     pid: int
     parent: int
+    session: int
     started: int
 
 
 def marked_environment(env: Mapping[str, str], mark: str) -> dict[str, str]:
     """An environment with one more mark, besides those that we were started with.
 
-    >>> marked({"PASSHAT_GROUPS": "outer"}, "inner")
+    >>> marked_environment({"PASSHAT_GROUPS": "outer"}, "inner")
     {'PASSHAT_GROUPS': 'outer:inner'}
     """
     before = env.get(MARK) or os.environ.get(MARK)
     return {**env, MARK: f"{before}:{mark}" if before else mark}
 
 
-def descendants(leader: int, mark: str, *, leads: bool, age: float = 0.0) -> list[Descendant]:
+@types.coroutine
+def _first_step_tagged(
+    mark: str, starting: Coroutine[Any, Any, asyncio.subprocess.Process]
+) -> Generator[Any, Any, asyncio.subprocess.Process]:
+    """Await `starting`, with the tag in force during its first step alone: the one that forks."""
+    with _tagged(mark):
+        waits_for = starting.send(None)
+    while True:
+        try:
+            try:
+                sent = yield waits_for
+            except BaseException as error:
+                waits_for = starting.throw(error)
+            else:
+                waits_for = starting.send(sent)
+        except StopIteration as end:
+            process: asyncio.subprocess.Process = end.value
+            return process
+
+
+@contextmanager
+def _tagged(mark: str) -> Iterator[None]:
+    """Tag what is forked meanwhile: with our own soft limit, which a child gets a copy of.
+
+    Within an agent of another run, that run's tag stays: it covers what we start, too.
+    """
+    with _tagging:
+        try:
+            soft, hard = resource.getrlimit(_RLIMIT_LOCKS)
+            if sys.platform != "linux" or soft != resource.RLIM_INFINITY:
+                raise ValueError
+            resource.setrlimit(_RLIMIT_LOCKS, (_tag(mark), hard))
+        except (OSError, ValueError):
+            yield
+            return
+        try:
+            yield
+        finally:
+            resource.setrlimit(_RLIMIT_LOCKS, (soft, hard))
+
+
+def _tag(mark: str) -> int:
+    return int(mark[:15], 16)
+
+
+def descendants(
+    leader: int, mark: str, *, leads: bool, age: float = 0.0, freeze: bool = False
+) -> list[Descendant]:
     """All descendants of a leader that was started `age` seconds ago, even if it is dead.
 
-    A process that has cleared its environment is found by its parent, as long as that one lives.
-    `leads` says that the leader lives: once it is gone, another process may get its number.
+    One with neither mark nor tag is found by its parent, as long as that one lives. `leads` says
+    that the leader lives: once it is gone, another process may get its number. `freeze` stops each
+    at first sight, before it can fork or end.
     """
-    alive = {one.pid: one for one in _younger_than(leader, age)}
-    found = [one for one in alive.values() if _has_mark(one.pid, mark)]
-    family = {one.pid for one in found} | ({leader} if leads else set())
-    while more := [one for one in alive.values() if one.parent in family and one.pid not in family]:
-        family |= {one.pid for one in more}
-        found += more
-    return [one for one in found if one.pid not in (leader, os.getpid())]
+    parents = {leader} if leads else set()
+    family: list[Descendant] = []
+    others: list[Descendant] = []
+
+    def add(process: Descendant) -> None:
+        if freeze:
+            send_signal(process, signal.SIGSTOP)
+        family.append(process)
+        parents.add(process.pid)
+
+    for process in _processes_since(leader, age):
+        if process.pid in (leader, os.getpid()):
+            continue
+        if process.parent in parents or _has_mark(process.pid, mark) or _has_tag(process, mark):
+            add(process)
+        else:
+            others.append(process)
+    # A child comes before its parent where the numbers wrapped around between the two.
+    while more := [one for one in others if one.parent in parents and one.pid not in parents]:
+        for process in more:
+            add(process)
+    return family
 
 
-def processes_with_mark(mark: str) -> list[Descendant]:
-    """All processes with a mark, whichever process started them."""
-    return [one for one in _younger_than(0, 0.0) if _has_mark(one.pid, mark)]
-
-
-def kill_process(one: Descendant) -> None:
-    """Kill this process, and not another one that has got its number since."""
+def send_signal(process: Descendant, sign: int) -> None:
+    """Signal this process, and not another one that has got its number since."""
     with suppress(OSError):
-        handle = os.pidfd_open(one.pid)
+        handle = os.pidfd_open(process.pid)
         try:
-            if is_alive(one):
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            if is_alive(process):
+                signal.pidfd_send_signal(handle, sign)
         finally:
             os.close(handle)
 
 
-def is_alive(one: Descendant) -> bool:
+def is_alive(process: Descendant) -> bool:
     """Whether it is still there, and is no zombie."""
-    now = _process_at(one.pid)
-    return now is not None and now.started == one.started
+    now = _process_at(process.pid)
+    return now is not None and now.started == process.started
 
 
-def _younger_than(leader: int, age: float) -> Iterator[Descendant]:
-    """Living processes with a higher number: those that were started later.
+def _processes_since(leader: int, age: float) -> Iterator[Descendant]:
+    """Living processes with a higher number, in order: those that were started later.
+
+    Whoever is born after a listing has a higher number than all that are in it. So processes are
+    listed until none has a higher number than those that were looked at: then no line of descent
+    was missed, even if each of its members lived for a moment only.
 
     Numbers begin at the start again when they are used up. If that may have happened, every
     process may be younger.
     """
-    try:
-        newest = int((_PROC / "loadavg").read_text().split()[-1])
-        pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
-    except (OSError, ValueError):
-        return
-    for pid in pids:
-        younger = pid > leader or newest < leader or age > WRAPPED
-        if younger and (one := _process_at(pid)) is not None:
-            yield one
+    with suppress(OSError, ValueError):
+        newest = _newest_pid()
+        seen = 0 if newest < leader or age > WRAPPED else leader
+        while pids := sorted(pid for pid in _pids() if pid > seen):
+            for pid in pids:
+                if (process := _process_at(pid)) is not None:
+                    yield process
+            seen = pids[-1]
+            if (now := _newest_pid()) < newest:
+                seen = 0
+            newest = now
+
+
+def _newest_pid() -> int:
+    return int((_PROC / "loadavg").read_text().split()[-1])
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
 
 
 def _process_at(pid: int) -> Descendant | None:
@@ -389,7 +474,7 @@ def _process_at(pid: int) -> Descendant | None:
     fields = text.rpartition(")")[2].split()
     if len(fields) < 20 or fields[0] in _DEAD:
         return None  # it is gone, or a zombie
-    return Descendant(pid, int(fields[1]), int(fields[19]))
+    return Descendant(pid, int(fields[1]), int(fields[3]), int(fields[19]))
 
 
 def _has_mark(pid: int, mark: str) -> bool:
@@ -399,13 +484,23 @@ def _has_mark(pid: int, mark: str) -> bool:
     except OSError:
         return False
     name = f"{MARK}=".encode()
-    mine = next((v for v in variables if v.startswith(name)), b"").removeprefix(name)
-    return mark.encode() in mine.split(b":")
+    marks = next((v for v in variables if v.startswith(name)), b"").removeprefix(name)
+    return mark.encode() in marks.split(b":")
 
 
-# --------------------------------------------------------------------------------------------------
+def _has_tag(process: Descendant, mark: str) -> bool:
+    # Another thread of this program may have forked while the tag was in force. What it started is
+    # in our session or our child; an orphan of a group is neither, unless we are the first process.
+    if process.session == os.getsid(0) or process.parent == os.getpid() != 1:
+        return False
+    try:
+        limits = (_PROC / str(process.pid) / "limits").read_text()
+    except OSError:
+        return False
+    return f" {_tag(mark)} " in limits
+
+
 # A directory for one run; a later run removes those of runs that were killed.
-# --------------------------------------------------------------------------------------------------
 
 PREFIX = "passhat-run-"
 
