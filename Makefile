@@ -14,7 +14,13 @@ FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_
 PYTHON_TOOLS := bridges migrating notebook pytest
 TOOLS := $(PYTHON_TOOLS) promptfoo
 
-.PHONY: package help demo test frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
+# Tests start hundreds of processes: each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+PYTEST := $(BIN)/python -m pytest
+TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
+
+.PHONY: package help demo test test-all doctests frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,9 +36,14 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	  $(DEMO_BIN)/passhat demo; \
 	fi
 
-test: $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights ## every test, doctests included
-	$(BIN)/python -m pytest --doctest-modules src -q --ignore src/passhat/bridges  # they need the tools that they lead to
-	$(BIN)/python -m pytest tests -q -n 2 --dist loadfile --cov --cov-report=term:skip-covered
+test: $(TESTED) doctests ## all but what is slow for a reason that it names: five minutes on two cores
+	$(PYTEST) tests -q -n 2 --dist worksteal -m "not slow" --hypothesis-profile quick
+
+test-all: $(TESTED) doctests ## every test, the slow ones too
+	$(PYTEST) tests -q -n 2 --dist worksteal
+
+doctests: $(INSTALLED)
+	$(PYTEST) src -q --doctest-modules --ignore src/passhat/bridges  # they need the tools that they lead to
 
 frameworks: $(FRAMEWORKS:%=framework-%) ## agents of real frameworks, each in an environment of its own (slow; -j 2 helps)
 

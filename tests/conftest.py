@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import threading
 import time
@@ -12,8 +13,23 @@ from hypothesis import settings
 
 # The same examples every time: what turns red was changed. `make search` looks for new ones.
 settings.register_profile("passhat", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
+
+
+def pytest_collection_modifyitems(items):
+    """Who makes others wait says why."""
+    for item in items:
+        for mark in item.iter_markers("slow"):
+            if mark.kwargs or [type(reason) for reason in mark.args] != [str]:
+                raise pytest.UsageError(f'{item.nodeid}: say why: @pytest.mark.slow("...")')
+
+
+def pytest_collection_finish():
+    """Modules and thousands of tests stay to the end: let no collection walk through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

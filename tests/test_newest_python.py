@@ -57,10 +57,13 @@ print(int(code))
 """
 PURE = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py")
 
-pytestmark = pytest.mark.skipif(
-    not (TESTS / "node_modules" / "pyodide").exists() or shutil.which("node") is None,
-    reason="no Pyodide here: npm ci in tests/",
-)
+pytestmark = [
+    pytest.mark.slow("starts the newest Python, compiled to WebAssembly"),
+    pytest.mark.skipif(
+        not (TESTS / "node_modules" / "pyodide").exists() or shutil.which("node") is None,
+        reason="no Pyodide here: npm ci in tests/",
+    ),
+]
 
 
 def newest_python(folder, script, **mounted):

@@ -1,6 +1,7 @@
 """The plugin in real pytest sessions, each in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -32,7 +33,13 @@ def session(tmp_path):
     def run(body: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "test_it.py").write_text(OPENING + body)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        environment = dict(os.environ)
+        if "-n" not in arguments:  # a session with workers loads it as users do, and all others
+            command += ["-p", "passhat.pytest_plugin"]
+            environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -123,37 +130,39 @@ def test_steady(n): pass
     assert done.stdout.count("PASS after") == 3
 
 
-@pytest.mark.parametrize(
-    ("marker", "message"),
-    [
-        ("reliable()", "reliable takes one demand"),
-        ('reliable("pas^3 >= 0.9")', "pas^3"),
-        ('reliable("pass^1 >= 0.9", runs="many")', "runs must be a whole number, at least 1"),
-        ('reliable("pass^1 >= 0.9", run=20)', 'reliable has no such term (did you mean "runs"?)'),
-        ('reliable("pass^1 >= 0.9", colour=1)', "(the terms are runs, require, name, "),
-        ('reliable("pass^1 >= 0.9", runs=0)', "runs must be a whole number, at least 1"),
-        ('reliable("pass^1 >= 0.9", certainty=0.9)', "certainty"),
-        ('reliable("no_worse_than main by 0.05")', "main"),
-    ],
-)
-def test_a_demand_that_cannot_be_judged_is_an_error_of_its_test_alone(session, marker, message):
+UNJUDGED = {
+    "reliable()": "reliable takes one demand",
+    'reliable("pas^3 >= 0.9")': "pas^3",
+    'reliable("pass^1 >= 0.9", runs="many")': "runs must be a whole number, at least 1",
+    'reliable("pass^1 >= 0.9", run=20)': 'reliable has no such term (did you mean "runs"?)',
+    'reliable("pass^1 >= 0.9", colour=1)': "(the terms are runs, require, name, ",
+    'reliable("pass^1 >= 0.9", runs=0)': "runs must be a whole number, at least 1",
+    'reliable("pass^1 >= 0.9", certainty=0.9)': "certainty",
+    'reliable("no_worse_than main by 0.05")': "main",
+}
+
+
+def test_a_demand_that_cannot_be_judged_is_an_error_of_its_test_alone(session):
+    bad = "\n".join(
+        f'@pytest.mark.{marker}\ndef test_it_{n}(fresh): COUNTS["calls"] += 1_000\n'
+        for n, marker in enumerate(UNJUDGED)
+    )
     done = session(f"""
 def test_before(): COUNTS["calls"] += 1
 
 @pytest.mark.reliable("pass^1 >= 0.8", indifference=0.15)
 def test_steady(): COUNTS["calls"] += 1
 
-@pytest.mark.{marker}
-def test_it(fresh): COUNTS["calls"] += 1_000
-
+{bad}
 def test_after(): assert 0 < COUNTS["calls"] < 1_000 and COUNTS["setup"] == 0
 """)
     assert done.returncode == 1, done.stdout
-    assert "3 passed, 1 error" in done.stdout
-    assert "ERROR at setup of test_it" in done.stdout
-    told = next(line for line in done.stdout.splitlines() if message in line)
-    assert told.startswith("test_it.py::test_it: ")
-    assert done.stdout.index(told) < done.stdout.index("[100%]"), "told before anything is run"
+    assert f"3 passed, {len(UNJUDGED)} errors" in done.stdout
+    for n, message in enumerate(UNJUDGED.values()):
+        assert f"ERROR at setup of test_it_{n} " in done.stdout
+        said = next(x for x in done.stdout.splitlines() if x.startswith(f"test_it.py::test_it_{n}"))
+        assert message in said.removeprefix(f"test_it.py::test_it_{n}: ")
+        assert done.stdout.index(said) < done.stdout.index("[100%]"), "said before anything is run"
 
 
 def test_a_test_that_is_undecided_says_what_to_raise(session):
@@ -227,6 +236,7 @@ def test_a_function_may_take_the_seed_and_nothing_that_nobody_gives_it():
         assert_reliable(lambda prompt: True)
 
 
+@pytest.mark.slow("workers of pytest-xdist, started for a second time")
 def test_a_verdict_is_the_same_with_and_without_xdist(session):
     body = """
 import random

@@ -141,7 +141,13 @@ def test_a_search_is_typed_and_followed(serve_site, store, visit):
     assert page.locator("h1").inner_text() == "task-07"
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1280),
+        pytest.param("dark", 390, marks=pytest.mark.slow("every page a second time")),
+    ],
+)
 def test_no_page_breaks_an_accessibility_rule(
     serve_site, store, visit, axe_violations, scheme, width
 ):
@@ -168,6 +174,7 @@ def test_no_word_of_any_picture_is_cut_off(serve_site, store, visit, words_outsi
         assert words_outside(page) == [], name
 
 
+@pytest.mark.slow("prints many pages to paper and reads them back")
 def test_every_page_prints_on_white_paper_without_controls(serve_site, store, visit, printed):
     site = serve_site(store)
     page = visit(site, "/", color_scheme="dark")
@@ -180,6 +187,7 @@ def test_every_page_prints_on_white_paper_without_controls(serve_site, store, vi
         assert paper.paper.startswith(b"%PDF"), name
 
 
+@pytest.mark.slow("a dozen pages of payloads")
 def test_a_log_is_seen_with_its_transcripts_and_no_payload_in_them_runs(
     tmp_path, serve_site, visit, corpus
 ):
@@ -261,6 +269,7 @@ def hostile_trial(system, text):
                  level=text, tags=(text,), tools=(text,), error=text, started=text)  # fmt: skip
 
 
+@pytest.mark.slow("a hundred payloads on more than eighty pages")
 def test_no_payload_in_any_text_runs_on_any_page(hostile_store, serve_site, visit, corpus):
     site = serve_site(hostile_store)
     with History.open(hostile_store, read_only=True) as history:

@@ -10,16 +10,21 @@ from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
 
+SCHEMES = [
+    "dark",
+    pytest.param("light", marks=pytest.mark.slow("the same page in its other colours")),
+]
 
-def page_of(trials, tmp_path, **options):
-    path = tmp_path / "report.html"
+
+def page_of(trials, folder, **options):
+    path = folder / "report.html"
     path.write_text(render_html(measure(trials), **options), encoding="utf-8")
     return path
 
 
-@pytest.fixture
-def report(tmp_path):
-    return page_of(simulate(tasks=12, runs=8, seed=4), tmp_path)
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return page_of(simulate(tasks=12, runs=8, seed=4), tmp_path_factory.mktemp("report"))
 
 
 def test_the_page_begins_with_the_answer(report, open_page):
@@ -27,10 +32,11 @@ def test_the_page_begins_with_the_answer(report, open_page):
     assert "depend on agent" in page.locator("h1").inner_text()
 
 
-@pytest.fixture
-def several(tmp_path):
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
     rate = {"hasty": 0.45, "careful": 0.95, "middling": 0.7}
-    return page_of(simulate(tasks=24, runs=6, rate=rate, seed=3), tmp_path)
+    trials = simulate(tasks=24, runs=6, rate=rate, seed=3)
+    return page_of(trials, tmp_path_factory.mktemp("several"))
 
 
 def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, open_page):
@@ -144,7 +150,7 @@ def test_tables_and_pictures_can_be_saved(report, open_page):
     assert "var(" not in svg
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_picture_is_saved_with_dark_ink_on_white_and_its_numbers_as_rows(
     report, open_page, scheme
 ):
@@ -185,7 +191,7 @@ def test_the_slider_ranks_several_systems_anew(tmp_path, open_page):
     assert page.locator("[data-figure=curves] svg > path:last-child").get_attribute("d")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_accessibility_rule_is_broken_by_several_systems(
     several, open_page, axe_violations, scheme
 ):
@@ -196,9 +202,9 @@ def test_no_accessibility_rule_is_broken_by_several_systems(
     assert axe_violations(page) == []
 
 
-@pytest.fixture
-def long_table(tmp_path):
-    return page_of(simulate(tasks=400, runs=3, seed=6), tmp_path)
+@pytest.fixture(scope="module")
+def long_table(tmp_path_factory):
+    return page_of(simulate(tasks=400, runs=3, seed=6), tmp_path_factory.mktemp("long"))
 
 
 def test_a_link_to_the_last_row_of_a_long_table_shows_it(long_table, open_page):
@@ -210,6 +216,7 @@ def test_a_link_to_the_last_row_of_a_long_table_shows_it(long_table, open_page):
     assert 0 <= box["y"] < page.viewport_size["height"]
 
 
+@pytest.mark.slow("prints many pages to paper and reads them back")
 def test_paper_shows_every_row_of_a_long_table_under_its_heads(long_table, open_page, printed):
     pages = printed(open_page(long_table.as_uri())).pages()
     words = "\n".join(pages)
@@ -249,7 +256,7 @@ def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, 
     assert page.locator("tbody td.name").all_inner_texts() == expected
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_accessibility_rule_is_broken(report, open_page, axe_violations, scheme):
     page = open_page(report.as_uri(), color_scheme=scheme)
     assert axe_violations(page) == []
@@ -262,6 +269,7 @@ def test_everything_can_be_read_without_javascript(report, open_page):
     assert not page.get_by_role("searchbox").is_visible()
 
 
+@pytest.mark.slow("every picture on pages of many systems, at two widths")
 def test_no_word_of_a_picture_is_cut_off(tmp_path, open_page, words_outside):
     rate = {"careful-with-a-long-name": 0.95, "hasty": 0.45}
     trials = simulate(tasks=14, runs=8, rate=rate, seed=3)
@@ -290,6 +298,7 @@ COVERED = """() => [...document.querySelectorAll("svg.ph")].flatMap(svg => {
 })"""
 
 
+@pytest.mark.slow("every picture on pages of many systems, at two widths")
 def test_no_word_of_a_picture_covers_another_on_a_page_of_twelve_close_systems(tmp_path, open_page):
     rate = {f"vendor-{n % 3}/model-{n:02}-preview": 0.5 + 0.03 * n for n in range(12)}
     path = page_of(simulate(tasks=15, runs=5, rate=rate, seed=5), tmp_path)
@@ -318,7 +327,7 @@ HINTS = """() => [...document.querySelectorAll(".scroll, figure:has(svg.wide)")]
 })"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_on_a_telephone_no_picture_is_cut_and_what_scrolls_shows_it(
     tmp_path, open_page, axe_violations, scheme
 ):
@@ -391,7 +400,7 @@ def test_a_transcript_is_rendered_as_text_when_it_is_opened(tmp_path, open_page)
     assert page.evaluate("window.hit") is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_paper_is_white_and_has_no_controls(tmp_path, open_page, printed, scheme):
     said = {("agent", "task-01", 0): "user: hello", ("agent", "task-02", 0): "user: bye"}
     path = page_of(simulate(tasks=60, runs=8, seed=4), tmp_path, transcripts=said)
@@ -416,6 +425,7 @@ def test_a_long_table_prints_its_header_on_every_page(tmp_path, open_page, print
     assert all(re.search(header, page, re.MULTILINE) for page in listing)
 
 
+@pytest.mark.slow("prints many pages to paper and reads them back")
 def test_no_heading_is_left_alone_at_the_end_of_a_printed_page(tmp_path, open_page, printed):
     headings = ("Tasks", "What to do next", "What a trial takes", "Notes")
     for tasks in (5, 14, 20):
@@ -620,6 +630,7 @@ def test_pictures_of_a_transcript_are_shown_and_only_from_inside_the_page(
     assert images.first.get_attribute("alt")
 
 
+@pytest.mark.slow("packs and opens hundreds of transcripts")
 def test_packed_transcripts_open_one_by_one(tmp_path, open_page):
     trials = simulate(tasks=40, runs=10, seed=2)
     words = {(t.system, t.task, t.trial): f"{t.task} {t.trial} " + "words " * 800 for t in trials}
@@ -633,14 +644,15 @@ def test_packed_transcripts_open_one_by_one(tmp_path, open_page):
         assert packed.nth(place).locator("pre").inner_text().startswith(row)
 
 
+@pytest.mark.slow("hundreds of payloads, on three pages")
 def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus):
     """Every payload as role, words, name and arguments of a call, answer, error, check."""
     for number, log in enumerate(hostile_logs(corpus)):
         trials, said = read_with_transcripts(log)
         assert len(said) == len(corpus), number
         page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
-        for summary in page.locator("details[data-transcript] summary").all():
-            summary.evaluate("e => e.click()")
+        summaries = page.locator("details[data-transcript] summary")
+        summaries.evaluate_all("all => all.forEach(summary => summary.click())")
         shown = "\n".join(page.locator("details[data-transcript]").all_text_contents())
         assert all(text in shown for text in corpus), number
         assert page.evaluate("window.hit") is None
@@ -678,6 +690,7 @@ def hostile_logs(corpus):
     yield json.dumps(rows).encode()
 
 
+@pytest.mark.slow("hundreds of payloads, on four pages")
 def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, corpus):
     texts = {"task": corpus, "system": ["agent"] * len(corpus), "level": corpus}
     trials = Trials.from_columns(
@@ -723,6 +736,7 @@ def test_a_page_stays_small(tmp_path):
     assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 3 * 100 * 1_000
 
 
+@pytest.mark.slow("prints many pages to paper and reads them back")
 def test_twelve_systems_keep_to_the_size_of_a_page_and_to_twelve_sheets(
     tmp_path, open_page, printed, words_outside
 ):

@@ -15,6 +15,8 @@ import pytest
 from passhat.history import History
 from passhat.records import Outcome, Trial
 
+pytestmark = pytest.mark.slow("a real web server, sign-in provider and browser")
+
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs/how-to/scale-out.md"
 MODULES = Path("/usr/lib/apache2/modules")

@@ -56,6 +56,7 @@ def test_the_pass_rate_comes_with_its_interval_and_errors_are_counted_apart(star
     assert left.startswith("about ")
 
 
+@pytest.mark.slow("simulates coverage")
 @pytest.mark.parametrize("rates", [(0.7,), (0.1, 0.9, 1.0)])
 def test_the_interval_that_is_watched_holds_at_every_look(rates):
     """Stopping when it looks best would fool nobody: in 95 % of runs it never misses."""

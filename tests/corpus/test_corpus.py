@@ -1,5 +1,6 @@
 import gzip
 import json
+from math import isclose
 from pathlib import Path
 
 from tests.corpus.analyses import KEPT, run_all
@@ -15,7 +16,19 @@ def moved(kept: object, now: object, path: str = "") -> list[str]:
     if isinstance(kept, list) and isinstance(now, list) and len(kept) == len(now):
         numbered = enumerate(zip(kept, now, strict=True))
         return [line for i, (a, b) in numbered for line in moved(a, b, f"{path}[{i}]")]
-    return [] if kept == now else [f"{path}: {kept!r} -> {now!r}"]
+    return [] if same(kept, now) else [f"{path}: {kept!r} -> {now!r}"]
+
+
+def same(kept: object, now: object) -> bool:
+    """Floats may differ by what processors do, everything else by nothing.
+
+    The corpus was made on x86-64. On another processor sums, exp and log round otherwise in their
+    last digits, and what is computed from them differs by up to 1.2e-10 (aarch64). No screen shows
+    that many digits, and no change of a method is as small.
+    """
+    if type(kept) is type(now) is float:
+        return isclose(kept, now, rel_tol=1e-9)
+    return type(kept) is type(now) and kept == now
 
 
 def test_no_reported_number_moves_unless_the_corpus_is_made_again(tmp_path: Path):

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from passhat.dashboard import live
 from passhat.dashboard.live import Funnel, PageState, PlannedRun, watched_numbers, watching
-from passhat.history import History
+from passhat.history import History, leases
 from passhat.history.queries import StoredProgress, TaskProgress, change_mark, read_progress
 from passhat.journeys.stored_runs import StoredGate
 from passhat.records import Outcome, Trial
 
 WRITER = """
 import sys, time
-from passhat.history import History
+from passhat.history import History, leases
 from passhat.records import Outcome, Trial
 with History.open(sys.argv[1]) as history:
     run = history.find_run(sys.argv[2])
@@ -30,7 +30,7 @@ with History.open(sys.argv[1]) as history:
 
 DYING = """
 import os, sys
-from passhat.history import History
+from passhat.history import History, leases
 from passhat.records import Outcome, Trial
 history = History.open(sys.argv[1])
 run = history.start_run("s")
@@ -164,6 +164,8 @@ def test_events_follow_a_run_that_another_process_writes_until_it_ends(tmp_path,
 
 def test_a_run_whose_process_dies_while_it_is_watched_has_ended(tmp_path, serve_site, monkeypatch):
     monkeypatch.setattr(live, "BEAT_SECONDS", 0.2)
+    # A run without an owner counts as running for so long: enough to look at it once.
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 5.0)
     path = tmp_path / "h.db"
     command = [sys.executable, "-c", DYING, str(path)]
     pipe = subprocess.PIPE
@@ -172,7 +174,7 @@ def test_a_run_whose_process_dies_while_it_is_watched_has_ended(tmp_path, serve_
         site = serve_site(path)
         _, _, page = site.ask(f"/run/{key}/live", headers=site.cookie)
         assert '<span data-at="status">running</span>' in page
-        threading.Timer(1, process.stdin.close).start()
+        threading.Timer(0.5, process.stdin.close).start()
         told = events(site, f"/run/{key}/events")
     assert [(name, news["status"]) for name, news in told] == [
         ("news", "running"), ("news", "stopped"), ("end", "stopped"),

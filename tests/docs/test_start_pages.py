@@ -22,6 +22,7 @@ ANSWERS = (0, 1, 4)
 """Passed, failed and undecided are answers; anything else is a page that does not work."""
 
 
+@pytest.mark.slow("runs every command of nine pages, each in a process of its own")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_of_the_page_gives_an_answer(page, tmp_path):
     if page.stem in SAMPLES:

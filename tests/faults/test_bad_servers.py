@@ -122,6 +122,7 @@ def test_a_shared_server_that_died_is_started_anew_for_the_next_trial():
     asyncio.run(main())
 
 
+@pytest.mark.slow("cancels at twelve moments, a real server each time")
 @pytest.mark.parametrize("mode", ["fine", "die-at-start", "hang-at-start", "hang"])
 def test_a_trial_cancelled_at_any_moment_leaves_nobody_behind(mode, tmp_path):
     async def main():

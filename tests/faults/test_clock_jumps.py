@@ -65,6 +65,7 @@ def wait_for(server, calls, process):
         time.sleep(0.02)
 
 
+@pytest.mark.slow("real processes whose every look at the clock reads a file")
 @needs_faketime
 def test_a_run_goes_through_clocks_that_jump(server, clock, tmp_path):
     (tmp_path / "suite.yml").write_text(suite_text(server.url, 4))
@@ -85,6 +86,7 @@ def test_a_run_goes_through_clocks_that_jump(server, clock, tmp_path):
     assert 0 < system["features"]["seconds"]["mean"]["value"] < 60
 
 
+@pytest.mark.slow("real processes whose every look at the clock reads a file")
 @needs_faketime
 @pytest.mark.parametrize("jump", ["-3h", "+5h"])
 def test_a_killed_run_is_resumed_by_a_clock_that_jumped(server, clock, tmp_path, jump):

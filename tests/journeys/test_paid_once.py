@@ -35,6 +35,7 @@ def server():
         yield server
 
 
+@pytest.mark.slow("kills processes and starts them again")
 def test_a_living_run_is_not_run_a_second_time(server, tmp_path):
     (tmp_path / "suite.yml").write_text(suite_text(server.url, 2))
     first = passhat("run", "suite.yml", "--runs", "20", "--concurrency", "2", cwd=tmp_path)
@@ -50,6 +51,7 @@ def test_a_living_run_is_not_run_a_second_time(server, tmp_path):
     assert len(server.asked) == 40
 
 
+@pytest.mark.slow("kills processes and starts them again")
 def test_runs_that_are_killed_lose_nothing_and_say_what_they_paid_twice():
     result = storm(kills=3, tasks=4, runs=40)
     assert result.kills > 0
@@ -60,6 +62,7 @@ def test_runs_that_are_killed_lose_nothing_and_say_what_they_paid_twice():
     assert result.unsure == 0
 
 
+@pytest.mark.slow("kills processes and starts them again")
 @pytest.mark.parametrize("keep", ["store", "background"])
 def test_answers_that_the_provider_kept_are_found_and_not_paid_again(keep):
     result = storm(kills=3, tasks=4, runs=40, keep=keep)

@@ -46,7 +46,15 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "name",
-    ["run-a-suite", "run-your-agent", "record-and-replay", "faults", "run-with-a-local-model"],
+    [
+        "run-a-suite",
+        "run-your-agent",
+        "record-and-replay",
+        "faults",
+        pytest.param(
+            "run-with-a-local-model", marks=pytest.mark.slow("a real model answers on this machine")
+        ),
+    ],
 )
 def test_the_page_does_what_it_says(name, here):
     if name == "run-with-a-local-model" and (reason := why_not_here(NAME)):

@@ -30,6 +30,7 @@ def floors(said):
     return re.findall(r"^tool-selection floor .*$", said, flags=re.MULTILINE)
 
 
+@pytest.mark.slow("a real model answers on this machine")
 def test_a_real_model_chooses_tools_and_its_runs_replay_without_it(example, tmp_path_factory):
     tasks = ("--task", "weather selection", "--task", "umbrella in Paris", "--runs", "2")
     live = example("run", "--record", *tasks)

@@ -121,6 +121,7 @@ def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_data
     assert "is not the file that run" in err
 
 
+@pytest.mark.slow("a storm: workers, driver and server are killed as they go")
 def test_a_storm_over_workers_driver_and_server_loses_nothing(postgres):
     plan = Plan(
         tasks=5, runs=40, worker_kills=5, driver_kills=1, freezes=1, restarts=1, workers=2,

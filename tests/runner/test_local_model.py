@@ -77,6 +77,7 @@ def test_every_adapter_talks_to_a_real_model(weights):
     assert len({reply.usage.tokens_in for reply in replies.values()}) == 1
 
 
+@pytest.mark.slow("a real model answers on this machine")
 def test_a_suite_runs_with_a_real_model_and_a_server(weights, suite_of):
     script = Path(__file__).with_name("clock_server.py")
     server = StdioServer(name="clock", argv=(sys.executable, str(script)))

@@ -81,6 +81,7 @@ def test_a_further_step_never_makes_a_chain_more_reliable(steps, further):
     assert cascade([*steps, further]).reliability.value <= cascade(steps).reliability.value
 
 
+@pytest.mark.slow("simulates coverage")
 @pytest.mark.parametrize(
     ("rates", "runs"),
     [([0.95] * 5, 20), ([0.98] * 10, 20), ([0.9] * 3, 50), ([0.7] * 4, 10), ([0.999] * 20, 30)],

@@ -7,6 +7,8 @@ from math import sqrt
 import pytest
 from bench.calibrate import comparisons, ranks
 
+pytestmark = pytest.mark.slow("simulates error rates and coverage in dozens of designs")
+
 
 @pytest.fixture(scope="module")
 def calibrated():

@@ -22,6 +22,7 @@ def allowed(target):
     return target - STRAY * np.sqrt(target * (1 - target) / REPETITIONS)
 
 
+@pytest.mark.slow("simulates coverage in every cell of a grid")
 @pytest.mark.parametrize(("scope", "floor"), [("this suite", 0.91), ("tasks like these", 0.93)])
 def test_the_defaults_cover_in_every_cell(cells, scope, floor):
     mine = [c for c in cells if c.scope == scope and c.method == "default"]
@@ -56,6 +57,7 @@ def test_methods_right_for_one_scope_are_wrong_for_the_other(cells):
     assert population[1] < 0.6
 
 
+@pytest.mark.slow("simulates every table of the coverage study")
 def test_the_quick_tables_are_complete():
     found = tables(quick=True)
     assert len({table.title for table in found}) == len(found) >= 10

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from bench.calibrate.labels import tables
 
+pytestmark = pytest.mark.slow("simulates how often labels are right and promises kept")
+
 
 @pytest.fixture(scope="module")
 def found():

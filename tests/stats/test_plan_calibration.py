@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from bench.calibrate.plans import tables
 
+pytestmark = pytest.mark.slow("simulates how often the promises of plans are kept")
+
 
 @pytest.fixture(scope="module")
 def found():

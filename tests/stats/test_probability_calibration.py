@@ -65,6 +65,7 @@ def test_the_noise_of_a_calibrated_forecaster_is_the_ece_that_chance_alone_charg
     assert np.mean(seen) == pytest.approx(expected, abs=4 * np.std(seen) / np.sqrt(200))
 
 
+@pytest.mark.slow("simulates coverage")
 @pytest.mark.parametrize("bias", [0.0, 0.05, 0.2])
 def test_the_intervals_cover_the_true_errors(bias):
     rng = np.random.default_rng(6)

@@ -95,6 +95,7 @@ def test_a_fall_of_both_numbers_at_once_is_marked_with_both():
     assert sorted(marks[0].removesuffix(" down").split(" and ")) == ["pass@2", "pass^2"]
 
 
+@pytest.mark.slow("simulates the rate of false alarms")
 def test_calm_histories_seldom_raise_an_alarm():
     rng = np.random.default_rng(11)
     alarmed = 0

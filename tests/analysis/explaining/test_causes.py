@@ -62,6 +62,7 @@ def test_a_wrong_value_of_each_task_is_named_by_its_tool():
     assert [cause.tool for cause in causes(world.compared)] == ["refund"]
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_where_outcomes_are_luck_nothing_is_named_more_often_than_promised():
     rng = np.random.default_rng(6)
     named = [bool(causes(simulate_runs(5, 8, rng).compared, shuffles=199)) for _ in range(60)]

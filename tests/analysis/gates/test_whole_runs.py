@@ -17,7 +17,10 @@ from passhat.runner import run_trials
 REPETITIONS = 40
 
 
-@pytest.mark.parametrize("interrupted", [False, True])
+@pytest.mark.parametrize(
+    "interrupted",
+    [False, pytest.param(True, marks=pytest.mark.slow("begins every run again and again"))],
+)
 def test_concurrency_and_crashes_change_no_verdict(interrupted):
     for seed in range(6):
         plain = drive(ONE_TASK, [0.85], Setting(concurrency=1), seed=seed)
@@ -27,6 +30,7 @@ def test_concurrency_and_crashes_change_no_verdict(interrupted):
             assert (other.word, other.evidence) == (plain.word, plain.evidence)
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_errors_among_many_hands_and_crashes_keep_the_error_rates():
     """A short form of the table in docs/explanation/calibration.md."""
     setting = Setting(concurrency=8, interrupted=True, errors=True)

@@ -134,6 +134,7 @@ def test_now_is_half_the_interval_that_the_report_prints_and_the_plan_begins_the
     assert planned == pytest.approx(half)
 
 
+@pytest.mark.slow("simulates how often a promise is kept")
 @pytest.mark.parametrize(("tasks", "runs"), [(5, 5), (10, 5), (50, 4)])
 def test_in_about_half_of_the_cases_or_more_the_runs_promised_reach_the_width(tasks, runs):
     rng = np.random.default_rng(tasks)

@@ -3,6 +3,8 @@ from math import sqrt
 import pytest
 from bench.calibrate.gates import tables
 
+pytestmark = pytest.mark.slow("simulates the error rates of gates")
+
 REPETITIONS = 60
 
 

@@ -43,6 +43,7 @@ def test_a_large_difference_is_found_sooner_than_a_small_one_and_in_its_directio
     assert run_pairs(gate, low, high, rng).finding == "worse"
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_equal_systems_are_equivalent_within_the_margin():
     rng = np.random.default_rng(2)
     findings = []
@@ -54,6 +55,7 @@ def test_equal_systems_are_equivalent_within_the_margin():
     assert findings.count("equivalent") >= 22
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_equal_systems_are_called_different_in_at_most_one_of_twenty():
     rng = np.random.default_rng(3)
     wrong = 0

@@ -114,6 +114,7 @@ def with_outages(rng, rate, share, runs=540):
     return list((rng.random(runs) < rate) & ~down)
 
 
+@pytest.mark.slow("simulates an error rate")
 @pytest.mark.parametrize("share", [0.0, 0.05])
 def test_a_good_agent_is_not_failed_for_outages(share):
     """Without the guard a gate at 0.8 against 0.9 fails it in 38 % of runs at a share of 5 %."""
@@ -124,6 +125,7 @@ def test_a_good_agent_is_not_failed_for_outages(share):
     assert words.count("FAIL") <= 17  # 5 % and more than three standard errors
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_a_bad_agent_is_not_passed_for_outages():
     rng, gate = np.random.default_rng(8), TaskGate(p0=0.8, p1=0.9)
     words = [

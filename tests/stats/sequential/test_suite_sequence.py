@@ -34,6 +34,7 @@ def test_two_tasks_are_bounded_by_brute_force_over_all_pairs_of_rates(k):
     assert high - 1e-3 <= found.high <= high + 0.02
 
 
+@pytest.mark.slow("simulates coverage")
 def test_it_covers_where_an_interval_for_fixed_runs_does_not():
     """Each task stops at its first lead of two, up or down: the worst kind of looking."""
     rng = np.random.default_rng(3)
