@@ -23,7 +23,7 @@ TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
 .PHONY: package help demo test test-all doctests frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server on this machine
 	@if $(DEMO_BIN)/passhat local pull && $(DEMO_BIN)/passhat local status; then \
@@ -37,10 +37,12 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	fi
 
 test: $(TESTED) doctests ## all but what is slow for a reason that it names: five minutes on two cores
-	$(PYTEST) tests -q -n 2 --dist worksteal -m "not slow" --hypothesis-profile quick
+	$(PYTEST) tests -q -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
 
-test-all: $(TESTED) doctests ## every test, the slow ones too
-	$(PYTEST) tests -q -n 2 --dist worksteal
+# Counting the lines that simulations run through would cost minutes and find no new ones.
+test-all: $(TESTED) doctests ## every test, the slow ones too, with coverage
+	$(PYTEST) tests -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term:skip-covered
+	$(PYTEST) tests -q -n 2 --dist loadfile -m slow
 
 doctests: $(INSTALLED)
 	$(PYTEST) src -q --doctest-modules --ignore src/passhat/bridges  # they need the tools that they lead to

@@ -93,14 +93,28 @@ def results(names):
     }
 
 
-PLAIN = results(["new", "old", "refund", "invoice", "cancel"])
-HOSTILE = results([*ATTACKS])
+KINDS = (
+    "trials", "report", "report of two", "comparison", "ranking", "plan", "gate plan", "verdicts",
+    "profile", "explanation", "trend", "run",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", PLAIN)
+@pytest.fixture(scope="module")
+def plain():
+    made = results(["new", "old", "refund", "invoice", "cancel"])
+    assert tuple(made) == KINDS
+    return made
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return results([*ATTACKS])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("group", ["plain", "hostile"])
-def test_what_a_notebook_shows_holds_known_elements_only(kind, group):
-    result = {"plain": PLAIN, "hostile": HOSTILE}[group][kind]
+def test_what_a_notebook_shows_holds_known_elements_only(request, kind, group):
+    result = request.getfixturevalue(group)[kind]
     reader = Tags()
     reader.feed(result._repr_html_())
     reader.close()
@@ -108,9 +122,9 @@ def test_what_a_notebook_shows_holds_known_elements_only(kind, group):
     assert {"p", "table"} & set(reader.found)
 
 
-@pytest.mark.parametrize("kind", PLAIN)
-def test_markdown_from_data_holds_no_html_and_no_link(kind):
-    text = HOSTILE[kind]._repr_markdown_()
+@pytest.mark.parametrize("kind", KINDS)
+def test_markdown_from_data_holds_no_html_and_no_link(hostile, kind):
+    text = hostile[kind]._repr_markdown_()
     assert "<script" not in text
     assert "<img" not in text
     assert "<iframe" not in text
@@ -137,9 +151,9 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-@pytest.mark.parametrize("kind", PLAIN)
-def test_the_frame_of_a_result_has_the_rows_of_its_csv_file(kind, library):
-    result = PLAIN[kind]
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_frame_of_a_result_has_the_rows_of_its_csv_file(plain, kind, library):
+    result = plain[kind]
     frame = result.to_frame(library)
     types = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pyarrow.Table}
     assert isinstance(frame, types[library])
@@ -152,24 +166,24 @@ def test_the_frame_of_a_result_has_the_rows_of_its_csv_file(kind, library):
     assert len(frame) == len(rows)
 
 
-def test_the_library_that_is_not_known_is_named():
+def test_the_library_that_is_not_known_is_named(plain):
     with pytest.raises(ArgumentError, match="library must be one of pandas, polars, pyarrow"):
-        PLAIN["report"].to_frame("dask")
+        plain["report"].to_frame("dask")
 
 
 @pytest.mark.parametrize(
     ("ending", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
-def test_a_figure_is_saved_by_its_ending(tmp_path, ending, begins):
+def test_a_figure_is_saved_by_its_ending(plain, tmp_path, ending, begins):
     if ending != "svg":
         pytest.importorskip("cairosvg", reason="needs passhat[figures]")
     file = tmp_path / f"curves.{ending}"
-    PLAIN["report of two"].plots.curves().save(file)
+    plain["report of two"].plots.curves().save(file)
     assert file.read_bytes().startswith(begins)
 
 
-def test_a_figure_of_an_unknown_ending_is_refused(tmp_path):
-    figure = PLAIN["report"].plots.decay()
+def test_a_figure_of_an_unknown_ending_is_refused(plain, tmp_path):
+    figure = plain["report"].plots.decay()
     with pytest.raises(ArgumentError, match=r"path must end in \.svg, \.png, \.pdf"):
         figure.save(tmp_path / "x.bmp")
     assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ that the API does not have is a TypeError before anything is sent.
 
 import asyncio
 import json
+from importlib.util import find_spec
 
 import pytest
 
@@ -15,8 +16,11 @@ from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, ToolSpec
 from passhat.testing import WireServer
 
-openai = pytest.importorskip("openai", reason="the SDK of OpenAI is not installed")
-anthropic = pytest.importorskip("anthropic", reason="the SDK of Anthropic is not installed")
+# Imported by the tests that need them: together they take two seconds of whoever runs other tests.
+pytestmark = pytest.mark.skipif(
+    not (find_spec("openai") and find_spec("anthropic")),
+    reason="the SDKs of OpenAI and Anthropic are not installed",
+)
 
 USAGE = TokenUsage(tokens_in=120, tokens_out=30, cached_in=40, cache_written=20)
 CALLS = (
@@ -57,12 +61,16 @@ every_reply = pytest.mark.parametrize("said", REPLIES.values(), ids=REPLIES)
 
 
 def openai_client(server):
+    import openai
+
     return openai.OpenAI(
         api_key="k", base_url=server.url, max_retries=0, _strict_response_validation=True
     )
 
 
 def anthropic_client(server):
+    import anthropic
+
     return anthropic.Anthropic(
         api_key="k",
         base_url=server.url.removesuffix("/v1"),
@@ -104,6 +112,8 @@ def test_openais_sdk_reads_chat_completions(said, stream):
 
 def drained(events, result):
     """Read a stream to its end; a length that was hit is the SDK's own exception."""
+    import openai
+
     try:
         for _ in events:
             pass
