@@ -22,6 +22,7 @@ from typing import (
 
 import passhat.reporters
 from passhat.analysis.planning.plan import Plan
+from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.run_output import event_types
@@ -30,49 +31,62 @@ from passhat.dataclass import lazy_field
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
 from passhat.records import Trial
-from passhat.reporters.answers.comparison import ComparisonObject
-from passhat.reporters.answers.diff import SideBySideObject
-from passhat.reporters.answers.explanation import ExplanationObject
-from passhat.reporters.answers.listings import MatrixObject, RunsObject, SearchObject, Validated
-from passhat.reporters.answers.plan import GatePlansObject, PlanHead
-from passhat.reporters.answers.ranking import ProfileObject, RankingObject
-from passhat.reporters.answers.report import ReportObject
-from passhat.reporters.answers.run import RunObject
-from passhat.reporters.answers.trend import FlakyObject, TrendObject
-from passhat.reporters.answers.verdicts import VerdictsObject
-from passhat.reporters.data import EstimateObject, IntervalObject, MetricObject, UnavailableObject
+from passhat.reporters.answers.comparison import COMPARISON
+from passhat.reporters.answers.diff import DIFF
+from passhat.reporters.answers.explanation import EXPLANATION
+from passhat.reporters.answers.listings import RUNS, SEARCH, MatrixObject, Validated
+from passhat.reporters.answers.plan import GATE_PLANS, PlanHead
+from passhat.reporters.answers.ranking import PROFILE, RANKING
+from passhat.reporters.answers.report import REPORT
+from passhat.reporters.answers.run import RUN
+from passhat.reporters.answers.trend import FLAKY, TREND
+from passhat.reporters.answers.verdicts import VERDICTS
+from passhat.reporters.data import (
+    PROVENANCE,
+    EstimateObject,
+    IntervalObject,
+    JsonShape,
+    MetricObject,
+    UnavailableObject,
+)
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 FOLDER = Path(passhat.reporters.__file__).with_name("schemas")
-ANSWERS: dict[str, tuple[type, ...]] = {
-    "comparison": (ComparisonObject,),
-    "diff": (SideBySideObject,),
+SHAPES = (
+    COMPARISON,
+    DIFF,
+    EXPLANATION,
+    FLAKY,
+    GATE_PLANS,
+    PROFILE,
+    RANKING,
+    REPORT,
+    RUN,
+    RUNS,
+    SEARCH,
+    TREND,
+    VERDICTS,
+)
+ANSWERS: dict[str, tuple[Any, ...]] = {
+    **{shape.name: (shape,) for shape in SHAPES},
     "dry-run": (RunPlan,),
-    "explanation": (ExplanationObject,),
-    "flaky": (FlakyObject,),
-    "gate-plan": (GatePlansObject,),
     "matrix": (MatrixObject,),
     "plan": (PlanHead, Plan),
-    "profile": (ProfileObject,),
-    "ranking": (RankingObject,),
-    "report": (ReportObject,),
-    "run": (RunObject,),
-    "runs": (RunsObject,),
-    "search": (SearchObject,),
-    "trend": (TrendObject,),
-    "verdicts": (VerdictsObject,),
 }
 """Each answer, and the types whose fields it has."""
 LISTS = {"cassettes": CassetteObject, "list": Listed, "validation": Validated}
 """Answers that are a list, and what it holds."""
 
 Schema = dict[str, Any]
+Shapes = Mapping[type, JsonShape]
+NO_SHAPES: Shapes = {}
 
-_WRITTEN_AS: dict[type, Any] = {
+_WRITTEN_AS: dict[Any, Any] = {
     Estimate: EstimateObject,
     Unavailable: UnavailableObject,
     Interval: IntervalObject,
     Metric: MetricObject,
+    Provenance: PROVENANCE,
 }
 """What `plain` writes in its own way, and the type of that."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
@@ -95,7 +109,7 @@ class _Definitions:
         self.found: dict[str, Schema] = {}
         self.owner: dict[str, object] = {}
 
-    def root(self, parts: Sequence[type]) -> Schema:
+    def root(self, parts: Sequence[Any]) -> Schema:
         """A closed object with the fields of all parts."""
         whole = self._closed(parts)
         return whole | ({"$defs": dict(sorted(self.found.items()))} if self.found else {})
@@ -111,8 +125,8 @@ class _Definitions:
         told = "A line of the events of a run; `event` says which."
         return {"description": told, "oneOf": either, "$defs": dict(sorted(self.found.items()))}
 
-    def of(self, kind: Any) -> Schema:
-        """The schema of a type."""
+    def of(self, kind: Any, shapes: Shapes = NO_SHAPES) -> Schema:
+        """The schema of a type; `shapes` has what is not written as all its fields."""
         origin, inner = get_origin(kind), get_args(kind)
         if kind in _SIMPLE:
             return {"type": _SIMPLE[kind]}
@@ -121,24 +135,28 @@ class _Definitions:
         if origin is Literal:
             return {"const": inner[0]} if len(inner) == 1 else {"enum": list(inner)}
         if origin in (Union, types.UnionType):
-            return self._either(inner)
+            return self._either(inner, shapes)
         if origin is tuple and inner[-1] is not Ellipsis:
-            return {"type": "array", "prefixItems": [self.of(one) for one in inner], "items": False}
+            items = [self.of(part, shapes) for part in inner]
+            return {"type": "array", "prefixItems": items, "items": False}
         if origin is lazy_field:  # written as what it holds
-            return self.of(inner[0])
+            return self.of(inner[0], shapes)
         if origin in (list, tuple):
-            return {"type": "array", "items": self.of(inner[0])}
+            return {"type": "array", "items": self.of(inner[0], shapes)}
         if origin in (dict, Mapping):
-            return {"type": "object", "additionalProperties": self.of(inner[1])}
-        return self._named(kind)
+            return {"type": "object", "additionalProperties": self.of(inner[1], shapes)}
+        return self._named(shapes.get(kind, kind))
 
-    def _either(self, kinds: Sequence[Any]) -> Schema:
+    def _either(self, kinds: Sequence[Any], shapes: Shapes) -> Schema:
         if all(kind in _SIMPLE for kind in kinds):
             return {"type": [_SIMPLE[kind] for kind in kinds]}
-        return {"anyOf": [self.of(kind) for kind in kinds]}
+        return {"anyOf": [self.of(kind, shapes) for kind in kinds]}
 
-    def _named(self, kind: type) -> Schema:
-        name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix("Object")).lower()
+    def _named(self, kind: Any) -> Schema:
+        if isinstance(kind, JsonShape):
+            name = kind.name
+        else:
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__.removesuffix("Object")).lower()
         if self.owner.setdefault(name, kind) is not kind:
             raise TypeError(f"two types of one answer would both be called {name}")
         if name not in self.found:
@@ -146,14 +164,17 @@ class _Definitions:
             self.found[name] = self._closed([kind])
         return {"$ref": f"#/$defs/{name}"}
 
-    def _closed(self, parts: Sequence[type]) -> Schema:
+    def _closed(self, parts: Sequence[Any]) -> Schema:
         hints = {name: hint for part in parts for name, hint in _fields(part).items()}
         required = [name for name, hint in hints.items() if get_origin(hint) is not NotRequired]
-        told = _description(parts[0])
-        return ({"description": told} if told else {}) | {
+        shapes = parts[0].shapes if isinstance(parts[0], JsonShape) else NO_SHAPES
+        description = _description(parts[0])
+        return ({"description": description} if description else {}) | {
             "type": "object",
             "properties": {
-                name: self.of(get_args(hint)[0] if get_origin(hint) is NotRequired else hint)
+                name: self.of(
+                    get_args(hint)[0] if get_origin(hint) is NotRequired else hint, shapes
+                )
                 for name, hint in hints.items()
             },
             "required": required,
@@ -161,19 +182,43 @@ class _Definitions:
         }
 
 
-def _description(part: type) -> str | None:
+def _description(part: Any) -> str | None:
     """The first line of a docstring; a TypedDict made by a call has none of its own."""
-    told = part.__doc__
-    return None if not told or told.startswith("dict(") else told.partition("\n")[0]
+    if isinstance(part, JsonShape):
+        return part.about
+    doc = part.__doc__
+    return None if not doc or doc.startswith("dict(") else doc.partition("\n")[0]
 
 
-def _fields(part: type) -> dict[str, Any]:
+def _fields(part: Any) -> dict[str, Any]:
+    if isinstance(part, JsonShape):
+        return {key: _key_type(part, key, path) for key, path in part.paths.items()}
     if not (is_dataclass(part) or is_typeddict(part)):
         raise TypeError(f"{part} has no fields: say in _SIMPLE or _WRITTEN_AS what it becomes")
     hints = get_type_hints(part, include_extras=True)
     if not is_dataclass(part):
         return hints
     return {field.name: hints[field.name] for field in fields(part)}
+
+
+def _key_type(shape: JsonShape, key: str, path: str) -> Any:
+    """What a function says that it returns, or what an attribute is annotated with."""
+    if key == "schema":
+        return Literal[shape.schema]
+    if key in shape.computed:
+        return get_type_hints(shape.computed[key], include_extras=True)["return"]
+    # A module may import the types of its fields for type checkers alone.
+    known = {source.__name__: source for source in shape.shapes}
+    kind: Any = shape.source
+    for name in path.split("."):
+        member = getattr(kind, name, None)
+        if isinstance(member, property):
+            kind = get_type_hints(member.fget, localns=known)["return"]
+        else:
+            annotation = {name: kind.__annotations__[name]}
+            field = {"__module__": kind.__module__, "__annotations__": annotation}
+            kind = get_type_hints(type("_", (), field), localns=known)[name]
+    return kind
 
 
 def _trial_lines() -> Schema:

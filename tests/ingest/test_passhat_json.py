@@ -12,7 +12,7 @@ from passhat.ingest import ColumnMap, read_tallies, read_trials
 from passhat.records import Trials
 from passhat.records.trial import how_read
 from passhat.reporters import render
-from passhat.reporters.answers.report import report_object
+from passhat.reporters.answers.report import REPORT
 
 WORDS = {"P": "pass", "F": "fail", "E": "error"}
 # A task without a completed run is in no report that excludes errors.
@@ -152,7 +152,7 @@ def test_a_saved_report_in_a_folder_of_results_is_not_counted_with_them(tmp_path
 
 
 def test_every_kind_of_answer_but_reports_and_runs_is_refused():
-    assert report_object(measure(trials_of({"agent": {"a": "PF"}})))["schema"] == "passhat.report/1"
+    assert REPORT(measure(trials_of({"agent": {"a": "PF"}})))["schema"] == "passhat.report/1"
     for schema in ("passhat.report/2", "passhat.verdicts/1", "passhat.profile/1"):
         with pytest.raises(ReadError, match="is an answer that passhat wrote"):
             read_trials(json.dumps({"schema": schema, "systems": []}).encode())

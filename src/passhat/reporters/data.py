@@ -1,17 +1,17 @@
-"""Numbers and their intervals as plain data, the same in every JSON answer."""
+"""Results as plain data, for JSON: numbers with intervals, and objects that show dataclasses."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, NotRequired, TypedDict, TypeVar, cast
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, NotRequired, TypedDict, cast
 
-from passhat.analysis.reports.evidence import Provenance
+from passhat.analysis.reports.evidence import Provenance, ReportOptions
 from passhat.analysis.reports.parts import Metric
-from passhat.records import ErrorPolicy
+from passhat.records.trial import Source
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
-
-Shape = TypeVar("Shape")
 
 
 class IntervalObject(TypedDict):
@@ -64,36 +64,49 @@ class KnownMetricObject(TypedDict):
 MetricObject = KnownMetricObject | UnavailableObject
 
 
-class SourceObject(TypedDict):
-    """A file that was read; `read_as` says what in it became which part of a trial."""
+class JsonShape:
+    """A JSON object that shows a dataclass: its keys in order, and what they hold.
 
-    name: str
-    format: str
-    sha256: str
-    read_as: dict[str, str]
+    A key is an attribute of the value; "require=gate.require" is one under another name. `computed`
+    are functions of the value for the other keys, each with the type of its key as annotation.
+    `parts` are the shapes of what the value holds: what has none is written as all its fields. The
+    key "schema" is this shape's own. JSON Schemas are generated from `name`, `about` and types.
+
+    >>> INTERVAL = JsonShape("span", Interval, "Both ends.", "schema from=low width")
+    >>> INTERVAL(Interval(0.25, 0.75))
+    {'schema': 'passhat.span/1', 'from': 0.25, 'width': 0.5}
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: type,
+        about: str,
+        keys: str,
+        *,
+        parts: Sequence[JsonShape] = (),
+        **computed: Callable[[Any], Any],
+    ) -> None:
+        self.name, self.source, self.about, self.computed = name, source, about, computed
+        self.schema = f"passhat.{name}/1"
+        self.shapes: Mapping[type, JsonShape] = {part.source: part for part in (*parts, self)}
+        self.paths: dict[str, str] = {}
+        for key in keys.split():
+            own, _, path = key.partition("=")
+            self.paths[own] = path or own
+        read = {key: computed.get(key) or attrgetter(path) for key, path in self.paths.items()}
+        self._read = read | ({"schema": lambda _: self.schema} if "schema" in read else {})
+
+    def __call__(self, value: Any) -> dict[str, Any]:
+        return {key: plain(read(value), self.shapes) for key, read in self._read.items()}
 
 
-class OptionsObject(TypedDict):
-    """What the caller chose."""
-
-    k: list[int] | None
-    confidence: float
-    errors: ErrorPolicy
-    bars: dict[str, float] | float | None
-    seed: int
-
-
-class ProvenanceObject(TypedDict):
-    """Input, versions, options: enough to make the answer again."""
-
-    input_sha256: str
-    sources: list[SourceObject]
-    versions: dict[str, str]
-    options: OptionsObject
-
-
-def plain(value: Any) -> Any:
+def plain(value: Any, shapes: Mapping[type, JsonShape] = MappingProxyType({})) -> Any:
     """A frozen answer as dicts, lists and numbers."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if (shape := shapes.get(type(value))) is not None:
+        return shape(value)
     if isinstance(value, (Estimate, Unavailable)):
         return number_object(value)
     if isinstance(value, Interval):
@@ -101,28 +114,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, Metric):
         return metric_object(value)
     if isinstance(value, Provenance):
-        return provenance_object(value)
+        return PROVENANCE(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name), shapes) for field in fields(value)}
     if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
+        return [plain(part, shapes) for part in value]
     if isinstance(value, Mapping):
-        return {name: plain(part) for name, part in value.items()}
+        return {name: plain(part, shapes) for name, part in value.items()}
     return value
-
-
-def json_object(value: Any, shape: type[Shape], **others: Any) -> Shape:
-    """The attributes of a value that a JSON type names, as plain data, in the order of the type.
-
-    `others` are the keys that are not attributes. What cannot be known keeps its reason.
-    """
-    if isinstance(value, Unavailable):
-        return cast(Shape, number_object(value))
-    found = {
-        name: others[name] if name in others else plain(getattr(value, name))
-        for name in shape.__annotations__
-    }
-    return cast(Shape, found)
 
 
 def number_object(number: Number | float) -> NumberObject:
@@ -171,19 +170,32 @@ def metric_object(metric: Metric) -> MetricObject:
     return cast(KnownMetricObject, found | ({"notes": notes} if notes else {}))
 
 
-def provenance_object(provenance: Provenance) -> ProvenanceObject:
-    """Input, versions, options."""
-    options = provenance.options
-    sources = [
-        json_object(one, SourceObject, read_as=dict(one.read_as)) for one in provenance.sources
-    ]
-    return json_object(
-        provenance,
-        ProvenanceObject,
-        sources=sources,
-        options=json_object(options, OptionsObject, k=plain(options.ks)),
-    )
-
-
 def _scoped(number: Number) -> IntervalObject | None:
     return interval_object(number.interval) if isinstance(number, Estimate) else None
+
+
+def _read_as(source: Source) -> dict[str, str]:
+    return dict(source.read_as)
+
+
+PROVENANCE = JsonShape(
+    "provenance",
+    Provenance,
+    "Input, versions, options: enough to make the answer again.",
+    "input_sha256 sources versions options",
+    parts=(
+        JsonShape(
+            "source",
+            Source,
+            "A file that was read; `read_as` says what in it became which part of a trial.",
+            "name format sha256 read_as",
+            read_as=_read_as,
+        ),
+        JsonShape(
+            "options",
+            ReportOptions,
+            "What the caller chose.",
+            "k=ks confidence errors bars seed",
+        ),
+    ),
+)

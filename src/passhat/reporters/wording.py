@@ -26,7 +26,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import SystemReport
 from passhat.messages import capitalised, listed, plural
-from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object, json_object
+from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object
 from passhat.reporters.formatting import (
     amount,
     decimals,
@@ -394,8 +394,17 @@ def noise_object(
     """The two sources as plain data."""
     if isinstance(noise, Unavailable):
         return {"value": None, "reason": noise.reason}
-    bounds, sentence = interval_object(noise.interval), noise_sentence(noise, systems=systems)
-    return json_object(noise, NoiseObject, from_runs_interval=bounds, sentence=sentence)
+    return {
+        "from_runs": noise.from_runs,
+        "from_tasks": noise.from_tasks,
+        "from_runs_interval": interval_object(noise.interval),
+        "unit": noise.unit,
+        "twice_the_runs": noise.twice_the_runs,
+        "twice_the_tasks": noise.twice_the_tasks,
+        "break_even": noise.break_even,
+        "buy": noise.buy,
+        "sentence": noise_sentence(noise, systems=systems),
+    }
 
 
 def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:

@@ -8,7 +8,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports import measure as module
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.answers.report import system_object
+from passhat.reporters.answers.report import SYSTEM
 
 
 def _tagged(systems=("a", "b"), runs=4):
@@ -26,10 +26,10 @@ def test_a_part_is_measured_in_full_but_for_its_curves():
     parts = [(system.tags[name], trials.where(tag=name)) for name in ("even", "odd")]
     parts += [(system.levels[name], trials.where(level=name)) for name in ("task", "system")]
     for part, rows in parts:
-        alone = system_object(measure(rows, bars=0.5).system())
+        alone = SYSTEM(measure(rows, bars=0.5).system())
         alone["decay"] |= {"pass^k": [], "pass@k": [], "model": []}
         alone |= {"levels": {}, "tags": {}}
-        assert system_object(part) == alone
+        assert SYSTEM(part) == alone
 
 
 @pytest.fixture

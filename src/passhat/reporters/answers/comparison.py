@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
 from passhat.dataclass import dataclass
@@ -28,10 +28,8 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.data import (
-    NumberObject,
-    ProvenanceObject,
+    JsonShape,
     UnavailableObject,
-    json_object,
     plain,
 )
 from passhat.reporters.formatting import (
@@ -119,20 +117,8 @@ class ComparisonAnswer(Answer[Comparison]):
         suite = map(_suite_record, self.result.differences.values())
         return [*suite, *map(_task_record, self.result.tasks)]
 
-    def data(self) -> ComparisonObject:
-        """Schema "passhat.comparison/1"."""
-        comparison = self.result
-        return json_object(
-            comparison,
-            ComparisonObject,
-            schema="passhat.comparison/1",
-            verdict=verdict(comparison),
-            differences={
-                name: _difference(one, comparison.margin)
-                for name, one in comparison.differences.items()
-            },
-            noise=noise_object(comparison.noise, systems=2),
-        )
+    def data(self) -> dict[str, Any]:
+        return COMPARISON(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         from passhat.analysis.comparing.plots import plot_differences
@@ -361,24 +347,6 @@ class DifferenceObject(TypedDict):
     tasks_like_these: ScopedDifference | UnavailableObject
 
 
-class ComparisonObject(TypedDict):
-    """Two systems on the tasks that both ran."""
-
-    schema: Literal["passhat.comparison/1"]
-    verdict: str
-    first: str
-    second: str
-    margin: float | None
-    differences: dict[str, DifferenceObject]
-    seeded: NumberObject
-    noise: NoiseObject | UnavailableObject
-    tasks: list[TaskDifference]
-    only_first: list[str]
-    only_second: list[str]
-    provenance: ProvenanceObject
-    notes: list[str]
-
-
 def verdict(comparison: Comparison) -> str:
     """Which of the two is better, in one sentence, by what was asked for."""
     first, second = called(comparison)
@@ -433,9 +401,21 @@ def called(comparison: Comparison) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
 
 
-def _difference(one: Difference, margin: float | None) -> DifferenceObject:
-    here, there = (_scoped(one, scope, margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE))
-    return json_object(one, DifferenceObject, this_suite=here, tasks_like_these=there)
+def _differences(comparison: Comparison) -> dict[str, DifferenceObject]:
+    return {
+        name: {
+            "first": difference.first,
+            "second": difference.second,
+            "value": difference.value,
+            "this_suite": _scoped(difference, THIS_SUITE, comparison.margin),
+            "tasks_like_these": _scoped(difference, TASKS_LIKE_THESE, comparison.margin),
+        }
+        for name, difference in comparison.differences.items()
+    }
+
+
+def _noise(comparison: Comparison) -> NoiseObject | UnavailableObject:
+    return noise_object(comparison.noise, systems=2)
 
 
 def _scoped(
@@ -451,6 +431,17 @@ def _scoped(
     found = {**ends, "verdict": verdict, **{name: plain(getattr(number, name)) for name in names}}
     return cast(ScopedDifference, found)
 
+
+COMPARISON = JsonShape(
+    "comparison",
+    Comparison,
+    "Two systems on the tasks that both ran.",
+    "schema verdict first second margin differences seeded noise tasks only_first only_second "
+    "provenance notes",
+    verdict=verdict,
+    differences=_differences,
+    noise=_noise,
+)
 
 MOST_TASKS = 10
 """Tasks that a table lists."""

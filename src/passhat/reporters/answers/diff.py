@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from passhat.analysis.explaining.run_diff import AlignedCalls, Relation, RunDiff
 from passhat.analysis.explaining.runs import ExplainedRun, NormalizedCall
@@ -20,7 +20,7 @@ from passhat.reporters.answer import (
     Records,
     Table,
 )
-from passhat.reporters.data import json_object
+from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import short, shorten
 from passhat.reporters.page_parts import (
     Card,
@@ -41,47 +41,6 @@ MARKS: dict[Relation, str] = {
 """The mark between two calls."""
 
 _MOST_DETAILS = 5
-
-
-class CallObject(TypedDict):
-    """One call: the tool, its arguments with free text masked, the masked error if it failed."""
-
-    tool: str
-    arguments: dict[str, str]
-    error: str | None
-    place: int
-
-
-class PairObject(TypedDict):
-    """A call of each run; null where only the other run made it."""
-
-    left: CallObject | None
-    right: CallObject | None
-    relation: Relation
-    arguments: list[str]
-
-
-class SideObject(TypedDict):
-    """One of the two runs; `error` is empty if none broke it off."""
-
-    system: str
-    task: str
-    trial: int
-    outcome: str
-    error: str
-    stop_reason: str
-    calls: int
-
-
-class SideBySideObject(TypedDict):
-    """Two runs of a task, call by call; `parting` is the place of the first pair that differs."""
-
-    schema: Literal["passhat.diff/1"]
-    verdict: str
-    left: SideObject
-    right: SideObject
-    parting: int | None
-    pairs: list[PairObject]
 
 
 class DiffAnswer(Answer[RunDiff]):
@@ -115,20 +74,8 @@ class DiffAnswer(Answer[RunDiff]):
             for i, pair in enumerate(self.result.pairs, 1)
         ]
 
-    def data(self) -> SideBySideObject:
-        """Schema "passhat.diff/1"."""
-        found = self.result
-        return {
-            "schema": "passhat.diff/1",
-            "verdict": verdict(found),
-            "left": _side(found.left),
-            "right": _side(found.right),
-            "parting": found.parting,
-            "pairs": [
-                json_object(pair, PairObject, left=_call(pair.left), right=_call(pair.right))
-                for pair in found.pairs
-            ],
-        }
+    def data(self) -> dict[str, Any]:
+        return DIFF(self.result)
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         return diff_values(self.result)
@@ -218,14 +165,6 @@ def _last_words(run: ExplainedRun) -> str:
     spoken = [t.text for t in run.transcript.messages if t.role == "assistant" and t.text]
     last = run.transcript.answer or (spoken[-1] if spoken else "")
     return " ".join(last.split())
-
-
-def _side(run: ExplainedRun) -> SideObject:
-    return json_object(run, SideObject, outcome=OUTCOMES[run.outcome], calls=len(run.calls))
-
-
-def _call(call: NormalizedCall | None) -> CallObject | None:
-    return None if call is None else json_object(call, CallObject)
 
 
 def verdict(found: RunDiff) -> str:
@@ -419,3 +358,42 @@ def call_words(call: NormalizedCall | None) -> str:
     )
     failed = " !error" if call.error is not None else ""
     return shorten(f"{call.tool}({given})", LONGEST_CALL) + failed
+
+
+def _outcome(run: ExplainedRun) -> str:
+    return OUTCOMES[run.outcome]
+
+
+def _calls(run: ExplainedRun) -> int:
+    return len(run.calls)
+
+
+_CALL = JsonShape(
+    "call",
+    NormalizedCall,
+    "One call: the tool, its arguments with free text masked, the masked error if it failed.",
+    "tool arguments error place",
+)
+_PAIR = JsonShape(
+    "pair",
+    AlignedCalls,
+    "A call of each run; null where only the other run made it.",
+    "left right relation arguments",
+    parts=[_CALL],
+)
+_SIDE = JsonShape(
+    "side",
+    ExplainedRun,
+    "One of the two runs; `error` is empty if none broke it off.",
+    "system task trial outcome error stop_reason calls",
+    outcome=_outcome,
+    calls=_calls,
+)
+DIFF = JsonShape(
+    "diff",
+    RunDiff,
+    "Two runs of a task, call by call; `parting` is the place of the first pair that differs.",
+    "schema verdict left right parting pairs",
+    verdict=verdict,
+    parts=[_SIDE, _PAIR],
+)

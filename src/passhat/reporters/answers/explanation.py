@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from passhat.analysis.explaining.causes import Cause, Example
 from passhat.analysis.explaining.explain import (
@@ -14,14 +14,10 @@ from passhat.analysis.explaining.explain import (
     STOP,
     Category,
     Explanation,
-    RunCounts,
-    SuiteReview,
 )
 from passhat.analysis.explaining.run_diff import RunDiff
 from passhat.analysis.explaining.trajectories import (
     NOTHING,
-    CostSplit,
-    ObservedBehaviour,
     ToolMatrix,
     Trajectories,
 )
@@ -45,7 +41,7 @@ from passhat.reporters.answer import (
     Table,
 )
 from passhat.reporters.answers.diff import RunView, Stretch, pair_values, parting_words
-from passhat.reporters.data import NumberObject, ProvenanceObject, json_object, plain
+from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     amount,
     interval_of,
@@ -103,11 +99,11 @@ class ExplanationAnswer(Answer[Explanation]):
 
     def rows(self) -> Records:
         """A row a cause that was named."""
-        causes = _explanation_object(self.result)["causes"]
+        causes = map(_CAUSE, self.result.causes)
         return [{name: value for name, value in one.items() if name != "example"} for one in causes]
 
-    def data(self) -> Any:
-        return _explanation_object(self.result)
+    def data(self) -> dict[str, Any]:
+        return EXPLANATION(self.result)
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template."""
@@ -143,136 +139,6 @@ class ExplanationAnswer(Answer[Explanation]):
             ],
             "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
         }
-
-
-class _RunNameObject(TypedDict):
-    """One run, by its name in the results."""
-
-    system: str
-    task: str
-    trial: int
-
-
-class _ExampleObject(TypedDict):
-    """A failing run beside the nearest passing one; `call` is a place among its calls, from 0."""
-
-    failing: _RunNameObject
-    passing: _RunNameObject
-    call: int | None
-
-
-class _CauseObject(TypedDict):
-    """What goes together with failing; p is adjusted for everything that was tested."""
-
-    sentence: str
-    test: Literal["agreement", "features"]
-    tool: str
-    p: float
-    failing: int
-    failing_of: int
-    passing: int
-    passing_of: int
-    tasks: int
-    detail: str
-    example: _ExampleObject
-
-
-class _CategoryObject(TypedDict):
-    """Failed runs that went wrong in the same way."""
-
-    kind: str
-    what: str
-    arguments: list[str]
-    count: int
-    share: Estimate
-    tasks: list[str]
-    example: _RunNameObject
-    runs: list[_RunNameObject]
-
-
-class _ToolPairObject(TypedDict):
-    """How often one tool was chosen where another was expected; "" stands for none."""
-
-    expected: str
-    chosen: str
-    count: int
-
-
-class _TrajectoriesObject(TypedDict):
-    """How alike runs of a task are, what they repeat and mend, and what failing ones cost."""
-
-    tools: NumberObject
-    order: NumberObject
-    path: NumberObject
-    costs: dict[str, NumberObject]
-    behaviours: list[ObservedBehaviour]
-    cost_of_failing: list[CostSplit]
-    expected_tools_given: bool
-    tool_matrix: list[_ToolPairObject]
-
-
-class ExplanationObject(TypedDict):
-    """Why runs fail."""
-
-    schema: Literal["passhat.explanation/1"]
-    verdict: str
-    systems: list[str]
-    counts: RunCounts
-    causes: list[_CauseObject]
-    could_name: bool
-    alpha: float
-    shuffles: int
-    categories: list[_CategoryObject]
-    divergences: list[_CategoryObject]
-    partings: list[_ExampleObject]
-    trajectories: _TrajectoriesObject
-    review: SuiteReview
-    provenance: ProvenanceObject
-
-
-def _explanation_object(explanation: Explanation) -> ExplanationObject:
-    """Schema "passhat.explanation/1"."""
-    return json_object(
-        explanation,
-        ExplanationObject,
-        schema="passhat.explanation/1",
-        verdict=verdict(explanation),
-        causes=[
-            json_object(one, _CauseObject, example=_example(one.example))
-            for one in explanation.causes
-        ],
-        categories=[_category(one) for one in explanation.categories],
-        divergences=[_category(one) for one in explanation.divergences],
-        partings=[_example(one) for one in explanation.partings],
-        trajectories=_trajectories(explanation.trajectories),
-    )
-
-
-def _run(key: TranscriptKey) -> _RunNameObject:
-    return {"system": key[0], "task": key[1], "trial": key[2]}
-
-
-def _example(one: Example) -> _ExampleObject:
-    return {"failing": _run(one.failing), "passing": _run(one.passing), "call": one.call}
-
-
-def _category(one: Category) -> _CategoryObject:
-    runs = [_run(key) for key in one.runs]
-    return json_object(one, _CategoryObject, example=_run(one.example), runs=runs)
-
-
-def _trajectories(ways: Trajectories) -> _TrajectoriesObject:
-    counts = sorted(ways.matrix.counts.items(), key=lambda one: (-one[1], one[0]))
-    return json_object(
-        ways,
-        _TrajectoriesObject,
-        cost_of_failing=plain(ways.splits),
-        expected_tools_given=ways.matrix.given,
-        tool_matrix=[
-            {"expected": expected, "chosen": chosen, "count": count}
-            for (expected, chosen), count in counts
-        ],
-    )
 
 
 def verdict(explanation: Explanation) -> str:
@@ -693,3 +559,92 @@ def _kappa_words(kappa: float) -> str:
     """Agreement beyond chance in words."""
     words = next(words for most, words in _KAPPA_WORDS if kappa <= most + 1e-9)
     return f"{words} (kappa {kappa:.2f})"
+
+
+# The JSON of an explanation.
+
+
+class _RunNameObject(TypedDict):
+    """One run, by its name in the results."""
+
+    system: str
+    task: str
+    trial: int
+
+
+class _ToolPairObject(TypedDict):
+    """How often one tool was chosen where another was expected; "" stands for none."""
+
+    expected: str
+    chosen: str
+    count: int
+
+
+def _run(key: TranscriptKey) -> _RunNameObject:
+    return {"system": key[0], "task": key[1], "trial": key[2]}
+
+
+def _failing(example: Example) -> _RunNameObject:
+    return _run(example.failing)
+
+
+def _passing(example: Example) -> _RunNameObject:
+    return _run(example.passing)
+
+
+def _example(category: Category) -> _RunNameObject:
+    return _run(category.example)
+
+
+def _runs(category: Category) -> list[_RunNameObject]:
+    return [_run(key) for key in category.runs]
+
+
+def _tool_matrix(trajectories: Trajectories) -> list[_ToolPairObject]:
+    counts = sorted(trajectories.matrix.counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [
+        {"expected": expected, "chosen": chosen, "count": count}
+        for (expected, chosen), count in counts
+    ]
+
+
+_EXAMPLE = JsonShape(
+    "__example",
+    Example,
+    "A failing run beside the nearest passing one; `call` is a place among its calls, from 0.",
+    "failing passing call",
+    failing=_failing,
+    passing=_passing,
+)
+_CAUSE = JsonShape(
+    "__cause",
+    Cause,
+    "What goes together with failing; p is adjusted for everything that was tested.",
+    "sentence test tool p failing failing_of passing passing_of tasks detail example",
+    parts=[_EXAMPLE],
+)
+_CATEGORY = JsonShape(
+    "__category",
+    Category,
+    "Failed runs that went wrong in the same way.",
+    "kind what arguments count share tasks example runs",
+    example=_example,
+    runs=_runs,
+)
+_TRAJECTORIES = JsonShape(
+    "__trajectories",
+    Trajectories,
+    "How alike runs of a task are, what they repeat and mend, and what failing ones cost.",
+    "tools order path costs behaviours cost_of_failing=splits expected_tools_given=matrix.given "
+    "tool_matrix",
+    tool_matrix=_tool_matrix,
+)
+EXPLANATION = JsonShape(
+    "explanation",
+    Explanation,
+    "Why runs fail.",
+    "schema verdict systems counts causes could_name alpha shuffles categories divergences "
+    "partings trajectories review provenance",
+    verdict=verdict,
+    parts=[_CAUSE, _CATEGORY, _EXAMPLE, _TRAJECTORIES],
+)

@@ -27,7 +27,7 @@ from passhat.reporters.answer import (
     Table,
     paragraphs,
 )
-from passhat.reporters.data import json_object, plain
+from passhat.reporters.data import JsonShape, plain
 from passhat.reporters.formatting import percent, safe_text
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -113,7 +113,9 @@ def _cell(cell: MatrixCell | None) -> str:
 def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) -> list[CellObject]:
     pairs = zip(systems, cells, strict=True)
     return [
-        json_object(cell, CellObject, system=system) for system, cell in pairs if cell is not None
+        {"system": system, "passed": cell.passed, "runs": cell.runs}
+        for system, cell in pairs
+        if cell is not None
     ]
 
 
@@ -130,15 +132,6 @@ WIDE = 100
 
 MOST_SYSTEMS = 5
 """Systems that are listed below a run."""
-
-RUN_LIST_SCHEMA: Literal["passhat.runs/1"] = "passhat.runs/1"
-
-
-class RunsObject(TypedDict):
-    """The runs of a history store, the newest first."""
-
-    schema: Literal["passhat.runs/1"]
-    runs: list[Row]
 
 
 class RunListAnswer(Answer[RunList]):
@@ -177,7 +170,7 @@ class RunListAnswer(Answer[RunList]):
         ]
 
     def data(self) -> Any:
-        return RunsObject(schema=RUN_LIST_SCHEMA, runs=list(self.result.runs))
+        return RUNS(self.result)
 
 
 def _cells(row: Row, start: int) -> tuple[str, ...]:
@@ -208,6 +201,9 @@ def _status(row: Row) -> str:
     if row["status"] == "stopped":
         return "stopped, can be resumed"
     return f"{row['status']} ({row['owner']})" if row["owner"] else row["status"]
+
+
+RUNS = JsonShape("runs", RunList, "The runs of a history store, the newest first.", "schema runs")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -272,33 +268,6 @@ def _price(cost: CostRange) -> str:
 # Trials in which a text was said, each with the words around it.
 # --------------------------------------------------------------------------------------------------
 
-TRANSCRIPT_MATCHES_SCHEMA: Literal["passhat.search/1"] = "passhat.search/1"
-
-
-class MatchRow(TypedDict):
-    """One trial in which the text was said; `where` is whose words they are."""
-
-    run: str
-    system: str
-    task: str
-    trial: int
-    outcome: str | None
-    where: str
-    text: str
-
-
-class SearchObject(TypedDict):
-    """Where a text was said; `transcripts_read` counts those that were looked at.
-
-    `more` is true where the search ended at its limit.
-    """
-
-    schema: Literal["passhat.search/1"]
-    text: str
-    transcripts_read: int
-    more: bool
-    matches: list[MatchRow]
-
 
 class SearchAnswer(Answer[TranscriptMatches]):
     """Trials in which a text was said, each with the words around it."""
@@ -317,22 +286,10 @@ class SearchAnswer(Answer[TranscriptMatches]):
         return [Headline(_headline(found)), *lines]
 
     def rows(self) -> Records:
-        return [dict(row) for row in self.data()["matches"]]
+        return [_MATCH(match) for match in self.result.matches]
 
-    def data(self) -> SearchObject:
-        found = self.result
-        rows = [
-            json_object(match, MatchRow, outcome=_outcome(match), **plain(match.excerpt))
-            for match in found.matches
-        ]
-        return json_object(
-            found,
-            SearchObject,
-            schema=TRANSCRIPT_MATCHES_SCHEMA,
-            text=found.wanted,
-            transcripts_read=found.read,
-            matches=rows,
-        )
+    def data(self) -> dict[str, Any]:
+        return SEARCH(self.result)
 
 
 def _headline(found: TranscriptMatches) -> str:
@@ -353,6 +310,22 @@ def _trial(match: TranscriptMatch) -> str:
 
 def _outcome(match: TranscriptMatch) -> str | None:
     return None if match.outcome is None else match.outcome.name.lower()
+
+
+_MATCH = JsonShape(
+    "match_row",
+    TranscriptMatch,
+    "One trial in which the text was said; `where` is whose words they are.",
+    "run system task trial outcome where=excerpt.where text=excerpt.text",
+    outcome=_outcome,
+)
+SEARCH = JsonShape(
+    "search",
+    TranscriptMatches,
+    "Where a text was said; `transcripts_read` counts those that were looked at.",
+    "schema text=wanted transcripts_read=read more matches",
+    parts=[_MATCH],
+)
 
 
 # --------------------------------------------------------------------------------------------------

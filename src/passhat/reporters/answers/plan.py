@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.gates.gate import NoWorseRequirement
-from passhat.analysis.gates.gate_plan import GatePlan
+from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, Plan
@@ -22,7 +22,7 @@ from passhat.reporters.answer import (
     Records,
     Table,
 )
-from passhat.reporters.data import json_object, plain
+from passhat.reporters.data import JsonShape, plain
 from passhat.reporters.formatting import amount, decimals, percent, signed_points
 from passhat.stats.estimate import Interval, Unavailable
 
@@ -365,46 +365,6 @@ def _times(runs: int) -> str:
 # What gates will cost: the chance of each verdict and the runs it takes, over possible truths.
 # --------------------------------------------------------------------------------------------------
 
-SCHEMA: Literal["passhat.gate-plan/1"] = "passhat.gate-plan/1"
-
-# "pass" is a word that Python keeps for itself.
-RowObject = TypedDict(
-    "RowObject",
-    {
-        "truth": float,
-        "pass": float,
-        "fail": float,
-        "undecided": float,
-        "expected_runs": float,
-        "runs_95": float,
-    },
-)
-
-
-class GatePlanObject(TypedDict):
-    """A gate before any run: the chance of each verdict, over a range of truths."""
-
-    require: str
-    alpha: float
-    beta: float
-    indifference: float | None
-    tasks: int
-    icc: float | None
-    exact: bool
-    repetitions: int | None
-    seed: int | None
-    max_runs: int
-    fixed_runs: int | None
-    sentence: str
-    rows: list[RowObject]
-
-
-class GatePlansObject(TypedDict):
-    """What gates will cost."""
-
-    schema: Literal["passhat.gate-plan/1"]
-    plans: list[GatePlanObject]
-
 
 class GatePlanAnswer(Answer[Sequence[GatePlan]]):
     """What gates will cost: the chance of each verdict and its runs, over possible truths."""
@@ -437,12 +397,11 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
         return [
             {"gate": plan.gate.require, **row}
             for plan in self.result
-            for row in _plain(plan)["rows"]
+            for row in map(_GATE_PLAN_ROW, plan.rows)
         ]
 
-    def data(self) -> GatePlansObject:
-        """The plans, numbers unrounded."""
-        return {"schema": SCHEMA, "plans": [_plain(plan) for plan in self.result]}
+    def data(self) -> dict[str, Any]:
+        return GATE_PLANS(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         return {plan.gate.require: plan_figure(plan) for plan in self.result}
@@ -503,11 +462,32 @@ def _how(plan: GatePlan) -> str:
     )
 
 
-def _plain(plan: GatePlan) -> GatePlanObject:
-    gate = {name: getattr(plan.gate, name) for name in ("require", "alpha", "beta", "indifference")}
-    rows = [
-        {"truth": row.truth, "pass": row.passes, "fail": row.fails, "undecided": row.undecided,
-         "expected_runs": row.expected_runs, "runs_95": row.runs_95}
-        for row in plan.rows
-    ]  # fmt: skip
-    return json_object(plan, GatePlanObject, sentence=plan_finding(plan), rows=rows, **gate)
+def _seed(plan: GatePlan) -> int | None:
+    return plan.seed
+
+
+def _plans(plans: Sequence[GatePlan]) -> list[GatePlan]:
+    return list(plans)
+
+
+_GATE_PLAN_ROW = JsonShape(
+    "row", GatePlanRow, "", "truth pass=passes fail=fails undecided expected_runs runs_95"
+)
+_GATE_PLAN = JsonShape(
+    "gate_plan",
+    GatePlan,
+    "A gate before any run: the chance of each verdict, over a range of truths.",
+    "require=gate.require alpha=gate.alpha beta=gate.beta indifference=gate.indifference tasks icc "
+    "exact repetitions seed max_runs fixed_runs sentence rows",
+    seed=_seed,
+    sentence=plan_finding,
+    parts=[_GATE_PLAN_ROW],
+)
+GATE_PLANS = JsonShape(
+    "gate-plan",
+    Sequence,
+    "What gates will cost.",
+    "schema plans",
+    plans=_plans,
+    parts=[_GATE_PLAN],
+)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.comparing.ranking import (
     Norm,
-    PairDifference,
     Profile,
     RankedSystem,
     RankReport,
-    Unranked,
 )
 from passhat.messages import listed, plural
 from passhat.reporters.answer import (
@@ -27,7 +25,7 @@ from passhat.reporters.answer import (
     Steps,
     Table,
 )
-from passhat.reporters.data import ProvenanceObject, json_object
+from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     LONGEST_NAME,
     both_intervals,
@@ -43,31 +41,12 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import held_for, not_for_others
 from passhat.reporters.next_steps import advise, at_confidence, only
-from passhat.stats.estimate import Estimate, Interval, Number, Scope
+from passhat.stats.estimate import Estimate, Interval
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
 MOST_NAMES = 4
-
-
-class RankingObject(TypedDict):
-    """Systems from best to worst, bands of ties, and every pairwise difference."""
-
-    schema: Literal["passhat.ranking/1"]
-    verdict: str
-    metric: str
-    systems: list[RankedSystem]
-    tie_bands: list[list[str]]
-    pairs: list[PairDifference]
-    tasks: int
-    unshared: list[str]
-    unranked: list[Unranked]
-    scope: Scope
-    method: str
-    confidence: float
-    provenance: ProvenanceObject
-    notes: list[str]
 
 
 class RankingAnswer(Answer[RankReport]):
@@ -142,11 +121,8 @@ class RankingAnswer(Answer[RankReport]):
             for system in report.systems
         ]
 
-    def data(self) -> RankingObject:
-        """Schema "passhat.ranking/1"."""
-        report = self.result
-        head = {"schema": "passhat.ranking/1", "verdict": verdict(report)}
-        return json_object(report, RankingObject, **head)
+    def data(self) -> dict[str, Any]:
+        return RANKING(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         from passhat.analysis.comparing.plots import plot_ranks
@@ -229,30 +205,6 @@ def _listed(names: list[str]) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-class NormObject(TypedDict):
-    """One number of the agent, and the same number of every reference agent."""
-
-    name: str
-    value: Number
-    field: dict[str, float]
-    missing: list[str]
-    percentile: Number
-    high_is_good: bool | None
-    quartiles: tuple[float, float, float] | None
-
-
-class ProfileObject(TypedDict):
-    """An agent against the field, number by number."""
-
-    schema: Literal["passhat.profile/1"]
-    verdict: str
-    system: str
-    agents: list[str]
-    norms: list[NormObject]
-    provenance: ProvenanceObject
-    notes: list[str]
-
-
 _HOW_TO_READ_A_PROFILE = (
     "The field is all reference agents: its median, and in brackets its middle half, the line in "
     "the picture. The point is this agent; above is the share of the field that it is above. The "
@@ -305,12 +257,8 @@ class ProfileAnswer(Answer[Profile]):
             for norm in self.result.norms
         ]
 
-    def data(self) -> ProfileObject:
-        """Schema "passhat.profile/1"."""
-        profile = self.result
-        norms = [json_object(norm, NormObject, field=dict(norm.field)) for norm in profile.norms]
-        head = {"schema": "passhat.profile/1", "verdict": profile_verdict(profile)}
-        return json_object(profile, ProfileObject, norms=norms, **head)
+    def data(self) -> dict[str, Any]:
+        return PROFILE(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         """The agent's numbers between the quartiles of the field."""
@@ -363,3 +311,33 @@ def _row(norm: Norm) -> tuple[str | Bar, ...]:
 
 def _with_span(value: float | None, interval: Interval | None, digits: int) -> str:
     return f"{points(value, digits=digits)} {span(interval, digits=digits)}".rstrip()
+
+
+def _field(norm: Norm) -> dict[str, float]:
+    return dict(norm.field)
+
+
+RANKING = JsonShape(
+    "ranking",
+    RankReport,
+    "Systems from best to worst, bands of ties, and every pairwise difference.",
+    "schema verdict metric systems tie_bands pairs tasks unshared unranked scope method confidence "
+    "provenance notes",
+    verdict=verdict,
+)
+PROFILE = JsonShape(
+    "profile",
+    Profile,
+    "An agent against the field, number by number.",
+    "schema verdict system agents norms provenance notes",
+    verdict=profile_verdict,
+    parts=[
+        JsonShape(
+            "norm",
+            Norm,
+            "One number of the agent, and the same number of every reference agent.",
+            "name value field missing percentile high_is_good quartiles",
+            field=_field,
+        )
+    ],
+)

@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
-from passhat.analysis.reports.dependence import Kind, SeedSpread
+from passhat.analysis.reports.dependence import Disturbance
 from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import (
+    BarCount,
     CurvePoint,
-    Decay,
-    ErrorSplit,
-    Exclusion,
+    Design,
     Leaders,
     ResourceUse,
-    Rounds,
     RunOrder,
-    Unsettled,
+    VarianceSplit,
 )
-from passhat.analysis.reports.report import LABELS, Label, Report, SystemReport, TaskRow
+from passhat.analysis.reports.report import LABELS, Report, SystemReport, TaskRow
 from passhat.messages import plural
 from passhat.reporters import headline
 from passhat.reporters.answer import Answer, Block, DisplayOptions, Records
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
 from passhat.reporters.data import (
-    IntervalObject,
+    JsonShape,
     MetricObject,
     NumberObject,
-    ProvenanceObject,
     UnavailableObject,
-    interval_object,
-    json_object,
     metric_object,
     number_object,
-    plain,
 )
 from passhat.reporters.formatting import end_cells, percent, scope_cells
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.wording import NoiseObject, luck, noise_object
-from passhat.stats.estimate import Estimate, Scope, Unavailable
-from passhat.stats.variance import FamilyShares
+from passhat.stats.estimate import Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -63,7 +56,7 @@ class ReportAnswer(Answer[Report]):
         return [row for system in self.result.systems for row in _system_rows(system)]
 
     def data(self) -> Any:
-        return report_object(self.result)
+        return REPORT(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         return report_figures(self.result)
@@ -160,141 +153,7 @@ def _software(origin: Provenance) -> str:
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# A report as JSON: schema "passhat.report/1", the same bytes for the same input and seed.
-# --------------------------------------------------------------------------------------------------
-
-
-def report_object(report: Report) -> ReportObject:
-    """The report, numbers unrounded."""
-    systems = [system_object(system) for system in report.systems]
-    leaders = _leaders(report.leaders)
-    return json_object(report, ReportObject, schema=SCHEMA, systems=systems, leaders=leaders)
-
-
-def system_object(system: SystemReport) -> SystemObject:
-    """One system; counts at the top, every number with its interval and method below."""
-    design = system.design
-    return json_object(
-        system,
-        SystemObject,
-        verdict=headline.verdict(system),
-        tasks=design.tasks,
-        trials=design.trials,
-        errors=design.errors,
-        runs=RunCountsObject(
-            fewest=design.fewest_runs, typical=design.typical_runs, most=design.most_runs
-        ),
-        metrics=_metrics(system),
-        variance=json_object(system.variance, VarianceObject, sentence=luck(system.variance)),
-        noise=noise_object(system.noise),
-        seeds=_seeds(system.seeds),
-        disturbances=[json_object(one, DisturbanceObject) for one in system.disturbances],
-        decay=_decay(system.decay),
-        task_table=[_task(row) for row in system.tasks],
-        labels={label: system.tasks.count(label) for label in LABELS},
-        bars=[json_object(bar, BarObject) for bar in system.bars],
-        error_policy=plain(system.errors),
-        features={name: _feature(feature) for name, feature in system.features.items()},
-        levels={name: system_object(part) for name, part in system.levels.items()},
-        tags={name: system_object(part) for name, part in system.tags.items()},
-    )
-
-
-def _leaders(found: Leaders | Unavailable) -> LeadersObject | UnavailableObject:
-    metric = "" if isinstance(found, Unavailable) else f"pass^{found.k}"
-    return json_object(found, LeadersObject, metric=metric)
-
-
-def _metrics(system: SystemReport) -> dict[str, MetricObject]:
-    """Every metric; reliability@k is the suite's mean pass^k, under the name some know it by."""
-    found = {name: metric_object(metric) for name, metric in system.metrics.items()}
-    return found | {f"reliability@{k}": found[f"pass^{k}"] for k in system.ks}
-
-
-def _seeds(spread: SeedSpread | Unavailable) -> SeedsObject | UnavailableObject:
-    if isinstance(spread, Unavailable):
-        return {"value": None, "reason": spread.reason}
-    variance = spread.variance
-    means = {str(seed): mean for seed, mean in spread.means.items()}
-    if isinstance(variance, Unavailable):
-        return {"means": means, "variance": {"value": None, "reason": variance.reason}}
-    return {
-        "means": means,
-        "variance": number_object(variance.between),
-        "within": variance.within,
-        "mean_score": number_object(variance.mean),
-        "seeds": variance.seeds,
-    }
-
-
-def _decay(decay: Decay) -> DecayObject:
-    return {
-        "pass^k": _curve(decay.pass_hat),
-        "pass@k": _curve(decay.pass_at),
-        "model": _curve(decay.beyond),
-        "run_order": _run_order(decay.run_order),
-    }
-
-
-def _curve(points: Sequence[CurvePoint]) -> list[NumberObject]:
-    found = [{"k": point.k, **number_object(point.estimate)} for point in points]
-    return cast("list[NumberObject]", found)
-
-
-def _run_order(order: RunOrder | Unavailable) -> RunOrderObject | UnavailableObject:
-    names = ("variance_amplification", "graceful_degradation", "flips")
-    numbers = {} if isinstance(order, Unavailable) else {
-        name: number_object(getattr(order, name)) for name in names
-    }  # fmt: skip
-    return json_object(order, RunOrderObject, **numbers)
-
-
-def _task(row: TaskRow) -> TaskObject:
-    return json_object(
-        row,
-        TaskObject,
-        rate=row.rate.value,
-        interval=interval_object(row.rate.interval),
-        label_chance=row.chance,
-    )
-
-
-def _feature(feature: ResourceUse) -> FeatureObject:
-    names = ("mean", "passed", "failed", "errored", "difference", "association", "median", "p95")
-    numbers = {name: number_object(getattr(feature, name)) for name in names}
-    found = cast(FeatureObject, {"trials": feature.trials, **numbers})
-    if feature.per_streak:
-        found["per_success"] = number_object(feature.per_success)
-        found["per_streak"] = {str(k): number_object(n) for k, n in feature.per_streak.items()}
-    return found
-
-
-# --------------------------------------------------------------------------------------------------
-# The JSON of a report as types: schema "passhat.report/1" is generated from them.
-# --------------------------------------------------------------------------------------------------
-
-SCHEMA: Literal["passhat.report/1"] = "passhat.report/1"
-
-
-class RunCountsObject(TypedDict):
-    """How many runs the tasks have."""
-
-    fewest: int
-    typical: int
-    most: int
-
-
-class VarianceObject(TypedDict):
-    """Where the variation comes from: differences between tasks, and luck."""
-
-    between_tasks: float
-    within_tasks: float
-    luck: NumberObject
-    icc: NumberObject
-    reliability: NumberObject
-    families: FamilyShares | UnavailableObject | None
-    sentence: str
+# The JSON of a report: numbers unrounded, the same bytes for the same input and seed.
 
 
 class SeedsObject(TypedDict):
@@ -305,20 +164,6 @@ class SeedsObject(TypedDict):
     within: NotRequired[float]
     mean_score: NotRequired[NumberObject]
     seeds: NotRequired[int]
-
-
-class DisturbanceObject(TypedDict):
-    """What moved runs together, so that they are not independent; rounds are counted from 1."""
-
-    kind: Kind
-    rounds: list[int]
-    failed: int
-    runs: int
-    tasks: int
-    p_value: float
-    began: str | None
-    ended: str | None
-    change: float | None
 
 
 class RunOrderObject(TypedDict):
@@ -342,23 +187,6 @@ DecayObject = TypedDict(
 )
 
 
-class TaskObject(TypedDict):
-    """One task; `sequence` is its runs in order as P, F and E."""
-
-    name: str
-    runs: int
-    passed: int
-    failed: int
-    errored: int
-    rate: float
-    interval: IntervalObject | None
-    mean_score: float
-    label: Label
-    label_chance: float
-    more_runs: int | None
-    sequence: str | None
-
-
 class LabelCounts(TypedDict):
     """How many tasks have each label."""
 
@@ -366,17 +194,6 @@ class LabelCounts(TypedDict):
     flaky: int
     broken: int
     undecided: int
-
-
-class BarObject(TypedDict):
-    """Which tasks have a pass^k that clears their bar."""
-
-    k: int
-    bar: float | None
-    above: list[str]
-    below: list[str]
-    undetermined: list[str]
-    model_share: NumberObject
 
 
 class FeatureObject(TypedDict):
@@ -395,54 +212,151 @@ class FeatureObject(TypedDict):
     per_streak: NotRequired[dict[str, NumberObject]]
 
 
-class SystemObject(TypedDict):
-    """Everything measured about one system; reliability@k is the suite's mean pass^k."""
-
-    name: str
-    verdict: str
-    tasks: int
-    trials: int
-    errors: int
-    runs: RunCountsObject
-    metrics: dict[str, MetricObject]
-    variance: VarianceObject | UnavailableObject
-    noise: NoiseObject | UnavailableObject
-    seeds: SeedsObject | UnavailableObject
-    rounds: Rounds | UnavailableObject
-    disturbances: list[DisturbanceObject]
-    decay: DecayObject
-    task_table: list[TaskObject]
-    labels: LabelCounts
-    bars: list[BarObject]
-    error_policy: ErrorSplit
-    features: dict[str, FeatureObject]
-    tools: dict[str, NumberObject]
-    unsettled: list[Unsettled]
-    excluded: list[Exclusion]
-    levels: dict[str, SystemObject]
-    tags: dict[str, SystemObject]
-    notes: list[str]
+def _metric(leaders: Leaders) -> str:
+    return f"pass^{leaders.k}"
 
 
-class LeadersObject(TypedDict):
-    """The systems that may truly be first: one apart from all others, or several that are tied."""
-
-    metric: str
-    names: list[str]
-    values: list[float]
-    compared: list[str]
-    tasks: int
-    left_out: int
-    scope: Scope
-    method: str
-    confidence: float
+def _metrics(system: SystemReport) -> dict[str, MetricObject]:
+    """Every metric; reliability@k is the suite's mean pass^k, under the name some know it by."""
+    metrics = {name: metric_object(metric) for name, metric in system.metrics.items()}
+    return metrics | {f"reliability@{k}": metrics[f"pass^{k}"] for k in system.ks}
 
 
-class ReportObject(TypedDict):
-    """A passhat report."""
+def _noise(system: SystemReport) -> NoiseObject | UnavailableObject:
+    return noise_object(system.noise)
 
-    schema: Literal["passhat.report/1"]
-    systems: list[SystemObject]
-    leaders: LeadersObject | UnavailableObject
-    provenance: ProvenanceObject
-    notes: list[str]
+
+def _seeds(system: SystemReport) -> SeedsObject | UnavailableObject:
+    spread = system.seeds
+    if isinstance(spread, Unavailable):
+        return {"value": None, "reason": spread.reason}
+    variance = spread.variance
+    means = {str(seed): mean for seed, mean in spread.means.items()}
+    if isinstance(variance, Unavailable):
+        return {"means": means, "variance": {"value": None, "reason": variance.reason}}
+    return {
+        "means": means,
+        "variance": number_object(variance.between),
+        "within": variance.within,
+        "mean_score": number_object(variance.mean),
+        "seeds": variance.seeds,
+    }
+
+
+def _decay(system: SystemReport) -> DecayObject:
+    decay = system.decay
+    return {
+        "pass^k": _curve(decay.pass_hat),
+        "pass@k": _curve(decay.pass_at),
+        "model": _curve(decay.beyond),
+        "run_order": _run_order(decay.run_order),
+    }
+
+
+def _curve(points: Sequence[CurvePoint]) -> list[NumberObject]:
+    found = [{"k": point.k, **number_object(point.estimate)} for point in points]
+    return cast("list[NumberObject]", found)
+
+
+def _run_order(order: RunOrder | Unavailable) -> RunOrderObject | UnavailableObject:
+    if isinstance(order, Unavailable):
+        return {"value": None, "reason": order.reason}
+    return {
+        "decay": list(order.decay),
+        "variance_amplification": number_object(order.variance_amplification),
+        "graceful_degradation": number_object(order.graceful_degradation),
+        "flips": number_object(order.flips),
+        "tasks": order.tasks,
+    }
+
+
+def _task_table(system: SystemReport) -> list[TaskRow]:
+    return list(system.tasks)
+
+
+def _labels(system: SystemReport) -> LabelCounts:
+    return cast(LabelCounts, {label: system.tasks.count(label) for label in LABELS})
+
+
+def _features(system: SystemReport) -> dict[str, FeatureObject]:
+    return {name: _feature(feature) for name, feature in system.features.items()}
+
+
+def _tools(system: SystemReport) -> Mapping[str, Number]:
+    return system.tools
+
+
+def _feature(feature: ResourceUse) -> FeatureObject:
+    names = ("mean", "passed", "failed", "errored", "difference", "association", "median", "p95")
+    numbers = {name: number_object(getattr(feature, name)) for name in names}
+    found = cast(FeatureObject, {"trials": feature.trials, **numbers})
+    if feature.per_streak:
+        found["per_success"] = number_object(feature.per_success)
+        found["per_streak"] = {str(k): number_object(n) for k, n in feature.per_streak.items()}
+    return found
+
+
+_RUN_COUNTS = JsonShape(
+    "run_counts",
+    Design,
+    "How many runs the tasks have.",
+    "fewest=fewest_runs typical=typical_runs most=most_runs",
+)
+_VARIANCE = JsonShape(
+    "variance",
+    VarianceSplit,
+    "Where the variation comes from: differences between tasks, and luck.",
+    "between_tasks within_tasks luck icc reliability families sentence",
+    sentence=luck,
+)
+_DISTURBANCE = JsonShape(
+    "disturbance",
+    Disturbance,
+    "What moved runs together, so that they are not independent; rounds are counted from 1.",
+    "kind rounds failed runs tasks p_value began ended change",
+)
+_TASK = JsonShape(
+    "task",
+    TaskRow,
+    "One task; `sequence` is its runs in order as P, F and E.",
+    "name runs passed failed errored rate=rate.value interval=rate.interval mean_score label "
+    "label_chance=chance more_runs sequence",
+)
+_BAR = JsonShape(
+    "bar",
+    BarCount,
+    "Which tasks have a pass^k that clears their bar.",
+    "k bar above below undetermined model_share",
+)
+SYSTEM = JsonShape(
+    "system",
+    SystemReport,
+    "Everything measured about one system; reliability@k is the suite's mean pass^k.",
+    "name verdict tasks=design.tasks trials=design.trials errors=design.errors runs=design metrics "
+    "variance noise seeds rounds disturbances decay task_table labels bars error_policy=errors "
+    "features tools unsettled excluded levels tags notes",
+    verdict=headline.verdict,
+    metrics=_metrics,
+    noise=_noise,
+    seeds=_seeds,
+    decay=_decay,
+    task_table=_task_table,
+    labels=_labels,
+    features=_features,
+    tools=_tools,
+    parts=[_RUN_COUNTS, _VARIANCE, _DISTURBANCE, _TASK, _BAR],
+)
+_LEADERS = JsonShape(
+    "leaders",
+    Leaders,
+    "The systems that may truly be first: one apart from all others, or several that are tied.",
+    "metric names values compared tasks left_out scope method confidence",
+    metric=_metric,
+)
+REPORT = JsonShape(
+    "report",
+    Report,
+    "A passhat report.",
+    "schema systems leaders provenance notes",
+    parts=[SYSTEM, _LEADERS],
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import Word
-from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
+from passhat.analysis.gates.run_answer import Recovery, RunAnswer, SelectionFloor
 from passhat.messages import plural
 from passhat.reporters.answer import (
     Answer,
@@ -25,10 +25,10 @@ from passhat.reporters.answer import (
     Table,
     paragraphs,
 )
-from passhat.reporters.answers.report import ReportAnswer, ReportObject, report_object
+from passhat.reporters.answers.report import REPORT, ReportAnswer
 from passhat.reporters.answers.report_blocks import report_blocks, report_figures
-from passhat.reporters.answers.verdicts import VerdictObject, VerdictsAnswer, verdict_object
-from passhat.reporters.data import IntervalObject, json_object, plain
+from passhat.reporters.answers.verdicts import VERDICT, VerdictsAnswer
+from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     amount,
     interval_of,
@@ -40,7 +40,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
-from passhat.stats.estimate import Estimate, Number
+from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdict
@@ -83,7 +83,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return ReportAnswer(self.result.report).rows()
 
     def data(self) -> Any:
-        return run_object(self.result)
+        return RUN(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         return report_figures(self.result.report)
@@ -323,56 +323,30 @@ def _cells(number: Number) -> tuple[str, str]:
     return points(value_of(number)), span(interval_of(number), digits=0)
 
 
-# --------------------------------------------------------------------------------------------------
-# A run as JSON: schema "passhat.run/1".
-# --------------------------------------------------------------------------------------------------
-
-SCHEMA: Literal["passhat.run/1"] = "passhat.run/1"
+def _verdict(answer: RunAnswer) -> Word | None:
+    return None if answer.verdicts is None else answer.verdicts.word
 
 
-class FloorObject(TypedDict):
-    """Whether an agent's runs keep to the floor under tool selection."""
-
-    verdict: str
-    task: str
-    tool: str
-    selected: int
-    runs: int
-    rate: float
-    interval: IntervalObject | None
-    bound: float
-    max_tokens: int | None
-    line: str
+def _interval(floor: SelectionFloor) -> Interval | None:
+    return floor.interval
 
 
-class RunObject(TypedDict):
-    """What a run says when it is over: report, verdicts, why trials did not pass."""
-
-    schema: Literal["passhat.run/1"]
-    verdict: Word | None
-    verdicts: list[VerdictObject]
-    floors: list[FloorObject]
-    failures: list[Failure]
-    recovery: list[Recovery]
-    undone: str | None
-    report: ReportObject
-
-
-def run_object(answer: RunAnswer) -> RunObject:
-    """The report and the verdicts: schema "passhat.run/1"."""
-    return {
-        "schema": SCHEMA,
-        "verdict": None if answer.verdicts is None else answer.verdicts.word,
-        "verdicts": [verdict_object(verdict) for verdict in answer.judged],
-        "floors": [_floor_object(floor) for floor in answer.floors],
-        "failures": plain(answer.failures),
-        "recovery": plain(answer.recoveries),
-        "undone": answer.undone,
-        "report": report_object(answer.report),
-    }
-
-
-def _floor_object(floor: SelectionFloor) -> FloorObject:
-    return json_object(
-        floor, FloorObject, verdict=floor.word, task=floor.label, tool=floor.demand.expected_tool
-    )
+RUN = JsonShape(
+    "run",
+    RunAnswer,
+    "What a run says when it is over: report, verdicts, why trials did not pass.",
+    "schema verdict verdicts=judged floors failures recovery=recoveries undone report",
+    verdict=_verdict,
+    parts=[
+        VERDICT,
+        REPORT,
+        JsonShape(
+            "floor",
+            SelectionFloor,
+            "Whether an agent's runs keep to the floor under tool selection.",
+            "verdict=word task=label tool=demand.expected_tool selected runs rate interval bound "
+            "max_tokens line",
+            interval=_interval,
+        ),
+    ],
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from passhat.analysis.comparing.trends import (
     FlakyTask,
@@ -12,7 +12,6 @@ from passhat.analysis.comparing.trends import (
     TaskMove,
     TaskTurn,
     TrendPoint,
-    Turn,
 )
 from passhat.dataclass import dataclass
 from passhat.messages import plural
@@ -30,7 +29,7 @@ from passhat.reporters.answer import (
     StatusLabel,
     Table,
 )
-from passhat.reporters.data import json_object, plain
+from passhat.reporters.data import JsonShape, plain
 from passhat.reporters.formatting import (
     end_cells,
     percent,
@@ -40,81 +39,10 @@ from passhat.reporters.formatting import (
     signed_points,
     span,
 )
-from passhat.stats.trend import ChangePoint, Changes, Direction, DivergingTrend
+from passhat.stats.trend import ChangePoint, Changes, DivergingTrend
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
-
-TREND_SCHEMA: Literal["passhat.trend/1"] = "passhat.trend/1"
-
-
-class RateObject(TypedDict):
-    """A rate at one moment, with its interval."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-class PointObject(TypedDict):
-    """The rates at one moment; `carried` names tasks whose earlier counts are used."""
-
-    run: str
-    label: str
-    started: str
-    tasks: int
-    runs: int
-    carried: list[str]
-    metrics: dict[str, RateObject]
-
-
-class ChangeObject(TypedDict):
-    """A change of the rate at `position`, and its size with an interval."""
-
-    position: int
-    direction: Direction
-    before: float
-    after: float
-    low: float
-    high: float
-
-
-class ChangesObject(TypedDict):
-    """The changes of one metric, found with a known chance of a false alarm."""
-
-    false_alarm: float
-    horizon: int
-    method: str
-    points: list[ChangeObject]
-
-
-class TurnObject(TypedDict):
-    """A task whose label changed, at the first run that showed the new one."""
-
-    task: str
-    turn: Turn
-    before: str
-    after: str
-    run: str
-
-
-class SystemTrendObject(TypedDict):
-    """One system over history, its oldest run first."""
-
-    name: str
-    k: int
-    sentences: list[str]
-    points: list[PointObject]
-    changes: dict[str, ChangesObject]
-    diverging: bool
-    turns: list[TurnObject]
-
-
-class TrendObject(TypedDict):
-    """How reliability moved over history."""
-
-    schema: Literal["passhat.trend/1"]
-    systems: list[SystemTrendObject]
 
 
 class TrendAnswer(Answer[Sequence[SystemTrend]]):
@@ -188,9 +116,8 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             for name, estimate in point.metrics.items()
         ]
 
-    def data(self) -> TrendObject:
-        """Schema "passhat.trend/1"."""
-        return {"schema": TREND_SCHEMA, "systems": [_system_object(trend) for trend in self.result]}
+    def data(self) -> dict[str, Any]:
+        return TREND(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         return {trend.name: trend.plot() for trend in self.result}
@@ -204,34 +131,6 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             "systems": [_view(trend) for trend in ordered],
             "most_moved": MOST_MOVED,
         }
-
-
-def _system_object(trend: SystemTrend) -> SystemTrendObject:
-    return {
-        "name": trend.name,
-        "k": trend.k,
-        "sentences": sentences(trend),
-        "points": [_point_object(point) for point in trend.points],
-        "changes": {name: _changes_object(changes) for name, changes in trend.changes.items()},
-        "diverging": isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging,
-        "turns": [json_object(turn, TurnObject, run=turn.key) for turn in trend.turns],
-    }
-
-
-def _point_object(point: TrendPoint) -> PointObject:
-    metrics = {
-        name: {"value": one.value, **end_cells("", one.interval)}
-        for name, one in point.metrics.items()
-    }
-    return json_object(point, PointObject, run=point.key, metrics=metrics)
-
-
-def _changes_object(changes: Changes) -> ChangesObject:
-    points = [
-        json_object(point, ChangeObject, **end_cells("", point.interval))
-        for point in changes.points
-    ]
-    return json_object(changes, ChangesObject, points=points)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -384,20 +283,8 @@ def _row(point: TrendPoint) -> tuple[str, ...]:
 # The tasks that passed and failed over the last runs.
 # --------------------------------------------------------------------------------------------------
 
-FLAKY_SCHEMA: Literal["passhat.flaky/1"] = "passhat.flaky/1"
-
 MOST_MARKS = 30
 """Runs that are shown for a task: the newest."""
-
-
-class FlakyObject(TypedDict):
-    """The tasks that passed and failed over some runs."""
-
-    schema: Literal["passhat.flaky/1"]
-    runs: int
-    tasks_seen: int
-    confidence: float
-    tasks: list[FlakyTask]
 
 
 class FlakyAnswer(Answer[FlakyTasks]):
@@ -449,7 +336,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
         ]
 
     def data(self) -> Any:
-        return json_object(self.result, FlakyObject, schema=FLAKY_SCHEMA)
+        return FLAKY(self.result)
 
 
 _LEFT = ("task", "agent", "label", "interval", "runs")
@@ -467,3 +354,81 @@ def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
         Bar(value=one.rate, inner=one.interval),
         one.marks[-MOST_MARKS:],
     )
+
+
+# The JSON of both.
+
+
+class RateObject(TypedDict):
+    """A rate at one moment, with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def _rates(point: TrendPoint) -> dict[str, RateObject]:
+    return {
+        name: cast(RateObject, {"value": rate.value, **end_cells("", rate.interval)})
+        for name, rate in point.metrics.items()
+    }
+
+
+def _diverging(trend: SystemTrend) -> bool:
+    return isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging
+
+
+def _systems(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
+    return list(trends)
+
+
+_POINT = JsonShape(
+    "point",
+    TrendPoint,
+    "The rates at one moment; `carried` names tasks whose earlier counts are used.",
+    "run=key label started tasks runs carried metrics",
+    metrics=_rates,
+)
+_CHANGES = JsonShape(
+    "changes",
+    Changes,
+    "The changes of one metric, found with a known chance of a false alarm.",
+    "false_alarm horizon method points",
+    parts=[
+        JsonShape(
+            "change",
+            ChangePoint,
+            "A change of the rate at `position`, and its size with an interval.",
+            "position direction before after low=interval.low high=interval.high",
+        )
+    ],
+)
+_TURN = JsonShape(
+    "turn",
+    TaskTurn,
+    "A task whose label changed, at the first run that showed the new one.",
+    "task turn before after run=key",
+)
+_SYSTEM_TREND = JsonShape(
+    "system_trend",
+    SystemTrend,
+    "One system over history, its oldest run first.",
+    "name k sentences points changes diverging turns",
+    sentences=sentences,
+    diverging=_diverging,
+    parts=[_POINT, _CHANGES, _TURN],
+)
+TREND = JsonShape(
+    "trend",
+    Sequence,
+    "How reliability moved over history.",
+    "schema systems",
+    systems=_systems,
+    parts=[_SYSTEM_TREND],
+)
+FLAKY = JsonShape(
+    "flaky",
+    FlakyTasks,
+    "The tasks that passed and failed over some runs.",
+    "schema runs tasks_seen confidence tasks",
+)

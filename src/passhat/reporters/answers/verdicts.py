@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.gates.gate import (
-    Design,
-    EvidenceKind,
-    GateScope,
-    OnUndecided,
-    Severity,
-    TaskEvidence,
-    Verdict,
-    Verdicts,
-    Word,
-    opening,
-)
+from passhat.analysis.gates.gate import DecisionLine, Gate, Verdict, Verdicts, opening
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import (
     WORD_TONES,
@@ -31,7 +20,7 @@ from passhat.reporters.answer import (
     StatusLabel,
     Table,
 )
-from passhat.reporters.data import NumberObject, json_object
+from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import end_cells, interval_of, value_of
 from passhat.stats.estimate import Unavailable
 
@@ -81,16 +70,8 @@ class VerdictsAnswer(Answer[Verdicts]):
             for verdict in self.result
         ]
 
-    def data(self) -> VerdictsObject:
-        """The whole answer, numbers unrounded."""
-        verdicts = self.result
-        return {
-            "schema": _SCHEMA,
-            "verdict": verdicts.word,
-            "exit_code": verdicts.exit_code,
-            "sentence": verdicts.sentence,
-            "verdicts": [verdict_object(verdict) for verdict in verdicts],
-        }
+    def data(self) -> dict[str, Any]:
+        return VERDICTS(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         """The picture of each gate; where several systems have the same gate, by system as well."""
@@ -251,82 +232,32 @@ _ONE = {
 _MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 
 
-_SCHEMA: Literal["passhat.verdicts/1"] = "passhat.verdicts/1"
-
-
-class _TermsObject(TypedDict):
-    """How the demand was to be decided, and what follows."""
-
-    name: str | None
-    system: str | None
-    confidence: float
-    scope: GateScope
-    evidence: EvidenceKind | None
-    indifference: float | None
-    alpha: float
-    beta: float
-    max_runs: int | None
-    design: Design
-    on_undecided: OnUndecided
-    severity: Severity
-    tags: list[str]
-
-
-class _StepObject(TypedDict):
-    """One line of the decision log; the logarithms are natural."""
-
-    draw: int
-    task: str
-    outcome: str
-    log_pass: float
-    log_fail: float
-    pass_boundary: float
-    fail_boundary: float
-
-
-class VerdictObject(TypedDict):
-    """One gate's word on one system: the demand, the evidence, and the log."""
-
-    require: str
-    terms: _TermsObject
-    system: str
-    verdict: Word
-    exit_code: int
-    sentence: str
-    estimate: NumberObject
-    evidence: EvidenceKind
-    method: str
-    alpha: float | None
-    beta: float | None
-    runs: int
-    fixed_runs: int | None
-    runs_saved: int | None
-    max_runs: int | None
-    more_runs: int | None
-    seed: int | None
-    errors: str
-    notes: list[str]
-    tasks: list[TaskEvidence]
-    steps: list[_StepObject]
-
-
-class VerdictsObject(TypedDict):
-    """Every gate's verdict, and the one that follows from all."""
-
-    schema: Literal["passhat.verdicts/1"]
-    verdict: Word
-    exit_code: int
-    sentence: str
-    verdicts: list[VerdictObject]
-
-
-def verdict_object(verdict: Verdict) -> VerdictObject:
-    """One verdict: the demand, the evidence, and the log."""
-    return json_object(
-        verdict,
-        VerdictObject,
-        require=verdict.gate.require,
-        terms=json_object(verdict.gate, _TermsObject),
-        verdict=verdict.word,
-        steps=[json_object(step, _StepObject, draw=step.number) for step in verdict.steps],
-    )
+VERDICT = JsonShape(
+    "verdict",
+    Verdict,
+    "One gate's word on one system: the demand, the evidence, and the log.",
+    "require=gate.require terms=gate system verdict=word exit_code sentence estimate evidence "
+    "method alpha beta runs fixed_runs runs_saved max_runs more_runs seed errors notes tasks steps",
+    parts=[
+        JsonShape(
+            "__terms",
+            Gate,
+            "How the demand was to be decided, and what follows.",
+            "name system confidence scope evidence indifference alpha beta max_runs design "
+            "on_undecided severity tags",
+        ),
+        JsonShape(
+            "__step",
+            DecisionLine,
+            "One line of the decision log; the logarithms are natural.",
+            "draw=number task outcome log_pass log_fail pass_boundary fail_boundary",
+        ),
+    ],
+)
+VERDICTS = JsonShape(
+    "verdicts",
+    Verdicts,
+    "Every gate's verdict, and the one that follows from all.",
+    "schema verdict=word exit_code sentence verdicts=each",
+    parts=[VERDICT],
+)
