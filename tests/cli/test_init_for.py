@@ -29,8 +29,15 @@ def passhat(folder, *words):
     [
         (["--python", "my_agent:answer"], 20, (0, 4)),
         (["--command", AGENT], 20, (0,)),
-        (["--mcp", SERVER], 10, (0,)),
-        (["--from-log", str(SAMPLE), "--command", AGENT], 50, (0, 1, 4)),
+        pytest.param(
+            ["--mcp", SERVER], 10, (0,), marks=pytest.mark.slow("four commands, a real server each")
+        ),
+        pytest.param(
+            ["--from-log", str(SAMPLE), "--command", AGENT],
+            50,
+            (0, 1, 4),
+            marks=pytest.mark.slow("a process for each of fifty trials"),
+        ),
     ],
     ids=["python", "command", "mcp", "log"],
 )

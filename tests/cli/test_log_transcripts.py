@@ -52,6 +52,7 @@ def test_the_transcripts_of_a_page_are_those_of_the_agents_on_it(call, here):
     assert "of b" in said
 
 
+@pytest.mark.slow("fills a page to its limit: 12,000 transcripts")
 def test_more_than_a_page_can_hold_is_told_on_it_and_on_standard_error(call, here):
     rows = (f"t{n % 50},{n % 3},{'x' * 2_100}" for n in range(12_000))
     (here / "many.csv").write_text("task,passed,answer\n" + "\n".join(rows).replace(",2,", ",0,"))

@@ -103,7 +103,11 @@ def said_of(folder, mapping, duplicates, *, together):
     return trials.to_columns(), trials.sources
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=3 * settings.default.max_examples,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(folders(), st.sampled_from(MAPPINGS), st.sampled_from(["error", "keep", "last"]))
 @example(
     [("csv", [{"task": "a", "passed": "P"}]), ("csv", [{"task": "b", "passed": "F"}])],

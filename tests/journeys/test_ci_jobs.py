@@ -26,7 +26,11 @@ VARIABLES = {
     },
 }
 """What each system says to its jobs; without a token and a change nothing is posted."""
-GATES = [("pass@1 >= 0.5", 0), ("pass@1 >= 0.99", 1), ("pass@1 >= 0.73", 4)]
+GATES = [
+    ("pass@1 >= 0.5", 0),
+    pytest.param("pass@1 >= 0.99", 1, marks=pytest.mark.slow("the whole job once more")),
+    pytest.param("pass@1 >= 0.73", 4, marks=pytest.mark.slow("the whole job once more")),
+]
 
 
 class Job:

@@ -56,6 +56,7 @@ async def patiently(endpoint):
     return await endpoint.complete(ASK)
 
 
+@pytest.mark.slow("a real model answers on this machine")
 def test_every_adapter_talks_to_a_real_model(weights):
     async def main():
         replies = {}
