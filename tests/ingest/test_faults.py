@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials, read_with_transcripts
 from passhat.ingest.document import Archive, Document
-from passhat.ingest.rows import sheet_of
+from passhat.ingest.rows import table_of
 
 BIG = int("1" * 400)
 CASE, OK = (
@@ -347,10 +347,10 @@ def test_a_header_names_each_column_once(names):
     text = ",".join(names) + "\n" + ",".join("1" * len(names)) + "\n"
     document = Document("t", path=None, data=text.encode(), limits=Limits())
     if len(set(names)) == len(names):
-        assert list(sheet_of(document).columns) == names
+        assert list(table_of(document).columns) == names
         return
     with pytest.raises(ReadError, match=r"^t, line 1: the column .(, .)* occurs twice$"):
-        sheet_of(document)
+        table_of(document)
 
 
 @pytest.mark.parametrize(

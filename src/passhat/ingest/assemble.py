@@ -70,15 +70,8 @@ def _kind(piece: InputPart) -> tuple[Any, ...]:
 def _part(
     piece: InputPart, mapping: ColumnMap, trials: Trials | None, source: Source
 ) -> CheckedPart:
-    return CheckedPart(
-        trials=trials,
-        source=source,
-        size=len(piece.table),
-        given=piece.given,
-        numbered=piece.numbered and "trial" not in mapping.left_out(),
-        said=piece.said,
-        submission=piece.table.submission,
-    )
+    numbered = piece.numbered and "trial" not in mapping.left_out()
+    return CheckedPart(file=piece, trials=trials, source=source, numbered=numbered)
 
 
 def _joined(pieces: list[InputPart], mapping: ColumnMap) -> list[CheckedPart] | None:

@@ -188,11 +188,11 @@ def wrong_shape(name: str, error: msgspec.ValidationError) -> ReadError:
     passhat.errors.ReadError: a.json, field [...]: must be text, got a list
     """
     what, _, path = str(error).partition(" - at `$")
-    if found := _EXPECTED.fullmatch(what):
-        kinds = [_KINDS.get(kind, kind) for kind in found[1].split(" | ")]
-        what = f"must be {' or '.join(kinds)}, got {_KINDS.get(found[2], found[2])}"
-    elif found := _REQUIRED.fullmatch(what):
-        what = f'has no "{found[1]}"'
+    if types := _EXPECTED.fullmatch(what):
+        kinds = [_KINDS.get(kind, kind) for kind in types[1].split(" | ")]
+        what = f"must be {' or '.join(kinds)}, got {_KINDS.get(types[2], types[2])}"
+    elif missing := _REQUIRED.fullmatch(what):
+        what = f'has no "{missing[1]}"'
     field = path.strip(".`")
     return ReadError(f"{name}, field {field}: {what}" if field else f"{name}: {what}")
 
@@ -252,7 +252,10 @@ def _read_once(
             limits.check_size(name, size)
             head = b"" if 0 < size <= _SMALL else stream.read(4)
             if head.startswith(_READ_IN_PIECES):
-                return head, _hash(head, stream), b""
+                digest = hashlib.sha256(head)
+                while piece := stream.read(PIECE):
+                    digest.update(piece)
+                return head, digest.hexdigest(), b""
             if head and stream.seekable():
                 stream.seek(0)
                 content = stream.read()
@@ -269,13 +272,6 @@ def _read_once(
 
 def _not_opened(name: str, error: OSError) -> ReadError:
     return ReadError(f"{name}: cannot be opened ({error.strerror or error})")
-
-
-def _hash(head: bytes, stream: BinaryIO) -> str:
-    digest = hashlib.sha256(head)
-    while piece := stream.read(PIECE):
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 def _bare_name(name: str) -> str:

@@ -176,11 +176,10 @@ def _read(
     if duplicates == "error":
         _check_derived(pieces)
     parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
-    tables = [part.trials for part in parts if part.trials is not None]
-    trials = _number(Trials.concat(tables, duplicates=None), parts)
+    trials = _as_one(parts)
     sources = describe_sources(parts, inputs, unknown, mapping)
     trials = replace(trials, sources=sources_by_address(sources))
-    said = [text for part in parts for text in part.said]
+    said = [text for part in parts for text in part.file.said]
     if twice := trials.duplicates():
         if duplicates == "error":
             raise _occur_twice(parts, twice)
@@ -299,12 +298,14 @@ def _check_derived(pieces: Sequence[InputPart]) -> None:
                 )
 
 
-def _number(trials: Trials, parts: Sequence[CheckedPart]) -> Trials:
-    """Number the trials of files that do not number them, continuing from file to file."""
+def _as_one(parts: Sequence[CheckedPart]) -> Trials:
+    """All trials; those of files that do not number them are numbered on from file to file."""
+    tables = [part.trials for part in parts if part.trials is not None]
+    trials = Trials.concat(tables, duplicates=None)
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
-    unnumbered = np.concatenate([np.full(part.size, not part.numbered) for part in parts])
-    return trials.renumbered(unnumbered)
+    unnumbered = [np.full(len(part.file.table), not part.numbered) for part in parts]
+    return trials.renumbered(np.concatenate(unnumbered))
 
 
 def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -> ReadError:
@@ -487,12 +488,12 @@ def _read_held(
     for alike in places.values():
         if len(alike) >= FEWEST_FILES:
             documents = [held[place][0] for place in alike]
-            read |= zip(alike, read_alike(documents, mapping), strict=True)
+            read |= zip(alike, read_same_schema(documents, mapping), strict=True)
     for place, (document, reader) in enumerate(held):
         yield document, reader, read.get(place) or reader.read(document, mapping)
 
 
-def read_alike(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialTable | None]:
+def read_same_schema(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialTable | None]:
     """Tables of one shape as `tables.read` reads each; None for one that must be read by itself."""
     names = [name.strip() for name in column_names(documents[0])]
     parsed = [_rows_of(document, names) for document in documents]
@@ -555,7 +556,7 @@ def _read_whole(
         columns.update((name, [row[name] for row in rows]) for name in names)
     sheet = Table(columns=columns, numbers=range(len(rows)), separator=separator)
     try:
-        table = tables.read_sheet(document, sheet, mapping, repeats=lambda columns: False)
+        table = tables.read_table(document, sheet, mapping, repeats=lambda columns: False)
         found, _ = infer_columns(sheet.columns, mapping, sheet.cells)
     except ReadError:
         return None
@@ -566,7 +567,7 @@ def _read_whole(
 def _row_by_row(sheet: Table, found: Mapping[str, str], mapping: ColumnMap) -> bool:
     """Whether what a cell means does not depend on the other cells of its file.
 
-    Every rule of `tables.read_sheet` that looks at a whole column is named here, unless it raises
+    Every rule of `tables.read_table` that looks at a whole column is named here, unless it raises
     an error or gives a note wherever it applies to some rows.
     """
     names = tuple(sheet.columns)

@@ -260,8 +260,12 @@ class TrialTable:
     part: bool = False
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Mapping[str, Any]], **more: Any) -> TrialTable:
+    def of_rows(
+        cls, rows: Iterable[Mapping[str, Any]], *, system: str | None = None, **more: Any
+    ) -> TrialTable:
         """A table of rows that may each lack some columns; `line` is the line that a row is on.
+
+        `system` is that of all rows, where the rows do not name it.
 
         >>> TrialTable.of_rows([{"task": "a"}, {"task": "b", "cost": 2}]).columns
         {'task': ['a', 'b'], 'cost': [None, 2]}
@@ -269,6 +273,8 @@ class TrialTable:
         rows = list(rows)
         names = dict.fromkeys(name for row in rows for name in row)
         columns = {name: [row.get(name) for row in rows] for name in names}
+        if system is not None:
+            columns["system"] = [system] * len(rows)
         lines = columns.pop("line", None)
         if lines:
             more |= {"entry": "line", "numbers": lines}

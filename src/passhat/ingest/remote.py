@@ -17,7 +17,6 @@ from passhat.records.transcript import KeptTranscript
 from passhat.records.trial import Outcome
 
 _DATABASES = ("postgresql", "postgres")
-
 _PATTERN = "*?["
 
 
@@ -76,7 +75,9 @@ def local_copy(url: str) -> Path:
         listed = _listing(files, base)
     if not listed:
         raise ReadError(f"{_public(url)}: no such file or folder")
-    versions = [(name, *_version(info)) for name, info in listed.items()]
+    # What identifies the version of a file, under the names that the usual stores use.
+    keys = ("size", "ETag", "etag", "LastModified", "mtime", "created")
+    versions = [(name, *(str(info.get(key)) for key in keys)) for name, info in listed.items()]
     if url in _copies and _copies[url].versions == versions:
         return _copies[url].path
     root = _root(base, listed)
@@ -167,25 +168,16 @@ def transcript_files(place: str) -> Iterator[tuple[str, Any]]:
 
 def _listing(files: Any, base: str) -> dict[str, Any]:
     """The files at a path, in a folder or of a pattern, each with the store's facts about it."""
-    if any(mark in base for mark in _PATTERN):
-        found = files.glob(base, detail=True)
-    else:
-        found = files.find(base, detail=True)
+    listing = files.glob if any(mark in base for mark in _PATTERN) else files.find
     return {
         name: info
-        for name, info in sorted(found.items())
+        for name, info in sorted(listing(base, detail=True).items())
         if info.get("type") != "directory" and not _is_transcripts(PurePosixPath(name))
     }
 
 
 def _is_transcripts(file: PurePath) -> bool:
     return FOLDER in file.parts and file.suffix == ".parquet"
-
-
-def _version(info: Any) -> tuple[str, ...]:
-    """What identifies the version of a file, under the names that the usual stores use."""
-    keys = ("size", "ETag", "etag", "LastModified", "mtime", "created")
-    return tuple(str(info.get(key)) for key in keys)
 
 
 def _root(base: str, listed: Container[str]) -> str:
@@ -244,9 +236,7 @@ def _first_line(error: Exception) -> str:
 # its row there, and is empty if nothing was kept. Engines leave out what begins with an
 # underscore.
 FOLDER = "_transcripts"
-
 ROW_COLUMN = "transcript_row"
-
 GROUP_ROWS, GROUP_BYTES = 500, 4 * 2**20
 """Transcripts that are compressed together: what must be read to show one of them."""
 
@@ -294,17 +284,19 @@ def scan_shard(
     place: Place, name: str, wanted: Callable[[KeptTranscript], bool]
 ) -> Iterator[KeptTranscript]:
     """The transcripts whose trial is `wanted`; of groups without any, no text is read."""
+    known = {_word(outcome): outcome for outcome in Outcome}
     with _opened(place, name) as file:
         for group in range(file.num_row_groups):
-            keys = _cells(file, group, _KEYS)
-            trials = [_without_text(*cells) for cells in zip(*keys, strict=True)]
-            chosen = [row for row, trial in enumerate(trials) if wanted(trial)]
-            if not chosen:
-                continue
-            (texts,) = _cells(file, group, ("text",))
-            for row in chosen:
-                key, outcome = trials[row].key, trials[row].outcome
-                yield KeptTranscript(key=key, outcome=outcome, text=texts[row] or "")
+            keys = zip(*_cells(file, group, _KEYS), strict=True)
+            chosen: dict[int, KeptTranscript] = {}
+            for row, (system, task, trial, outcome) in enumerate(keys):
+                key = (str(system), str(task), int(trial or 0))
+                without_text = KeptTranscript(key=key, outcome=known.get(outcome), text="")
+                if wanted(without_text):
+                    chosen[row] = without_text
+            if chosen:
+                (texts,) = _cells(file, group, ("text",))
+                yield from (replace(one, text=texts[row] or "") for row, one in chosen.items())
 
 
 def read_rows(place: Place, name: str, rows: Sequence[int | None]) -> Iterator[str | None]:
@@ -352,12 +344,6 @@ def _group_of(row: int, sizes: Sequence[int], name: str) -> tuple[int, int]:
 def _cells(file: Any, group: int, columns: Sequence[str]) -> list[list[Any]]:
     table = file.read_row_group(group, columns=list(columns))
     return [table.column(name).to_pylist() for name in columns]
-
-
-def _without_text(system: Any, task: Any, trial: Any, outcome: Any) -> KeptTranscript:
-    known = {_word(one): one for one in Outcome}
-    key = (str(system), str(task), int(trial or 0))
-    return KeptTranscript(key=key, outcome=known.get(outcome), text="")
 
 
 def _word(outcome: Outcome | None) -> str | None:

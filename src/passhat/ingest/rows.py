@@ -112,20 +112,20 @@ class _Undecoded:
         return [None if raw is None else decode(name, raw, object) for raw in self.cells]
 
 
-def sheet_of(document: Document) -> Table:
+def table_of(document: Document) -> Table:
     """All cells of a table, by column."""
     if document.kind == "text":
-        return _csv_sheet(document)
+        return _csv_table(document)
     if document.kind == "parquet":
         columns = parquet_columns(document)
         return Table(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
     if lists_runs(document) or (len(document.data) > _BIG and _has_rows(document)):
-        return _raw_sheet(document)
+        return _raw_table(document)
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
-        return _sheet_of_rows([row for _, row in numbered], [line for line, _ in numbered])
+        return _table_of_rows([row for _, row in numbered], [line for line, _ in numbered])
     rows = _json_rows(document)
-    return _sheet_of_rows(rows, range(len(rows)))
+    return _table_of_rows(rows, range(len(rows)))
 
 
 def column_names(document: Document) -> list[str]:
@@ -170,7 +170,7 @@ def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
             raw = row.get(first)
             yield None if raw is None else _inside(decode(document.name, raw, object), rest)
     else:
-        yield from sheet_of(document).cells(column)
+        yield from table_of(document).cells(column)
 
 
 def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
@@ -278,7 +278,7 @@ def _first_row(document: Document) -> RawRow:
     return row if key is None else next(rows_of_runs(row, key))
 
 
-def _raw_sheet(document: Document) -> Table:
+def _raw_table(document: Document) -> Table:
     """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
     shared = _shared(document) if document.kind == "json" else {}
     numbered = list(_numbered_rows(document))
@@ -311,12 +311,12 @@ def _inside(cell: Any, path: Sequence[str]) -> Any:
     return cell
 
 
-def _sheet_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Table:
+def _table_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Table:
     names = dict.fromkeys(name for row in rows for name in row)
     return Table(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
 
 
-def _csv_sheet(document: Document) -> Table:
+def _csv_table(document: Document) -> Table:
     lines = csv_lines(document)
     names = _header(lines)
     if twice := [name for name, count in Counter(names).items() if count > 1]:

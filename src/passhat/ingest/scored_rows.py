@@ -61,17 +61,18 @@ def scored_table(
     unclear = {one: _doubt(one) for one in scorers if _doubt(one)} | dict(unclear or {})
     clear = [one for one in scorers if one not in unclear]
     chosen = _chosen(name, clear or scorers, scorers, mapping, default)
+    others = [scorer for scorer in scorers if scorer != chosen]
     if chosen in unclear and not mapping.pass_if:
+        choice = f", or choose another with `scorer` (there is also {few(others)})"
         raise ReadError(
             f'{name}: score "{short(chosen)}" {unclear[chosen]}, so a score of 1 does not say that '
-            f"a run passed; say what passes with `pass_if='score>=...'`{_others(chosen, scorers)}"
+            f"a run passed; say what passes with `pass_if='score>=...'`{choice if others else ''}"
         )
     if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
         raise ReadError(
             f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
             f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
         )
-    others = [scorer for scorer in scorers if scorer != chosen]
     _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
     trials = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
@@ -105,11 +106,6 @@ def object_in(cell: Any) -> Mapping[str, Any]:
     return cell if isinstance(cell, Mapping) else {}
 
 
-def _others(chosen: str, scorers: Sequence[str]) -> str:
-    others = [one for one in scorers if one != chosen]
-    return f", or choose another with `scorer` (there is also {few(others)})" if others else ""
-
-
 def _doubt(scorer: str) -> str:
     return "is usually better the lower it is" if _LOWER_IS_BETTER.search(scorer) else ""
 
@@ -140,12 +136,9 @@ def _trial(
             f"{short_value(row.scores[scorer])}, which is neither a number nor a known word; "
             "choose another with `scorer`"
         )
-    found: dict[str, Any] = {"task": row.task, **row.more, **ending}
-    if row.system is not None:
-        found["system"] = row.system
-    if row.trial is not None:
-        found["trial"] = row.trial
-    return found
+    names = {"system": row.system, "trial": row.trial}
+    given = {name: value for name, value in names.items() if value is not None}
+    return {"task": row.task, **row.more, **ending, **given}
 
 
 def _ending(score: Any, error: str | None) -> dict[str, Any] | None:

@@ -203,7 +203,9 @@ FEWEST_ALIKE = 3
 class InputPart:
     """What a reader found in one file, not checked yet; the file's content is not kept.
 
-    `stem` names its system if nothing else does; `folder` is the folder of the file.
+    `stem` names its system if nothing else does; `folder` is the folder of the file, `given` the
+    place of the input that named it. `said` has the kept text of each trial's transcript, where
+    transcripts were wanted.
     """
 
     name: str
@@ -247,19 +249,13 @@ class InputPart:
 class CheckedPart:
     """The checked trials of one file; `numbered` where the file itself numbers them.
 
-    `trials` may include those of the files after it, whose pieces then have none; `size` is how
-    many are its own. `given` is the place of the input that named it; `said` has the kept text of
-    each trial's transcript, where transcripts were wanted. `submission` is the folder that holds
-    all runs of one system, in formats that have such folders.
+    `trials` may include those of the files after it, whose parts then have none.
     """
 
+    file: InputPart
     trials: Trials | None
     source: Source
-    size: int
-    given: int
     numbered: bool
-    said: Sequence[str | None] = ()
-    submission: str | None = None
 
 
 # What to call systems that no file names: by the folders that the files are in.
@@ -500,13 +496,15 @@ def keep_submissions_apart(parts: Sequence[CheckedPart]) -> list[CheckedPart]:
     """Add the submission to the name of a system that several submissions have."""
     submissions: dict[str, set[str]] = {}
     for part in parts:
-        for system in part.trials.systems if part.trials and part.submission else ():
-            submissions.setdefault(system, set()).add(part.submission or "")
+        submission = part.file.table.submission
+        for system in part.trials.systems if part.trials and submission else ():
+            submissions.setdefault(system, set()).add(submission or "")
     shared = {system for system, folders in submissions.items() if len(folders) > 1}
     apart = []
     for part in parts:
-        if part.trials and part.submission and not shared.isdisjoint(part.trials.systems):
-            labels, folder = part.trials.system, Path(part.submission).name
+        submission = part.file.table.submission
+        if part.trials and submission and not shared.isdisjoint(part.trials.systems):
+            labels, folder = part.trials.system, Path(submission).name
             names = tuple(f"{name} ({folder})" if name in shared else name for name in labels.names)
             trials = replace(part.trials, system=replace(labels, names=names))
             part = replace(part, trials=trials)
@@ -534,7 +532,7 @@ def describe_sources(
     """
     groups: dict[tuple[int, str], list[CheckedPart]] = {}
     for part in parts:
-        groups.setdefault((part.given, part.source.format), []).append(part)
+        groups.setdefault((part.file.given, part.source.format), []).append(part)
     seen: set[int] = set()
     sources = []
     for (given, _), group in groups.items():
@@ -551,7 +549,7 @@ def _one_source(
     mapping: ColumnMap,
 ) -> Source:
     own = [part.source for part in group]
-    silent = _silent_note([part.said for part in group if part.said])
+    silent = _silent_note([part.file.said for part in group if part.file.said])
     last = [silent] if silent else []
     if len(own) == 1 and not skipped:
         return replace(own[0], notes=(*own[0].notes, *last))

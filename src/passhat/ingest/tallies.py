@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +70,6 @@ from passhat.records.transcript import (
     Transcripts,
 )
 from passhat.records.trial import first_number
-
-if TYPE_CHECKING:
-    from passhat.ingest.formats.passhat_json import SavedSystem
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
@@ -150,8 +147,12 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
     if shape == "parquet":
         # Without an engine it is read row by row.
         return table if has_engine() and table.engine.rows >= BIG_ROWS else None
-    big = path.stat().st_size >= BIG_BYTES
-    return table if big and _is_plain_table(path, mapping) else None
+    if path.stat().st_size < BIG_BYTES:
+        return None
+    try:  # by the first lines: a table, and not some tool's own log
+        return table if recognise(_head(path), mapping).name == "table" else None
+    except ReadError:
+        return None
 
 
 def _shape(path: Path) -> Shape | None:
@@ -224,14 +225,6 @@ def _source(
         notes=(*plan.notes, *notes),
         read_as=tables.READING.facts(facts, unused),
     )
-
-
-def _is_plain_table(path: Path, mapping: ColumnMap) -> bool:
-    """Whether the first lines are those of a table, and not of some tool's own log."""
-    try:
-        return recognise(_head(path), mapping).name == "table"
-    except ReadError:
-        return False
 
 
 def _head(path: Path) -> Document:
@@ -348,9 +341,9 @@ def _tally(
     cells = outcome.astype(np.int64) * shape[1] + np.argsort(order)[task.codes]
 
     def sums(name: str) -> Floats:
-        found = np.bincount(cells, weights=columns[name], minlength=shape[0] * shape[1])
+        added = np.bincount(cells, weights=columns[name], minlength=shape[0] * shape[1])
         # Each engine adds in its own order: keep the digits that do not depend on it.
-        return significant(found.astype(np.float64).reshape(shape))
+        return significant(added.astype(np.float64).reshape(shape))
 
     def counts(name: str) -> Counts:
         return sums(name).astype(np.int64)
@@ -699,7 +692,23 @@ def count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tal
         notes=tuple(passhat_json.saved_notes(report)),
         read_as=passhat_json.READING.facts(facts, passhat_json.left_out_parts(report)),
     )
-    return [_saved_tally(system, mapping.name or system.name, origin) for system in report.systems]
+    tallies = []
+    for system in report.systems:
+        tasks = system.task_table
+        passed = np.array([task.passed for task in tasks], dtype=np.int64)
+        tallies.append(
+            Tally(
+                system=mapping.name or system.name,
+                tasks=tuple(task.name for task in tasks),
+                passed=passed,
+                failed=np.array([task.failed for task in tasks], dtype=np.int64),
+                errored=np.array([task.errored for task in tasks], dtype=np.int64),
+                score_total=passed.astype(np.float64),
+                score_squares=passed.astype(np.float64),
+                sources=(origin,),
+            )
+        )
+    return tallies
 
 
 def _open_saved(source: Input | Sequence[Input]) -> Document | None:
@@ -718,21 +727,6 @@ def _open_saved(source: Input | Sequence[Input]) -> Document | None:
     if not _OPENING.match(head):
         return None
     return Document(str(path or "input"), path=path, data=data, limits=Limits())
-
-
-def _saved_tally(system: SavedSystem, name: str, origin: Source) -> Tally:
-    tasks = system.task_table
-    passed = np.array([task.passed for task in tasks], dtype=np.int64)
-    return Tally(
-        system=name,
-        tasks=tuple(task.name for task in tasks),
-        passed=passed,
-        failed=np.array([task.failed for task in tasks], dtype=np.int64),
-        errored=np.array([task.errored for task in tasks], dtype=np.int64),
-        score_total=passed.astype(np.float64),
-        score_squares=passed.astype(np.float64),
-        sources=(origin,),
-    )
 
 
 # Some failures of a big dataset with their transcripts: the only transcripts that are read.

@@ -106,7 +106,10 @@ def starter_files(
     }
     if example:
         suite = _shipped("templates/scripted.yml" if scripted else "templates/passhat.yml")
-        files = {SUITE_FILE: suite, **files, **({} if scripted else _cassettes())}
+        files = {SUITE_FILE: suite, **files}
+        recorded = resources.files("passhat.suite").joinpath("templates", CASSETTES)
+        for file in () if scripted else recorded.iterdir():
+            files[f"{CASSETTES}/{file.name}"] = file.read_text(encoding="utf-8")
     if ci is not None:
         files[CI_FILES[ci]] = _shipped(f"templates/{ci}.yml")
     if pytest:
@@ -174,13 +177,6 @@ def _quoted(text: str) -> str:
     written = json.dumps(text.replace("${", "$${"), ensure_ascii=False)
     encodable = written.encode("utf-8", "replace").decode()
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in encodable)
-
-
-def _cassettes() -> dict[str, str]:
-    folder = resources.files("passhat.suite").joinpath("templates", CASSETTES)
-    return {
-        f"{CASSETTES}/{file.name}": file.read_text(encoding="utf-8") for file in folder.iterdir()
-    }
 
 
 def _shipped(name: str) -> str:

@@ -36,26 +36,20 @@ class _Evaluation(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task; tasks of one scenario are a family."""
-    tasks = document.decode(_Evaluation).individual
-    system = _system(document)
-    rows = [
-        {
-            "system": system,
-            "task": name,
-            "outcome": Outcome(_success(document, name, task)),
-            "level": None if task.difficulty is None else str(task.difficulty),
-            "family": name.rpartition("_")[0] or None,
-        }
-        for name, task in tasks.items()
-    ]
-    return TrialTable.of_rows(rows, entry="task")
-
-
-def _success(document: Document, name: str, task: _Task) -> bool:
-    verdict = task.passes_fully if task.success is None else task.success
-    if verdict is None:
-        raise ReadError(f'{document.name}, task "{short(name)}": has no "success"')
-    return verdict
+    rows = []
+    for name, task in document.decode(_Evaluation).individual.items():
+        success = task.passes_fully if task.success is None else task.success
+        if success is None:
+            raise ReadError(f'{document.name}, task "{short(name)}": has no "success"')
+        rows.append(
+            {
+                "task": name,
+                "outcome": Outcome(success),
+                "level": None if task.difficulty is None else str(task.difficulty),
+                "family": name.rpartition("_")[0] or None,
+            }
+        )
+    return TrialTable.of_rows(rows, system=_system(document), entry="task")
 
 
 def _system(document: Document) -> str:

@@ -77,12 +77,21 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     tasks = [_task(category, place, answer) for place, answer in enumerate(answers)]
     failures = {_failed_task(tasks, line): line for line in lines}
     _check_counts(document, head, tasks, failures)
-    system = _model(document)
-    rows = [
-        _row(system, category, task, answer, failures.get(task))
-        for task, answer in zip(tasks, answers, strict=True)
-    ]
-    return TrialTable.of_rows(rows, entry="entry", submission=_evaluation(document))
+    rows = []
+    for task, answer in zip(tasks, answers, strict=True):
+        failure = failures.get(task)
+        rows.append(
+            {
+                "task": task,
+                "family": category,
+                "outcome": Outcome(failure is None),
+                "error": None if failure is None else first_line(failure.error_type),
+                "seconds": _plain(answer.latency),
+                "tokens_in": _plain(answer.input_token_count),
+                "tokens_out": _plain(answer.output_token_count),
+            }
+        )
+    return TrialTable.of_rows(rows, system=_model(document), submission=_evaluation(document))
 
 
 def _is_answers(document: Document) -> bool:
@@ -200,21 +209,6 @@ def _failed_task(tasks: Sequence[str], line: _Line) -> str | None:
     if isinstance(line.id, int):
         return tasks[line.id - 1] if 0 < line.id <= len(tasks) else None
     return line.id
-
-
-def _row(
-    system: str, category: str, task: str, answer: _Answer, failure: _Line | None
-) -> dict[str, Any]:
-    return {
-        "system": system,
-        "task": task,
-        "family": category,
-        "outcome": Outcome(failure is None),
-        "error": None if failure is None else first_line(failure.error_type),
-        "seconds": _plain(answer.latency),
-        "tokens_in": _plain(answer.input_token_count),
-        "tokens_out": _plain(answer.output_token_count),
-    }
 
 
 def _plain(value: Any) -> float | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.rows import column_names, table_of
 from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table, scores_in
 from passhat.records.columns import ColumnMap, is_missing
 from passhat.records.trials import LARGEST
@@ -46,15 +46,18 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, by the scores of all its spans; traces of one input are runs of a task."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     task = mapping.task or "input"
     scorers = [name for name in sheet.columns if name.startswith(_SCORE)]
     spans = list(sheet.rows(task, *_COLUMNS, *scorers))
     roots = [_is_root(span, sheet.columns) for span in spans]
-    of_spans = _scores_by_trace(span for span, root in zip(spans, roots, strict=True) if not root)
+    by_trace: dict[str, dict[str, Any]] = {}
+    for span, root in zip(spans, roots, strict=True):
+        if not root and (scores := _scores(span)):  # those of scorers within the trace
+            by_trace.setdefault(str(span["root_span_id"]), {}).update(scores)
     return scored_table(
         document.name,
-        [_row(span, task, of_spans) for span in itertools.compress(spans, roots)],
+        [_row(span, task, by_trace) for span in itertools.compress(spans, roots)],
         mapping,
         entry="row",
         numbers=list(itertools.compress(sheet.numbers, roots)),
@@ -72,20 +75,11 @@ def _is_root(span: Span, columns: Container[str]) -> bool:
     return is_missing(span["root_span_id"]) or span["root_span_id"] == span["span_id"]
 
 
-def _scores_by_trace(spans: Iterable[Span]) -> dict[str, dict[str, Any]]:
-    """The scores of the spans within each trace, which are those of its scorers."""
-    found: dict[str, dict[str, Any]] = {}
-    for span in spans:
-        if scores := _scores(span):
-            found.setdefault(str(span["root_span_id"]), {}).update(scores)
-    return found
-
-
-def _row(span: Span, task: str, of_spans: Mapping[str, Mapping[str, Any]]) -> ScoredRow:
+def _row(span: Span, task: str, by_trace: Mapping[str, Mapping[str, Any]]) -> ScoredRow:
     metrics = object_in(span["metrics"])
     return ScoredRow(
         task=span[task],
-        scores={**of_spans.get(str(span["root_span_id"]), {}), **_scores(span)},
+        scores={**by_trace.get(str(span["root_span_id"]), {}), **_scores(span)},
         error=span["error"],
         more={
             "tokens": metrics.get("tokens"),
@@ -105,5 +99,5 @@ def _duration(start: Any, end: Any) -> float | None:
 
 def _scores(span: Span) -> dict[str, Any]:
     nested = {str(name): value for name, value in object_in(span["scores"]).items()}
-    found = nested | scores_in(span, _SCORE)
-    return {name: value for name, value in found.items() if not is_missing(value)}
+    scores = nested | scores_in(span, _SCORE)
+    return {name: value for name, value in scores.items() if not is_missing(value)}

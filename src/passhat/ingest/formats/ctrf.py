@@ -83,8 +83,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         ran = [test.status in _ENDINGS for test in results.tests]
         names, notes = tests_of(names, ran)
     system = results.tool.name or document.stem
-    tests = list(zip(results.tests, names, strict=True))
-    rows = [row for test, name in tests for row in _rows(system, test, name)]
+    tests = zip(results.tests, names, strict=True)
+    rows = [row for test, name in tests for row in _rows(test, name)]
     if retried := sum(_retries(test) for test in results.tests if test.status in _ENDINGS):
         counted = plural(retried, "attempt was", "attempts were")
         notes.append(
@@ -92,7 +92,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             "pass, which favours the tests that were retried"
         )
     notes += skipped_note(sum(test.status in _NOT_RUN for test in results.tests))
-    return TrialTable.of_rows(rows, notes=notes, entry="attempt")
+    return TrialTable.of_rows(rows, system=system, notes=notes, entry="attempt")
 
 
 def _names(tests: Sequence[_Test]) -> list[str]:
@@ -120,7 +120,7 @@ def _retries(test: _Test) -> int:
     return max(len(test.retry_attempts or ()), min(test.retries or 0, _MOST_RETRIES))
 
 
-def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:
+def _rows(test: _Test, name: str) -> Iterator[dict[str, Any]]:
     if test.status in _NOT_RUN:
         return
     listed = test.retry_attempts or []
@@ -128,23 +128,14 @@ def _rows(system: str, test: _Test, name: str) -> Iterator[dict[str, Any]]:
     # A test that was expected to fail, and did, is one that failed.
     status = "failed" if test.raw_status == "failed" else test.status
     for attempt in (*unlisted, *listed, msgspec.structs.replace(test, status=status)):
+        message = None if attempt.status == "passed" else first_line(attempt.message)
+        odd = None if attempt.status in _ENDINGS else f"status {attempt.status}"
+        start = attempt.start or 0
         yield {
-            "system": system,
             "task": name,
             "outcome": _ENDINGS.get(attempt.status, Outcome.ERRORED),
             "seconds": None if attempt.duration is None else attempt.duration / 1000,
-            "error": _error(attempt),
-            "started": time_of(_seconds(attempt.start)),
+            "error": message or odd,
+            "started": time_of(start if start < _SECONDS_BELOW else start / 1000),
             "tags": tuple(test.tags or ()),
         }
-
-
-def _error(attempt: _Attempt) -> str | None:
-    if attempt.status == "passed":
-        return None
-    known = attempt.status in _ENDINGS
-    return first_line(attempt.message) or (None if known else f"status {attempt.status}")
-
-
-def _seconds(start: float | None) -> float | None:
-    return start if start is None or start < _SECONDS_BELOW else start / 1000

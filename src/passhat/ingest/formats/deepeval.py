@@ -46,8 +46,8 @@ class _Case(msgspec.Struct, rename="camel"):
 
 
 class _Run(msgspec.Struct, rename="camel"):
-    test_cases: list[_Case] = msgspec.field(default_factory=list)
-    conversational_test_cases: list[_Case] = msgspec.field(default_factory=list)
+    test_cases: list[_Case] = []
+    conversational_test_cases: list[_Case] = []
     identifier: str | None = None
     hyperparameters: dict[str, Any] | None = None
 
@@ -71,9 +71,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a test case; cases of one name are repeats."""
     wrapped = document.has("testRunData")
     run = document.decode(_Latest).test_run_data if wrapped else document.decode(_Run)
-    system = _system(run)
+    system = str(run.identifier or (run.hyperparameters or {}).get("model") or "system")
     cases = [*run.test_cases, *run.conversational_test_cases]
-    return TrialTable.of_rows([_row(system, case, mapping) for case in cases], entry="test case")
+    rows = [_row(case, mapping) for case in cases]
+    return TrialTable.of_rows(rows, system=system, entry="test case")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -82,21 +83,14 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     lists = [(*home, "testCases"), (*home, "conversationalTestCases")]
     for case in itertools.chain(*(document.entries(_SpokenCase, *keys) for keys in lists)):
         said = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
-        yield Transcript(messages=said, checks=tuple(map(_check, case.metrics_data or ())))
+        checks = (
+            Check(target=one.name, score=one.score, message=one.error or as_text(one.reason))
+            for one in case.metrics_data or ()
+        )
+        yield Transcript(messages=said, checks=tuple(checks))
 
 
-def _system(run: _Run) -> str:
-    given = run.hyperparameters or {}
-    return str(run.identifier or given.get("model") or "system")
-
-
-def _check(metric: _SpokenMetric) -> Check:
-    return Check(
-        target=metric.name, score=metric.score, message=metric.error or as_text(metric.reason)
-    )
-
-
-def _row(system: str, case: _Case, mapping: ColumnMap) -> dict[str, Any]:
+def _row(case: _Case, mapping: ColumnMap) -> dict[str, Any]:
     metrics = case.metrics_data or []
     if mapping.scorer is not None:
         metrics = [metric for metric in metrics if metric.name == mapping.scorer]
@@ -104,7 +98,6 @@ def _row(system: str, case: _Case, mapping: ColumnMap) -> dict[str, Any]:
     passed = case.success if mapping.scorer is None else all(bool(m.success) for m in metrics)
     broke = error is not None or passed is None or (mapping.scorer is not None and not metrics)
     return {
-        "system": system,
         "task": case.name,
         "outcome": Outcome.ERRORED if broke else Outcome(bool(passed)),
         "score": metrics[0].score if len(metrics) == 1 else None,

@@ -70,7 +70,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     plus = plus and mapping.scorer != "base"
     passes = "base_status and plus_status are pass" if plus else "base_status is pass"
     return TrialTable.of_rows(
-        _rows(_system(document), results, plus=plus),
+        _rows(results, plus=plus),
+        system=_system(document),
         entry="sample",
         read_as={"outcome": passes},
         left_out=() if plus or mapping.scorer != "base" else ("plus_status",),
@@ -99,14 +100,13 @@ def _samples(document: Document) -> dict[str, list[_Sample]]:
     }
 
 
-def _rows(system: str, results: dict[str, list[_Sample]], *, plus: bool) -> Iterator[Any]:
+def _rows(results: dict[str, list[_Sample]], *, plus: bool) -> Iterator[Any]:
     for task, samples in results.items():
         family, slash, _ = task.partition("/")
         for number, sample in enumerate(samples):
             passed = sample.base_status == _PASS and (not plus or sample.plus_status == _PASS)
             missing = sample.base_status is None
             yield {
-                "system": system,
                 "task": task,
                 "trial": number,
                 "family": family if slash else None,

@@ -41,11 +41,11 @@ class _Config(msgspec.Struct):
 
 
 class _Summary(msgspec.Struct):
-    successful_tasks: list[str | int] = msgspec.field(default_factory=list)
-    passed_tasks: list[str | int] = msgspec.field(default_factory=list)  # of ReplicatorBench
-    failed_tasks: list[str | int] = msgspec.field(default_factory=list)
-    latencies: dict[str, Any] = msgspec.field(default_factory=dict)
-    costs: dict[str, Any] = msgspec.field(default_factory=dict)
+    successful_tasks: list[str | int] = []
+    passed_tasks: list[str | int] = []  # of ReplicatorBench
+    failed_tasks: list[str | int] = []
+    latencies: dict[str, Any] = {}
+    costs: dict[str, Any] = {}
 
 
 class _Upload(msgspec.Struct):
@@ -73,21 +73,20 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{document.name}: is a HAL upload that does not say which tasks succeeded: "
             f"{short(upload.config.benchmark_name or 'its benchmark')} has no verdict for each task"
         )
-    rows = [_row(system, task, ending, summary) for task, ending in endings.items()]
+    rows = [
+        {
+            "task": task,
+            "seconds": _number(summary.latencies.get(task)),
+            "cost": _number(summary.costs.get(task)),
+            **ending,
+        }
+        for task, ending in endings.items()
+    ]
     lost = sorted(asked - set(endings))
     ran = plural(len(lost), "task that ran has", "tasks that ran have")
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
-    return TrialTable.of_rows(rows, notes=notes, entry="task", read_as={"outcome": outcome_from})
-
-
-def _row(system: str, task: str, ending: Ending, summary: _Summary) -> dict[str, Any]:
-    return {
-        "system": system,
-        "task": task,
-        "seconds": _number(summary.latencies.get(task)),
-        "cost": _number(summary.costs.get(task)),
-        **ending,
-    }
+    facts = {"outcome": outcome_from}
+    return TrialTable.of_rows(rows, system=system, notes=notes, entry="task", read_as=facts)
 
 
 def _listed(summary: _Summary) -> dict[str, Ending]:

@@ -106,7 +106,7 @@ class _Step(msgspec.Struct):
 
 
 class _Trajectory(msgspec.Struct):
-    steps: list[_Step] = msgspec.field(default_factory=list)
+    steps: list[_Step] = []
 
 
 def recognises(document: Document) -> bool:

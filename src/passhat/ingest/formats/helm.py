@@ -73,7 +73,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             task="/".join(_task(scenario, instance)),
             system=named[1] if named else None,
             trial=instance.train_trial_index,
-            scores=dict(_scores(instance)),
+            scores={
+                stat.name.name: stat.sum if stat.mean is None else stat.mean
+                for stat in instance.stats
+                if stat.count and not _BOOKKEEPING.fullmatch(stat.name.name)
+            },
             more={"family": scenario or None},
         )
         for instance in document.decode(list[_Instance])
@@ -88,12 +92,6 @@ def _task(scenario: str, instance: _Instance) -> Iterator[str]:
     yield instance.instance_id
     if isinstance(instance.perturbation, dict):
         yield str(instance.perturbation.get("name", "perturbed"))
-
-
-def _scores(instance: _Instance) -> Iterator[tuple[str, float | None]]:
-    for stat in instance.stats:
-        if stat.count and not _BOOKKEEPING.fullmatch(stat.name.name):
-            yield stat.name.name, stat.mean if stat.mean is not None else stat.sum
 
 
 def _check_decided(document: Document, rows: Sequence[ScoredRow], mapping: ColumnMap) -> None:

@@ -40,15 +40,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample, numbered as they come."""
     system = document.stem.removesuffix(".jsonl_results").removesuffix("_results")
     rows = [
-        {
-            "line": line,
-            "system": system,
-            "task": sample.task_id,
-            "outcome": Outcome(sample.passed),
-        }
+        {"line": line, "task": sample.task_id, "outcome": Outcome(sample.passed)}
         for line, sample in document.lines(_Sample)
     ]
-    return TrialTable.of_rows(rows)
+    return TrialTable.of_rows(rows, system=system)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

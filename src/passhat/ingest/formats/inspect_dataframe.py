@@ -8,7 +8,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.rows import column_names, table_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table, scores_in
 from passhat.records.columns import ColumnMap, is_missing
 
@@ -38,7 +38,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample and epoch; `sample_id` is another one in every epoch, so `id` is taken."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     scorers = [name for name in sheet.columns if name.startswith(_SCORE)]
     if not scorers:
         raise ReadError(

@@ -13,12 +13,12 @@ import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Archive, Document, decode, listing_names
-from passhat.ingest.readers import Reading, TrialTable, choose_score, first_line
+from passhat.ingest.readers import Reading, TrialTable, choose_score, first_line, sum_of
 from passhat.ingest.transcripts import as_text, turns_of
 from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
-from passhat.records.transcript import Check, Transcript, Turn
+from passhat.records.transcript import Check, Transcript
 
 READING = Reading(
     format="Inspect log",
@@ -44,6 +44,11 @@ class _Usage(msgspec.Struct, gc=False):
     input_tokens_cache_read: int | None = None
     total_cost: float | None = None
 
+    @property
+    def tokens_in(self) -> int:
+        cached = (self.input_tokens_cache_read or 0) + (self.input_tokens_cache_write or 0)
+        return self.input_tokens + cached
+
 
 class _Failure(msgspec.Struct, gc=False):
     message: str = ""
@@ -53,7 +58,7 @@ class _Sample(msgspec.Struct, gc=False):
     id: int | str
     epoch: int
     scores: dict[str, Score] | None = None
-    model_usage: dict[str, _Usage] = msgspec.field(default_factory=dict)
+    model_usage: dict[str, _Usage] = {}
     error: str | _Failure | None = None
     working_time: float | None = None
     total_time: float | None = None
@@ -108,7 +113,12 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     else:
         with document.stream() as stream:
             archive = Archive(document.name, stream, document.limits)
-            header = _header(document.name, archive)
+            member = next((name for name in _FIRST_MEMBERS if name in archive), None)
+            if member is None:
+                raise ReadError(
+                    f"{document.name}: a zip archive, but no Inspect log: it has no header.json"
+                )
+            header = decode(f"{document.name}, {member}", archive.read(member), _Header)
             samples = _samples(document.name, archive)
     _check_scored(document.name, header, samples)
     known = {_shown(scorer): scorer for scorer in _known_scores(samples)}
@@ -151,13 +161,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
             yield sample_transcript(sample, longest)
 
 
-def _header(name: str, archive: Archive) -> _Header:
-    member = next((name for name in _FIRST_MEMBERS if name in archive), None)
-    if member is None:
-        raise ReadError(f"{name}: a zip archive, but no Inspect log: it has no header.json")
-    return decode(f"{name}, {member}", archive.read(member), _Header)
-
-
 def _samples(name: str, archive: Archive) -> list[_Sample]:
     """By the summary of all samples; else by the journal, and one by one what it lacks."""
     if "summaries.json" in archive:
@@ -178,11 +181,10 @@ def _member(sample: _Sample) -> str:
 
 def _ended(spec: _Spec, samples: Sequence[_Sample]) -> str:
     """How many samples ended, of how many: known where all of the dataset were to run."""
-    ended = plural(len(samples), "sample")
-    if spec.dataset.samples is None or spec.config.limit or spec.config.sample_id:
-        return f"{ended} ended"
-    planned = spec.dataset.samples * (spec.config.epochs or 1)
-    return f"{ended} of {planned:,} ended" if len(samples) < planned else f"{ended} ended"
+    all_of_them = not spec.config.limit and not spec.config.sample_id
+    planned = (spec.dataset.samples or 0) * (spec.config.epochs or 1) if all_of_them else 0
+    of_planned = f" of {planned:,}" if len(samples) < planned else ""
+    return f"{plural(len(samples), 'sample')}{of_planned} ended"
 
 
 def _check_scored(name: str, header: _Header, samples: Sequence[_Sample]) -> None:
@@ -251,18 +253,12 @@ def _columns(
 
 def _usage(samples: Iterable[_Sample]) -> dict[str, list[Any]]:
     """Tokens and cost over all the models that a sample used; None if none was."""
-    used = [list(sample.model_usage.values()) for sample in samples]
-    costs = [[use.total_cost for use in uses if use.total_cost is not None] for uses in used]
+    used = [sample.model_usage.values() for sample in samples]
     return {
-        "tokens_in": [sum(map(_tokens_in, uses)) if uses else None for uses in used],
-        "tokens_out": [sum(use.output_tokens for use in uses) if uses else None for uses in used],
-        "cost": [sum(paid) if paid else None for paid in costs],
+        "tokens_in": [sum_of(use.tokens_in for use in uses) for uses in used],
+        "tokens_out": [sum_of(use.output_tokens for use in uses) for uses in used],
+        "cost": [sum_of(use.total_cost for use in uses) for uses in used],
     }
-
-
-def _tokens_in(use: _Usage) -> int:
-    cached = (use.input_tokens_cache_read or 0) + (use.input_tokens_cache_write or 0)
-    return use.input_tokens + cached
 
 
 def _ending(sample: _Sample, value: float | None) -> tuple[Outcome, str | None]:
@@ -302,7 +298,7 @@ class _Choice(msgspec.Struct):
 
 class _Output(msgspec.Struct):
     completion: str = ""
-    choices: list[_Choice] = msgspec.field(default_factory=list)
+    choices: list[_Choice] = []
 
 
 class _Limit(msgspec.Struct):
@@ -312,12 +308,12 @@ class _Limit(msgspec.Struct):
 class SpokenSample(msgspec.Struct):
     """The parts of a sample that hold words; its events, which repeat them, stay unread."""
 
-    messages: list[Any] = msgspec.field(default_factory=list)
+    messages: list[Any] = []
     output: _Output = msgspec.field(default_factory=_Output)
     scores: dict[str, _Explained] | None = None
     error: str | _SampleFailure | None = None
     limit: _Limit | None = None
-    attachments: dict[str, str] = msgspec.field(default_factory=dict)
+    attachments: dict[str, str] = {}
 
 
 def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
@@ -325,7 +321,17 @@ def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
     turns = turns_of(sample.messages)
     if sample.attachments:
         find = _finder(sample.attachments, longest)
-        turns = tuple(_with_attachments(turn, find) for turn in turns)
+        turns = tuple(
+            replace(
+                turn,
+                calls=tuple(
+                    replace(call, arguments=_REFERENCE.sub(find, call.arguments))
+                    for call in turn.calls
+                ),
+                text=_REFERENCE.sub(find, turn.text),
+            )
+            for turn in turns
+        )
     answer = _REFERENCE.sub(_finder(sample.attachments, longest), sample.output.completion)
     spoken = {turn.text.strip() for turn in turns[-3:]}
     stops = [choice.stop_reason for choice in sample.output.choices]
@@ -352,13 +358,6 @@ def _finder(attachments: Mapping[str, str], longest: int) -> Find:
         return text
 
     return find
-
-
-def _with_attachments(turn: Turn, find: Find) -> Turn:
-    calls = tuple(
-        replace(call, arguments=_REFERENCE.sub(find, call.arguments)) for call in turn.calls
-    )
-    return replace(turn, text=_REFERENCE.sub(find, turn.text), calls=calls)
 
 
 def _check(name: str, score: _Explained) -> Check:

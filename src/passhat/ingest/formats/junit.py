@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from typing import Any
 from xml.parsers import expat
@@ -107,8 +107,8 @@ def _systems(
 
 def _repeated(cases: Sequence[JUnitCase], names: Sequence[str]) -> list[str]:
     """A note where tests of one name in one suite may be different tests."""
-    ran = [pair for pair in zip(cases, names, strict=True) if not pair[0].skipped]
-    times = Counter((case.suite, case.hostname, name) for case, name in ran)
+    pairs = zip(cases, names, strict=True)
+    times = Counter((case.suite, case.hostname, name) for case, name in pairs if not case.skipped)
     several = [name for (_, _, name), count in times.items() if count > 1]
     if not several:
         return []
@@ -199,23 +199,20 @@ def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
     said: dict[int | None, list[Words]] = {}
     for words in case.words:
         said.setdefault(words.verdict, []).append(words)
+    attempts: list[list[int | None]] = []
     last: list[int | None] = [None]
     for place, (tag, _) in enumerate(case.verdicts):
         if tag in EXTRA_ATTEMPTS:
-            yield _attempt_transcript(case, [place], said)
+            attempts.append([place])
         else:
             last.append(place)
-    yield _attempt_transcript(case, last, said)
-
-
-def _attempt_transcript(
-    case: JUnitCase, places: Sequence[int | None], said: Mapping[int | None, list[Words]]
-) -> Transcript:
-    words = [(one.tag, "".join(one.pieces).strip("\n")) for p in places for one in said.get(p, ())]
-    failures = [text for tag, text in words if tag in VERDICTS and text]
-    messages = [case.verdicts[place][1] for place in places if place is not None]
-    printed = [Turn(role=tag, text=text) for tag, text in words if tag in PRINTED and text]
-    return Transcript(messages=tuple(printed), error="\n".join(failures or messages))
+    for places in (*attempts, last):
+        spoken = [words for place in places for words in said.get(place, ())]
+        texts = [(words.tag, "".join(words.pieces).strip("\n")) for words in spoken]
+        failures = [text for tag, text in texts if tag in VERDICTS and text]
+        messages = [case.verdicts[place][1] for place in places if place is not None]
+        printed = [Turn(role=tag, text=text) for tag, text in texts if tag in PRINTED and text]
+        yield Transcript(messages=tuple(printed), error="\n".join(failures or messages))
 
 
 # The suites and test cases of JUnit XML, parsed with bounded depth and no DOCTYPE.
@@ -239,6 +236,7 @@ EXTRA_ATTEMPTS = ("rerunFailure", "rerunError", "flakyFailure", "flakyError")
 # were not even tried.
 _XFAIL, _STRICT_XPASS, _NOT_RUN = "pytest.xfail", "[XPASS(strict)]", "[NOTRUN]"
 _TEARDOWN = "failed on teardown"
+"""How pytest's report on a failed teardown begins, which it writes beside that of a failure."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -256,7 +254,6 @@ class JUnitCase:
 
     suite: str
     name: str
-    classname: str
     hostname: str
     seconds: str | None
     line: int
@@ -273,11 +270,6 @@ class JUnitCase:
         if not found:
             return Outcome.PASSED
         return Outcome.FAILED if Outcome.FAILED in found else Outcome.ERRORED
-
-    def torn_down(self) -> bool:
-        """Whether it only reports a failed teardown, as pytest does beside a failure."""
-        messages = [message for _, message in self.verdicts]
-        return len(messages) == 1 and messages[0].startswith(_TEARDOWN)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -302,7 +294,9 @@ class JUnitSuite:
         # A test that skips itself may still break while it is cleared up.
         late.skipped = late.skipped and late.outcome() is Outcome.PASSED
         failed = self.last.setdefault(late.name, late)
-        if not late.torn_down() or failed.outcome() is not Outcome.FAILED:
+        messages = [message for _, message in late.verdicts]
+        only_teardown = len(messages) == 1 and messages[0].startswith(_TEARDOWN)
+        if not only_teardown or failed.outcome() is not Outcome.FAILED:
             self.last[late.name] = late
             return
         for words in self.cases.pop().words:
@@ -388,7 +382,10 @@ class _Log:
             case = self._current().cases[-1]
             verdict = _add_child(case, tag, attributes)
             if verdict or tag in PRINTED:
-                self._speaking.append(_spoken_in(case, tag, self._speaking, verdict=verdict))
+                inside = self._speaking[-1].verdict if self._speaking else None
+                words = Words(tag=tag, verdict=len(case.verdicts) - 1 if verdict else inside)
+                case.words.append(words)
+                self._speaking.append(words)
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
@@ -412,13 +409,6 @@ class _Log:
         raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
 
 
-def _spoken_in(case: JUnitCase, tag: str, around: Sequence[Words], *, verdict: bool) -> Words:
-    inside = around[-1].verdict if around else None
-    words = Words(tag=tag, verdict=len(case.verdicts) - 1 if verdict else inside)
-    case.words.append(words)
-    return words
-
-
 def _suite(attributes: dict[str, str], inside: tuple[str, ...]) -> JUnitSuite:
     count = attributes.get("tests", "")
     declared = int(count) if count.isdecimal() and len(count) <= _MOST_DIGITS else None
@@ -439,7 +429,6 @@ def _case(suite: JUnitSuite, attributes: dict[str, str], line: int) -> JUnitCase
     return JUnitCase(
         suite=suite.name,
         name=f"{classname}::{name}" if apart else name,
-        classname=classname,
         hostname=suite.hostname,
         seconds=attributes.get("time"),
         line=line,

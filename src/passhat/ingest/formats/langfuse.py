@@ -8,7 +8,7 @@ from typing import Any
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.ingest.rows import Table, column_names, sheet_of
+from passhat.ingest.rows import Table, column_names, table_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.columns import ColumnMap, is_missing
@@ -45,7 +45,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a trace, with all its scores; the task is the data set's item, or the name."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     tasks = [name for name in (mapping.task, *_TASKS) if name and name in sheet.columns]
     by_trace = _scores_by_trace(sheet, tasks)
     rows = [_row(scores, tasks, trace) for trace, scores in by_trace.items()]
@@ -68,8 +68,10 @@ def _scores_by_trace(sheet: Table, tasks: Sequence[str]) -> dict[str, list[Score
 
     A session without traces counts as one run, and so does an observation without its trace.
     """
-    options = (_TRACES, _SESSIONS, _KINDS, _WORDS)
-    trace, session, kind, word = (_column(sheet, names) for names in options)
+    trace, session, kind, word = (
+        next((name for name in names if name in sheet.columns), names[-1])
+        for names in (_TRACES, _SESSIONS, _KINDS, _WORDS)
+    )
     by_trace: dict[str, list[Score]] = {}
     for score in sheet.rows(*tasks, "name", "value", "timestamp", trace, session, kind, word):
         about = score[session] if is_missing(score[trace]) else score[trace]
@@ -81,10 +83,6 @@ def _scores_by_trace(sheet: Table, tasks: Sequence[str]) -> dict[str, list[Score
         if found is not None:
             by_trace.setdefault(found, []).append(score)
     return by_trace
-
-
-def _column(sheet: Table, names: Sequence[str]) -> str:
-    return next((name for name in names if name in sheet.columns), names[-1])
 
 
 def _subject(cell: Any) -> str | None:

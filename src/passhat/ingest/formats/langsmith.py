@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.rows import column_names, table_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table, scores_in
 from passhat.messages import short
 from passhat.records.columns import ColumnMap
@@ -33,7 +33,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of an example; runs of one example are its trials."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     inputs = [name for name in sheet.columns if name.startswith(_INPUTS)]
     tasks = ["example_id"] if "example_id" in sheet.columns else inputs[:1]
     task = mapping.task or tasks[0]

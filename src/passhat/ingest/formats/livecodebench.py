@@ -37,10 +37,8 @@ class _Question(msgspec.Struct):
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial an answer, numbered by its place in the list."""
-    system = _system(document)
     rows = [
         {
-            "system": system,
             "task": question.question_id,
             "trial": number,
             "outcome": Outcome(grade),
@@ -50,7 +48,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for question in document.decode(list[_Question])
         for number, grade in enumerate(question.graded_list)
     ]
-    return TrialTable.of_rows(rows, entry="answer")
+    return TrialTable.of_rows(rows, system=_system(document), entry="answer")
 
 
 def _system(document: Document) -> str:

@@ -41,7 +41,7 @@ class _Line(msgspec.Struct):
     doc_id: int | str
     resps: list[list[Any] | str]
     filtered_resps: Any
-    metrics: list[str] = msgspec.field(default_factory=list)
+    metrics: list[str] = []
     filter: str = "none"
 
 
@@ -54,21 +54,22 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a document, by the first filter and metric unless another is chosen."""
     lines = [(n, _checked(document, n, line)) for n, line in document.lines(dict[str, Any])]
     kept, notes = _chosen_filter(lines)
-    metric, more = _metric(document, kept, mapping.scorer)
+    metrics = list(dict.fromkeys(name for _, line in kept for name in line.get("metrics", ())))
+    metric, more = choose_score(document.name, "metric", metrics, mapping.scorer)
+    if metric is None:
+        raise ReadError(f"{document.name}: names no metric, so nothing says what passed")
     named = _FILE.fullmatch(document.stem)
     prefix = f"{named[1]}/" if named else ""
     system = _system(document, named[2] if named else None)
     rows = [
-        {
-            "line": n,
-            "system": system,
-            "task": f"{prefix}{line['doc_id']}",
-            **_ending(document, n, line, metric),
-        }
+        {"line": n, "task": f"{prefix}{line['doc_id']}", **_ending(document, n, line, metric)}
         for n, line in kept
     ]
-    notes += more + _repeats(kept)
-    return TrialTable.of_rows(rows, notes=notes, graded=metric)
+    answers = [line["resps"][0] for _, line in kept if line["resps"]]
+    most = max((len(repeats) for repeats in answers if isinstance(repeats, list)), default=1)
+    if most > 1:
+        more.append(f"each document was answered {most} times, but the log scores only one of them")
+    return TrialTable.of_rows(rows, system=system, notes=[*notes, *more], graded=metric)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -130,14 +131,6 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _metric(document: Document, lines: Lines, chosen: str | None) -> tuple[str, list[str]]:
-    metrics = list(dict.fromkeys(name for _, line in lines for name in line.get("metrics", ())))
-    metric, notes = choose_score(document.name, "metric", metrics, chosen)
-    if metric is None:
-        raise ReadError(f"{document.name}: names no metric, so nothing says what passed")
-    return metric, notes
-
-
 def _system(document: Document, stamp: str | None) -> str:
     """The model's name, which only the results file of the same time has."""
     if document.path is not None and stamp is not None:
@@ -162,11 +155,3 @@ def _ending(
             f"{short_value(value)}; choose another metric with scorer"
         )
     return {"outcome": Outcome(value >= 1), "score": value}
-
-
-def _repeats(lines: Lines) -> list[str]:
-    first = [answers for _, line in lines for answers in line["resps"][:1]]
-    most = max((len(answers) for answers in first if isinstance(answers, list)), default=1)
-    if most <= 1:
-        return []
-    return [f"each document was answered {most} times, but the log scores only one of them"]

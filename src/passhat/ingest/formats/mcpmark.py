@@ -74,7 +74,19 @@ class _Meta(msgspec.Struct):
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run; an agent that stopped on an error is errored unless the check passed."""
     if document.has("runs"):
-        return TrialTable.of_rows(_task_rows(document.decode(_Task)), entry="run")
+        task = document.decode(_Task)
+        rows = [
+            {
+                "system": task.model,
+                "task": task.task,
+                "trial": name,
+                "tags": (task.service,),
+                "family": task.service,
+                **_ending(run, run, run.execution_time),
+            }
+            for name, run in task.runs.items()
+        ]
+        return TrialTable.of_rows(rows, entry="run")
     meta = document.decode(_Meta)
     row = {
         "system": meta.model_name,
@@ -84,8 +96,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         "started": meta.time.start if meta.time else None,
         **_ending(meta.execution_result, meta, meta.agent_execution_time),
     }
-    number = _run_number(document)
-    return TrialTable.of_rows([row | ({} if number is None else {"trial": number})], entry="run")
+    # By the innermost folder named like a run: folders above it may be named so too.
+    folders = Path(document.folder or "").parts[::-1]
+    if run := next(filter(None, map(_RUN.fullmatch, folders)), None):
+        row["trial"] = int(run[1])
+    return TrialTable.of_rows([row], entry="run")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -95,25 +110,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         return
     messages, broken = sibling_decoded(document, list[Any], "messages.json")
     yield Transcript(messages=turns_of(messages), error=broken)
-
-
-def _run_number(document: Document) -> int | None:
-    """By the innermost folder named like a run: folders above it may be named so too."""
-    folders = Path(document.folder or "").parts[::-1]
-    numbered = (_RUN.fullmatch(name) for name in folders)
-    return next((int(found[1]) for found in numbered if found), None)
-
-
-def _task_rows(task: _Task) -> Iterator[dict[str, Any]]:
-    for name, run in task.runs.items():
-        yield {
-            "system": task.model,
-            "task": task.task,
-            "trial": name,
-            "tags": (task.service,),
-            "family": task.service,
-            **_ending(run, run, run.execution_time),
-        }
 
 
 def _ending(verdict: _Verdict, took: _Run | _Meta, seconds: float | None) -> dict[str, Any]:

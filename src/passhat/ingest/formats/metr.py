@@ -25,8 +25,6 @@ READING = Reading(
 
 recognises = has_keys("task_id score_binarized")
 
-_WEIGHTS = ("invsqrt_task_weight", "equal_task_weight")
-
 
 class _Run(msgspec.Struct):
     task_id: str
@@ -52,14 +50,14 @@ def _row(run: _Run) -> dict[str, Any]:
     # A run that the agent breaks has failed; one that broke around it says nothing of the agent.
     outside = run.fatal_error_from not in (None, "", "agent")
     broke = run.score_binarized is None or outside
-    weight = next((found for name in _WEIGHTS if (found := getattr(run, name)) is not None), None)
+    weight = run.invsqrt_task_weight
     took = (run.completed_at or 0) - (run.started_at or 0)
     known = run.completed_at is not None and run.started_at is not None and took >= 0
     return {
         "system": run.alias or run.model or "agent",
         "task": run.task_id,
         "family": run.task_family,
-        "weight": weight,
+        "weight": run.equal_task_weight if weight is None else weight,
         "outcome": Outcome.ERRORED if broke else Outcome((run.score_binarized or 0) >= 1),
         "score": None if broke else run.score_cont,
         "cost": run.generation_cost,

@@ -34,7 +34,7 @@ class _RunConfig(msgspec.Struct):
 
 
 class _Spec(msgspec.Struct):
-    completion_fns: list[str] = msgspec.field(default_factory=list)
+    completion_fns: list[str] = []
     run_config: _RunConfig = msgspec.field(default_factory=_RunConfig)
 
 
@@ -71,12 +71,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for sample, line in sampled.items()
         if sample not in judged
     ]
-    shared = {
-        "system": ",".join(spec.completion_fns) or document.stem,
-        "seed": spec.run_config.seed,
-    }
-    graded = mapping.scorer or "score"
-    return TrialTable.of_rows([shared | row for row in rows], graded=graded)
+    return TrialTable.of_rows(
+        [row | {"seed": spec.run_config.seed} for row in rows],
+        system=",".join(spec.completion_fns) or document.stem,
+        graded=mapping.scorer or "score",
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -90,7 +89,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         if event.type in _JUDGED:
             judged.add(event.sample_id)
             turns = said.pop(event.sample_id, [])
-            yield Transcript(messages=tuple(turns), checks=(_check(event.type, data),))
+            correct = data.get("correct") if isinstance(data, dict) else None
+            score = float(correct) if isinstance(correct, bool) else None
+            check = Check(target=event.type, score=score, message=as_text(data))
+            yield Transcript(messages=tuple(turns), checks=(check,))
         else:
             said.setdefault(event.sample_id, []).extend(_turns(event.type, data))
     for sample, turns in said.items():
@@ -104,12 +106,6 @@ def _turns(kind: str, data: Any) -> tuple[Turn, ...]:
         only = sampled[0] if isinstance(sampled, list) and len(sampled) == 1 else sampled
         return asked_and_answered(data.get("prompt"), only)
     return (Turn(role=kind or "event", text=as_text(data)),)
-
-
-def _check(kind: str, data: Any) -> Check:
-    correct = data.get("correct") if isinstance(data, dict) else None
-    score = float(correct) if isinstance(correct, bool) else None
-    return Check(target=kind, score=score, message=as_text(data))
 
 
 def _row(document: Document, line: int, event: _Event, scorer: str | None) -> dict[str, Any]:

@@ -65,11 +65,11 @@ class _SdkSpan(msgspec.Struct):
 
 class _OtlpPair(msgspec.Struct):
     key: str
-    value: dict[str, Any] = msgspec.field(default_factory=dict)
+    value: dict[str, Any] = {}
 
 
 class _OtlpEvent(msgspec.Struct):
-    attributes: list[_OtlpPair] = msgspec.field(default_factory=list)
+    attributes: list[_OtlpPair] = []
 
 
 class _OtlpStatus(msgspec.Struct):
@@ -84,17 +84,17 @@ class _OtlpSpan(msgspec.Struct, rename="camel"):
     parent_span_id: str | None = None
     start_time_unix_nano: int | str = 0
     end_time_unix_nano: int | str = 0
-    attributes: list[_OtlpPair] = msgspec.field(default_factory=list)
-    events: list[_OtlpEvent] = msgspec.field(default_factory=list)
+    attributes: list[_OtlpPair] = []
+    events: list[_OtlpEvent] = []
     status: _OtlpStatus = msgspec.field(default_factory=_OtlpStatus)
 
 
 class _OtlpScope(msgspec.Struct):
-    spans: list[_OtlpSpan] = msgspec.field(default_factory=list)
+    spans: list[_OtlpSpan] = []
 
 
 class _OtlpResource(msgspec.Struct, rename="camel"):
-    scope_spans: list[_OtlpScope] = msgspec.field(default_factory=list)
+    scope_spans: list[_OtlpScope] = []
 
 
 class _OtlpFile(msgspec.Struct, rename="camel"):
@@ -144,8 +144,7 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
         raise ReadError(
             f"{document.name}: spans name no task; say which attribute does with `task`, and which "
             f"say the trial and the outcome with `trial` and `passed` (or `passed='status'`). "
-            f"Attributes "
-            f"seen: {few(_attribute_names(spans), 30)}"
+            f"Attributes seen: {few(_attribute_names(spans), 30)}"
         )
     below: dict[tuple[str, str] | None, list[OtelSpan]] = defaultdict(list)
     for span in spans:
@@ -283,7 +282,9 @@ def _row(
         "error": root.error,
         **judge(spans),
     }
-    system = _find(spans, mapping.system) if mapping.system else _first(spans, SYSTEM_ATTRIBUTES)
+    of_system = [mapping.system] if mapping.system else SYSTEM_ATTRIBUTES
+    named = (_find(spans, attribute) for attribute in of_system)
+    system = next((name for name in named if name is not None), None)
     chosen = mapping.chosen()
     for name in chosen.keys() - {"task", "system", "passed", "score", "error"}:
         row[name] = _find(spans, chosen[name])
@@ -294,18 +295,14 @@ def _tokens(
     document: Document, root: OtelSpan, calls: Sequence[OtelSpan], attributes: Sequence[str]
 ) -> float | None:
     """Those of the model calls; if no call states any, what the whole trial states."""
-    of_calls = _total(document, calls, attributes)
-    return _total(document, [root], attributes) if of_calls is None else of_calls
-
-
-def _total(
-    document: Document, spans: Iterable[OtelSpan], attributes: Sequence[str]
-) -> float | None:
-    return sum_of(
-        _number(document, span, name, span.attributes[name])
-        for span in spans
-        if (name := next((one for one in attributes if one in span.attributes), None)) is not None
-    )
+    for spans in (calls, [root]):
+        stated = (
+            (span, next((a for a in attributes if a in span.attributes), None)) for span in spans
+        )
+        numbers = (_number(document, span, a, span.attributes[a]) for span, a in stated if a)
+        if (total := sum_of(numbers)) is not None:
+            return total
+    return None
 
 
 def _number(document: Document, span: OtelSpan, attribute: str, value: object) -> float:
@@ -329,11 +326,6 @@ def _find(spans: Sequence[OtelSpan], attribute: str) -> Any:
         if attribute in span.attributes:
             return span.attributes[attribute]
     return own.get(attribute)
-
-
-def _first(spans: Sequence[OtelSpan], attributes: Iterable[str]) -> Any:
-    found = (_find(spans, attribute) for attribute in attributes)
-    return next((value for value in found if value is not None), None)
 
 
 def _judge(
@@ -371,7 +363,6 @@ def _judge(
 
 # The names of span attributes, and the conversation in spans: each message once.
 MODEL_CALLS = ("chat", "text_completion", "generate_content")
-
 TOOL_CALLS = ("execute_tool",)
 SYSTEM_ATTRIBUTES = (
     *("gen_ai.agent.name", "agent.name", "gen_ai.request.model", "llm.model_name", "ai.model.id"),
@@ -420,7 +411,7 @@ def spans_transcript(spans: Sequence[Attributes], error: str = "") -> Transcript
 
     Each call of a model repeats the messages before it: only new ones are taken.
     """
-    turns = tuple(_new_turns(spans)) or _whole_number(spans) or tuple(_tool_turns(spans))
+    turns = tuple(_new_turns(spans)) or _whole_conversation(spans) or tuple(_tool_turns(spans))
     return Transcript(messages=turns, error=error if turns else "") or None
 
 
@@ -439,12 +430,9 @@ def _new_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:
         said = (*asked, *answered)
 
 
-def _whole_number(spans: Sequence[Attributes]) -> tuple[Turn, ...]:
-    for span in spans:
-        found = transcript_of(_find_attribute(span, WHOLE))
-        if found is not None and found.messages:
-            return found.messages
-    return ()
+def _whole_conversation(spans: Sequence[Attributes]) -> tuple[Turn, ...]:
+    said = (transcript_of(_find_attribute(span, WHOLE)) for span in spans)
+    return next((one.messages for one in said if one is not None and one.messages), ())
 
 
 def _tool_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:

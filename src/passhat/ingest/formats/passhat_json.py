@@ -59,12 +59,12 @@ class SavedSystem(msgspec.Struct):
     name: str
     task_table: list[SavedTask]
     errors: int = 0
-    metrics: dict[str, _Value] = msgspec.field(default_factory=dict)
-    seeds: dict[str, Any] = msgspec.field(default_factory=dict)
-    features: dict[str, Any] = msgspec.field(default_factory=dict)
-    tools: dict[str, Any] = msgspec.field(default_factory=dict)
-    levels: dict[str, Any] = msgspec.field(default_factory=dict)
-    tags: dict[str, Any] = msgspec.field(default_factory=dict)
+    metrics: dict[str, _Value] = {}
+    seeds: dict[str, Any] = {}
+    features: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
+    levels: dict[str, Any] = {}
+    tags: dict[str, Any] = {}
 
 
 class _Options(msgspec.Struct):
@@ -80,7 +80,7 @@ class SavedReport(msgspec.Struct):
     """A report as `passhat report --json` writes it."""
 
     systems: list[SavedSystem]
-    notes: list[str] = msgspec.field(default_factory=list)
+    notes: list[str] = []
     provenance: _Provenance = msgspec.field(default_factory=_Provenance)
 
     @property
@@ -140,20 +140,17 @@ def _read_events(document: Document) -> TrialTable:
     notes = list[str]()
     for number, line in document.lines(msgspec.Raw):
         where = f"{document.name}, line {number}"
-        found = decode(where, line, _Event)
-        ended = found.event == "answer"
-        if found.at_most:
+        event = decode(where, line, _Event)
+        ended = event.event == "answer"
+        if event.at_most:
             notes = [STOPPED_BY_GATES]
-        if found.event == "trial_finished":
+        if event.event == "trial_finished":
             row = msgspec.structs.asdict(decode(where, line, shape))
             rows.append({**row, "outcome": Outcome[row["outcome"].upper()], "line": number})
     if not ended:
         notes.append("the run had not ended: trials that ran later are missing")
-    return TrialTable.of_rows(
-        rows,
-        notes=notes,
-        read_as={"run": "trial", "outcome": "outcome of each trial_finished"},
-    )
+    facts = {"run": "trial", "outcome": "outcome of each trial_finished"}
+    return TrialTable.of_rows(rows, notes=notes, read_as=facts)
 
 
 def _finished_trial() -> type[msgspec.Struct]:
@@ -171,10 +168,8 @@ def _finished_trial() -> type[msgspec.Struct]:
 
 def saved_report(document: Document) -> SavedReport:
     """The report in a file, checked: what a sequence shows must be what was counted."""
-    if document.has("report"):
-        report = document.decode(_SavedRun).report
-    else:
-        report = document.decode(SavedReport)
+    whole_run = document.has("report")
+    report = document.decode(_SavedRun).report if whole_run else document.decode(SavedReport)
     seen: set[tuple[str, str]] = set()
     for system, task in report.tasks:
         where = f'{document.name}, system "{short(system.name)}", task "{short(task.name)}"'

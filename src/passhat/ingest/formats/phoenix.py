@@ -8,7 +8,7 @@ from typing import Any
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable, seconds_between
-from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.rows import column_names, table_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.records.columns import ColumnMap, is_missing
 
@@ -38,7 +38,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a run of an example; repetitions are its trials."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     evaluations = _evaluations(sheet.columns)
     labels = [_label(column) for column in evaluations.values() if _label(column) in sheet.columns]
     task = mapping.task or "example_id"

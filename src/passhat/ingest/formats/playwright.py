@@ -51,13 +51,13 @@ class _Spec(msgspec.Struct):
     title: str
     tests: list[_Test]
     file: str = ""
-    tags: list[str] = msgspec.field(default_factory=list)
+    tags: list[str] = []
 
 
 class _Suite(msgspec.Struct):
     title: str = ""
-    specs: list[_Spec] = msgspec.field(default_factory=list)
-    suites: list[_Suite] = msgspec.field(default_factory=list)
+    specs: list[_Spec] = []
+    suites: list[_Suite] = []
 
 
 class _Config(msgspec.Struct):

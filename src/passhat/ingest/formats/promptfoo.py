@@ -279,13 +279,10 @@ def _transcript(result: _SpokenResult) -> Transcript:
 
 
 def _check(grade: Mapping[str, Any]) -> Check:
-    asserted, score = grade.get("assertion"), grade.get("score")
+    asserted = grade.get("assertion")
     kind = as_text(asserted.get("type")) if isinstance(asserted, dict) else ""
-    return Check(
-        target=kind or "assertion",
-        score=as_score(score),
-        message=as_text(grade.get("reason")),
-    )
+    score, reason = as_score(grade.get("score")), as_text(grade.get("reason"))
+    return Check(target=kind or "assertion", score=score, message=reason)
 
 
 def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
@@ -350,22 +347,14 @@ def _identity(result: _Result) -> Identity:
 def _task_names(identities: Iterable[Identity]) -> Mapping[Identity, str]:
     """The description if it is enough, with the variables if it is not."""
     distinct = list(dict.fromkeys(identities))
-    for render in (_described, _with_variables):
-        names = [render(identity) for identity in distinct]
-        if len(set(names)) == len(names):
-            return dict(zip(distinct, names, strict=True))
-    return {
-        identity: f"{_with_variables(identity)} #{index}"
-        for index, identity in enumerate(distinct, start=1)
-    }
-
-
-def _described(identity: Identity) -> str:
-    return identity[0] or identity[1] or "test"
-
-
-def _with_variables(identity: Identity) -> str:
-    return f"{identity[0]} ({identity[1]})" if identity[0] else identity[1] or "test"
+    brief = [description or variables or "test" for description, variables, _ in distinct]
+    whole = [
+        f"{description} ({variables})" if description else variables or "test"
+        for description, variables, _ in distinct
+    ]
+    numbered = [f"{name} #{index}" for index, name in enumerate(whole, start=1)]
+    names = next(names for names in (brief, whole, numbered) if len(set(names)) == len(names))
+    return dict(zip(distinct, names, strict=True))
 
 
 def _broke(result: _Result) -> bool:

@@ -44,11 +44,11 @@ class _EvaluatorFailure(msgspec.Struct):
 class _Case(msgspec.Struct):
     name: str
     source_case_name: str | None = None
-    assertions: dict[str, _Evaluation] = msgspec.field(default_factory=dict)
-    scores: dict[str, _Evaluation] = msgspec.field(default_factory=dict)
-    metrics: dict[str, float] = msgspec.field(default_factory=dict)
+    assertions: dict[str, _Evaluation] = {}
+    scores: dict[str, _Evaluation] = {}
+    metrics: dict[str, float] = {}
     task_duration: float | None = None
-    evaluator_failures: list[_EvaluatorFailure] = msgspec.field(default_factory=list)
+    evaluator_failures: list[_EvaluatorFailure] = []
 
 
 class _Failure(msgspec.Struct):
@@ -60,7 +60,7 @@ class _Failure(msgspec.Struct):
 class _Report(msgspec.Struct):
     name: str
     cases: list[_Case]
-    failures: list[_Failure] = msgspec.field(default_factory=list)
+    failures: list[_Failure] = []
 
 
 class _SpokenEvaluation(_Evaluation):
@@ -70,8 +70,8 @@ class _SpokenEvaluation(_Evaluation):
 class _SpokenCase(msgspec.Struct):
     inputs: Any = None
     output: Any = None
-    assertions: dict[str, _SpokenEvaluation] = msgspec.field(default_factory=dict)
-    scores: dict[str, _SpokenEvaluation] = msgspec.field(default_factory=dict)
+    assertions: dict[str, _SpokenEvaluation] = {}
+    scores: dict[str, _SpokenEvaluation] = {}
     error_message: Any = None
     error_stacktrace: Any = None
 
@@ -79,17 +79,17 @@ class _SpokenCase(msgspec.Struct):
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a case that ran or broke; it passed when every assertion holds."""
     report = document.decode(_Report)
-    rows = [_case(document.name, report.name, case, mapping.scorer) for case in report.cases]
+    rows = [_case(document.name, case, mapping.scorer) for case in report.cases]
     rows += [
         {
-            **_key(report.name, failure.name, failure.source_case_name),
+            **_key(failure.name, failure.source_case_name),
             "outcome": Outcome.ERRORED,
             "error": first_line(failure.error_message) or "failed to run",
         }
         for failure in report.failures
     ]
-    notes = _notes(report, mapping.scorer)
-    return TrialTable.of_rows(rows, notes=notes, entry="case", graded=mapping.scorer or "score")
+    notes, graded = _notes(report, mapping.scorer), mapping.scorer or "score"
+    return TrialTable.of_rows(rows, system=report.name, notes=notes, entry="case", graded=graded)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -104,14 +104,14 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         )
 
 
-def _key(system: str, name: str, source: str | None) -> dict[str, Any]:
+def _key(name: str, source: str | None) -> dict[str, Any]:
     repeat = _REPEAT.fullmatch(name)
     task = source or (repeat[1] if repeat else name)
-    return {"system": system, "task": task, "trial": repeat[2] if repeat else 1}
+    return {"task": task, "trial": repeat[2] if repeat else 1}
 
 
-def _case(file: str, system: str, case: _Case, scorer: str | None) -> dict[str, Any]:
-    row = _key(system, case.name, case.source_case_name) | {
+def _case(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
+    row = _key(case.name, case.source_case_name) | {
         "tokens_in": case.metrics.get("input_tokens"),
         "tokens_out": case.metrics.get("output_tokens"),
         "cost": case.metrics.get("cost"),

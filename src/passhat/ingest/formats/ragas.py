@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.ingest.rows import column_names, sheet_of
+from passhat.ingest.rows import column_names, table_of
 from passhat.ingest.scored_rows import ScoredRow, scored_table
 from passhat.messages import short
 from passhat.records.columns import ColumnMap
@@ -45,7 +45,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; samples of one input are runs of one task."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     task = mapping.task or next(name for name in _TASKS if name in sheet.columns)
     metrics = _metrics(sheet.columns)
     rows = [

@@ -59,27 +59,27 @@ Ending = tuple[list[str], Mapping[str, Any]]
 class _Report(msgspec.Struct):
     """The report of a run since 2024; Multi-SWE-bench writes `resolved` for `resolved_ids`."""
 
-    resolved_ids: list[str] = msgspec.field(default_factory=list)
-    resolved: list[str] = msgspec.field(default_factory=list)
-    unresolved_ids: list[str] = msgspec.field(default_factory=list)
-    empty_patch_ids: list[str] = msgspec.field(default_factory=list)
-    error_ids: list[str] = msgspec.field(default_factory=list)
-    failed_ids: list[str] = msgspec.field(default_factory=list)  # sb-cli: could not be evaluated
-    submitted_ids: list[str] = msgspec.field(default_factory=list)
-    incomplete_ids: list[str] = msgspec.field(default_factory=list)
+    resolved_ids: list[str] = []
+    resolved: list[str] = []
+    unresolved_ids: list[str] = []
+    empty_patch_ids: list[str] = []
+    error_ids: list[str] = []
+    failed_ids: list[str] = []  # sb-cli: could not be evaluated
+    submitted_ids: list[str] = []
+    incomplete_ids: list[str] = []
 
 
 class _OldReport(msgspec.Struct):
     """The report of a run in the first half of 2024."""
 
     resolved: list[str]
-    generated: list[str] = msgspec.field(default_factory=list)
-    no_logs: list[str] = msgspec.field(default_factory=list)
-    no_generation: list[str] = msgspec.field(default_factory=list)
-    install_fail: list[str] = msgspec.field(default_factory=list)
-    reset_failed: list[str] = msgspec.field(default_factory=list)
-    test_errored: list[str] = msgspec.field(default_factory=list)
-    test_timeout: list[str] = msgspec.field(default_factory=list)
+    generated: list[str] = []
+    no_logs: list[str] = []
+    no_generation: list[str] = []
+    install_fail: list[str] = []
+    reset_failed: list[str] = []
+    test_errored: list[str] = []
+    test_timeout: list[str] = []
 
 
 class _Instance(msgspec.Struct):
@@ -112,9 +112,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     else:
         endings, notes, vintage = _new(document)
     system, found, run = _system(document)
-    rows = [_row(system, task, ending) for task, ending in endings.items()]
-    facts = {"format": vintage, "system": found}
-    return TrialTable.of_rows(rows, notes=notes, entry="instance", read_as=facts, run=run)
+    return _table(
+        endings, system=system, notes=notes, run=run, read_as={"format": vintage, "system": found}
+    )
 
 
 def _is_instance(document: Document) -> bool:
@@ -158,9 +158,12 @@ def _read_instances(document: Document) -> TrialTable:
     found = document.decode(dict[str, _Instance])
     folders = document.real_folders()
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
-    rows = [_row(system, name, _instance_ending(one)) for name, one in found.items()]
+    endings = {}
+    for name, one in found.items():
+        unresolved = _EMPTY if one.patch_is_None or not one.patch_exists else _FAILED
+        endings[name] = _PASSED if one.resolved else unresolved
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
-    return TrialTable.of_rows(rows, entry="instance", read_as=facts, run=run, part=True)
+    return _table(endings, system=system, read_as=facts, run=run, part=True)
 
 
 def _places(folders: Sequence[str]) -> tuple[str, str]:
@@ -170,12 +173,6 @@ def _places(folders: Sequence[str]) -> tuple[str, str]:
         return model, run
     named = _SUBMISSION.fullmatch(run)
     return named[1] if named else run, folders[2]
-
-
-def _instance_ending(one: _Instance) -> Mapping[str, Any]:
-    if one.resolved:
-        return _PASSED
-    return _EMPTY if one.patch_is_None or not one.patch_exists else _FAILED
 
 
 def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], str]:
@@ -253,7 +250,10 @@ def _endings(by_ending: Iterable[Ending]) -> dict[str, Mapping[str, Any]]:
     return endings
 
 
-def _row(system: str, task: str, ending: Mapping[str, Any]) -> dict[str, Any]:
-    named = _PRO_INSTANCE.fullmatch(task) or _INSTANCE.fullmatch(task)
-    family = f"{named[1]}/{named[2]}" if named else None
-    return {"system": system, "task": task, "family": family, **ending}
+def _table(endings: Mapping[str, Mapping[str, Any]], **more: Any) -> TrialTable:
+    rows = []
+    for task, ending in endings.items():
+        named = _PRO_INSTANCE.fullmatch(task) or _INSTANCE.fullmatch(task)
+        family = f"{named[1]}/{named[2]}" if named else None
+        rows.append({"task": task, "family": family, **ending})
+    return TrialTable.of_rows(rows, entry="instance", **more)

@@ -6,6 +6,7 @@ Any tool's export can be read this way once its columns are named; passhat's own
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -27,8 +28,8 @@ from passhat.ingest.rows import (
     no_outcome,
     row_names,
     shares,
-    sheet_of,
     table_facts,
+    table_of,
     without_commas,
     without_marks,
     without_total,
@@ -87,7 +88,7 @@ def recognises(document: Document) -> bool:
     if not is_table(names, USUAL):
         return False
     if may_aggregate(tuple(names)):
-        sheet = sheet_of(document)
+        sheet = table_of(document)
         found, _ = infer_columns(sheet.columns, USUAL, sheet.cells)
         if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
             raise fault
@@ -96,10 +97,10 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    return read_sheet(document, sheet_of(document), mapping)
+    return read_table(document, table_of(document), mapping)
 
 
-def read_sheet(
+def read_table(
     document: Document,
     sheet: Table,
     mapping: ColumnMap,
@@ -116,7 +117,8 @@ def read_sheet(
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = without_commas(sheet, found, tests)
-    table = TrialTable(columns={}, entry=_entry(document), numbers=sheet.numbers)
+    entry = {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
+    table = TrialTable(columns={}, entry=entry, numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
@@ -136,10 +138,9 @@ def read_sheet(
     notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
     if own and STOPPED_BY_GATES.encode() in bytes(document.first.get("notes", b"")):
         notes = (*notes, STOPPED_BY_GATES)
-    return TrialTable(
+    return replace(
+        table,
         columns=columns,
-        entry=table.entry,
-        numbers=table.numbers,
         notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
@@ -158,10 +159,6 @@ def _trial_rows(
     found, notes = infer_columns(sheet.columns, mapping, sheet.cells)
     sheet, total = without_total(sheet, found["task"])
     return sheet, found, [*notes, *total]
-
-
-def _row_count(document: Document, mapping: ColumnMap) -> int:
-    return len(_trial_rows(document, sheet_of(document), mapping)[0])
 
 
 def _outcomes(
@@ -189,14 +186,16 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     """The transcripts in the cells of a column; nothing if there is no such column."""
     names = row_names(document)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
-        yield from _beside_a_dataset(document.path, sheet_of(document))
+        yield from _beside_a_dataset(document.path, table_of(document))
         return
     column = transcript_column(names, mapping)
     if column is None:
         return
     if not has_column(names, column):
         raise missing_column(document.name, "transcript", column, names)
-    rows = _row_count(document, mapping) if ends_in_total(document) else None
+    rows = None
+    if ends_in_total(document):
+        rows = len(_trial_rows(document, table_of(document), mapping)[0])
     for cell in islice(cells_one_by_one(document, column), rows):
         yield None if is_missing(cell) else transcript_of(cell)
 
@@ -216,7 +215,7 @@ def check_columns(document: Document, mapping: ColumnMap) -> None:
         return
     fault = lacking(document.name, column_names(document), mapping)
     if fault and document.kind in ("lines", "array", "json"):  # the first entry may lack some
-        fault = lacking(document.name, sheet_of(document).columns, mapping)
+        fault = lacking(document.name, table_of(document).columns, mapping)
     if fault:
         raise fault
 
@@ -277,27 +276,17 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
         yield "pass_if", found.get(test.column, test.column)
 
 
-def _entry(document: Document) -> str:
-    return {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
-
-
 def _tasks(
     found: Mapping[str, str], mapping: ColumnMap, sheet: Table
 ) -> tuple[list[Any], list[str]]:
     """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
     column = found["task"]
     cells = name_cells(sheet.columns, column, sheet.cells)
-    if (
-        mapping.task
-        or not sheet.has(column)
-        or "trial" in found
-        or not all(isinstance(cell, str) for cell in cells)
-    ):
-        return cells, []
-    bases = without_numbers(cells)
-    if bases is None:
-        return cells, []
-    return bases, [numbered_note(column)]
+    named = not mapping.task and sheet.has(column) and "trial" not in found
+    bases = None
+    if named and all(isinstance(cell, str) for cell in cells):
+        bases = without_numbers(cells)
+    return (cells, []) if bases is None else (bases, [numbered_note(column)])
 
 
 def _format(document: Document) -> str:

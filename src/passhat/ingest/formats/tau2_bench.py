@@ -113,7 +113,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     simulations = (
         results.simulations or results.simulation_index or list(_from_folder(document, _Simulation))
     )
-    if simulations and all(map(_is_unjudged, simulations)):
+    judged = (_reward(s) is not None or s.termination_reason in NOT_EVALUABLE for s in simulations)
+    if simulations and not any(judged):
         raise ReadError(
             f"{document.name}: has no rewards, so nothing says what passed; evaluate it with "
             "`tau2 evaluate-trajs` and give what this writes"
@@ -124,8 +125,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         system = f"{agent.llm} ({agent.implementation})"
     domain = results.info.environment_info.domain_name
     notes = [f'tasks of the domain "{domain}"'] if domain else []
-    rows = [_row(system, domain, simulation) for simulation in simulations]
-    return TrialTable.of_rows(rows, notes=notes, entry="simulation")
+    rows = [_row(domain, simulation) for simulation in simulations]
+    return TrialTable.of_rows(rows, system=system, notes=notes, entry="simulation")
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -136,7 +137,11 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield _transcript(simulation)
     for entry in () if counted else document.entries(_Spoken, "simulation_index"):
         counted += 1
-        yield _indexed(document, entry)
+        if not entry.id:
+            yield None
+            continue
+        spoken, broken = sibling_decoded(document, _Spoken, FOLDER, f"{entry.id}.json")
+        yield _transcript(spoken) if spoken else Transcript(error=broken)
     if not counted:
         yield from map(_transcript, _from_folder(document, _Spoken))
 
@@ -164,21 +169,9 @@ def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
         yield decode(str(folder / name), found or b"", shape)
 
 
-def _indexed(document: Document, entry: _Spoken) -> Transcript | None:
-    """What a simulation of the index holds in the file of its name, if that is there."""
-    if not entry.id:
-        return None
-    spoken, broken = sibling_decoded(document, _Spoken, FOLDER, f"{entry.id}.json")
-    return _transcript(spoken) if spoken else Transcript(error=broken)
-
-
 def _transcript(spoken: _Spoken) -> Transcript:
     stop = spoken.termination_reason or ""
     return Transcript(messages=turns_of(spoken.messages), stop_reason=stop)
-
-
-def _is_unjudged(simulation: _Simulation) -> bool:
-    return _reward(simulation) is None and simulation.termination_reason not in NOT_EVALUABLE
 
 
 def _reward(simulation: _Simulation) -> float | None:
@@ -186,12 +179,11 @@ def _reward(simulation: _Simulation) -> float | None:
     return simulation.reward if info is None or info.reward is None else info.reward
 
 
-def _row(system: str, domain: str, simulation: _Simulation) -> dict[str, Any]:
+def _row(domain: str, simulation: _Simulation) -> dict[str, Any]:
     reward = _reward(simulation)
     ended = simulation.termination_reason
     broke = ended in NOT_EVALUABLE or reward is None
     row = {
-        "system": system,
         "task": f"{domain}/{simulation.task_id}" if domain else simulation.task_id,
         "trial": simulation.trial or 0,
         "family": domain or None,

@@ -86,11 +86,13 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     # 1-of-1 in every run does not number the runs.
     numbered = all(found and int(found[2]) > 1 for found in attempts)
     rows = [
-        _row(system, trial) | ({"trial": int(found[1])} if numbered and found else {})
+        _row(trial) | ({"trial": int(found[1])} if numbered and found else {})
         for trial, found in zip(trials, attempts, strict=True)
     ]
     facts = {"system": found, "run": "n-of-m in trial_name" if numbered else "one for each run"}
-    return TrialTable.of_rows(rows, entry="result", read_as=facts, submission=submission)
+    return TrialTable.of_rows(
+        rows, system=system, entry="result", read_as=facts, submission=submission
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
@@ -102,11 +104,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield _transcript(document, (trial.task_id, trial.trial_name), trial)
 
 
-def _row(system: str, trial: _Trial) -> dict[str, Any]:
+def _row(trial: _Trial) -> dict[str, Any]:
     counted = bool(trial.total_input_tokens or trial.total_output_tokens)
     failure = trial.failure_mode or ""
     return {
-        "system": system,
         "task": trial.task_id,
         "outcome": Outcome(bool(trial.is_resolved)),
         # Agents that report no usage are logged with 0 tokens.
@@ -120,7 +121,10 @@ def _row(system: str, trial: _Trial) -> dict[str, Any]:
 
 def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> Transcript | None:
     files = FileTurns(document, Turn(role="user", text=as_text(trial.instruction)))
-    for episode in _episodes(document, folder):
+    episodes = sibling_names(
+        document, *folder, LOGS, keep=lambda name: _EPISODE.fullmatch(name) is not None
+    )
+    for episode in sorted(episodes, key=lambda name: int(name.partition("-")[2])):
         files.add("terminal", *folder, LOGS, episode, "prompt.txt")
         files.add("assistant", *folder, LOGS, episode, "response.txt")
     files.add("terminal", *folder, "panes", "post-agent.txt")
@@ -135,13 +139,6 @@ def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> 
     )
 
 
-def _episodes(document: Document, folder: tuple[str, ...]) -> list[str]:
-    found = sibling_names(
-        document, *folder, LOGS, keep=lambda name: _EPISODE.fullmatch(name) is not None
-    )
-    return sorted(found, key=lambda name: int(name.partition("-")[2]))
-
-
 def _system(document: Document) -> tuple[str, str | None, str]:
     """The system's name, the folder of its submission, and where the name was found."""
     if document.path is None:
@@ -153,11 +150,8 @@ def _system(document: Document) -> tuple[str, str | None, str]:
             return named[1], str(folder), "submission's folder"
     home, metadata = _metadata(document, folders)
     if metadata.agent_name and metadata.model_name:
-        return (
-            f"{metadata.agent_name}/{metadata.model_name}",
-            str(home.parent),
-            "agent and model of run_metadata.json",
-        )
+        name = f"{metadata.agent_name}/{metadata.model_name}"
+        return name, str(home.parent), "agent and model of run_metadata.json"
     if Path(document.stem).stem != "results":  # a dated file: its folder holds all runs
         dated = _RUN.fullmatch(path.name) and path.parent.name not in _CONTAINERS
         name = path.parent.name if dated else document.stem

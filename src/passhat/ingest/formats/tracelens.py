@@ -64,15 +64,15 @@ class _ToolCall(msgspec.Struct):
 
 class _Log(msgspec.Struct):
     agent_name: str | None = None
-    steps: list[_Step] = msgspec.field(default_factory=list)
-    tool_calls: list[_ToolCall] = msgspec.field(default_factory=list)
+    steps: list[_Step] = []
+    tool_calls: list[_ToolCall] = []
 
 
 class _Trial(msgspec.Struct):
     task_id: str
     status: str
     run_index: int = 0
-    outcomes: list[_Graded] = msgspec.field(default_factory=list)
+    outcomes: list[_Graded] = []
     transcript: _Log | None = None
     error_message: str | None = None
     started_at: str | None = None
@@ -92,14 +92,14 @@ class _SpokenStep(msgspec.Struct):
 
 
 class _SpokenLog(msgspec.Struct):
-    steps: list[_SpokenStep] = msgspec.field(default_factory=list)
+    steps: list[_SpokenStep] = []
     final_output: Any = None
 
 
 class _SpokenTrial(msgspec.Struct):
     status: str
     transcript: _SpokenLog | None = None
-    outcomes: list[_Graded] = msgspec.field(default_factory=list)
+    outcomes: list[_Graded] = []
     error_message: str | None = None
 
 

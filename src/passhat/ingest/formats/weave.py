@@ -8,7 +8,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable, seconds_between
-from passhat.ingest.rows import sheet_of
+from passhat.ingest.rows import table_of
 from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table
 from passhat.records.columns import ColumnMap
 
@@ -36,7 +36,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a call that predicts and scores; calls on one example are its runs."""
-    sheet = sheet_of(document)
+    sheet = table_of(document)
     numbered = zip(sheet.numbers, sheet.rows(*_COLUMNS), strict=True)
     calls = [(number, call) for number, call in numbered if _CALL in str(call["op_name"] or "")]
     if not calls:
