@@ -124,9 +124,7 @@ def shown_address(address: Path | str) -> str:
     return f"postgresql://{login.partition(':')[0]}{place}{query}"
 
 
-# --------------------------------------------------------------------------------------------------
 # The tables of the store, and the migrations from one version to the next.
-# --------------------------------------------------------------------------------------------------
 
 # Texts that repeat (systems, tasks) are kept once, in `names`. A row of `trials` is found by its
 # run, system, task and trial number; `sequence` is the number of its ticket: the order of evidence.

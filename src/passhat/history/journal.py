@@ -253,7 +253,17 @@ class RunJournal:
         if accepted := kinds.get(AcceptedCall):
             rows = [(entry.remote, *self._key(entry)) for entry in accepted]
             self.history.database.executemany(ACCEPTED, rows)
-        lost = [_lost_call(entry) for entry in kinds.get(LostAnswer, ())]
+        lost = [
+            OpenCall(
+                session=None,
+                key=(0, 0, 0, 0),
+                cost=micro(entry.most.cost),
+                priced=entry.most.cost is not None,
+                remote=None,
+                fate="given up",
+            )
+            for entry in kinds.get(LostAnswer, ())
+        ]
         found = sum(entry.found for entry in kinds.get(Answer, ()))
         if lost or found:
             self._add_to_account(lost, found=found)
@@ -288,17 +298,6 @@ def _by_kind(entries: Sequence[Entry]) -> Kinds:
     for entry in entries:
         kinds.setdefault(type(entry), []).append(entry)
     return kinds
-
-
-def _lost_call(entry: LostAnswer) -> OpenCall:
-    return OpenCall(
-        session=None,
-        key=(0, 0, 0, 0),
-        cost=micro(entry.most.cost),
-        priced=entry.most.cost is not None,
-        remote=None,
-        fate="given up",
-    )
 
 
 def micro(dollars: float | None) -> int:

@@ -78,8 +78,7 @@ def recover_dead_workers(database: Database, run: Run) -> None:
         "SELECT id, host, place, pid, born FROM sessions WHERE run = ? AND role = ? AND alive = 1",
         (run.id, WORKER),
     ).fetchall():
-        host, place, pid, born = process
-        if ProcessIdentity(host=host, place=place, pid=pid, born=born).is_dead():
+        if ProcessIdentity(*process).is_dead():
             database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (number,))
     values = {"run": run.id, "role": WORKER}
     database.execute(
@@ -95,16 +94,18 @@ def recover_dead_workers(database: Database, run: Run) -> None:
     if not ending:
         return
     sessions = [int(row[0]) for row in ending]
-    judged = [_judged(call) for call in read_open_calls(database, run, ending=True)]
+    judged = [
+        {
+            "session": call.session,
+            **dict(zip(("system", "task", "trial", "step"), call.key, strict=True)),
+            "fate": call.fate,
+        }
+        for call in read_open_calls(database, run, ending=True)
+    ]
     database.execute(_REAP, {"run": run.id, "ending": sessions, "judged": as_json(judged)})
     for session in sessions:
         with suppress(OSError):
             marks_path(database, run, session).unlink(missing_ok=True)
-
-
-def _judged(call: OpenCall) -> dict[str, Any]:
-    key = dict(zip(("system", "task", "trial", "step"), call.key, strict=True))
-    return {"session": call.session, **key, "fate": call.fate}
 
 
 def as_json(records: Iterable[Any]) -> str:
@@ -112,9 +113,7 @@ def as_json(records: Iterable[Any]) -> str:
     return json.dumps(list(records)).replace("\\u0000", "\\ufffd")
 
 
-# --------------------------------------------------------------------------------------------------
 # Calls with an intent and no answer: whether they were sent, and whether they may be billed.
-# --------------------------------------------------------------------------------------------------
 
 CallFate = Literal["lost", "unsure", "given up", "free"]
 """Lost: sent, and asked again. Unsure: asked again, perhaps never sent. Given up: sent, and its
@@ -156,21 +155,19 @@ def read_open_calls(database: Database, run: Run, *, ending: bool = False) -> li
     for row in rows:
         session = row[0]
         if session is not None and session not in marks and row[11] is not None:
-            host, place, pid, born = row[11:15]
-            process = ProcessIdentity(host=host, place=place, pid=pid, born=born)
+            process = ProcessIdentity(*row[11:15])
             marks[session] = read_marks(marks_path(database, run, session), process)
-    return [_open_call(row, marks) for row in rows]
-
-
-def _open_call(row: Row, marks: dict[int, KnownMarks | None]) -> OpenCall:
-    return OpenCall(
-        session=row[0],
-        key=(row[1], row[2], row[3], row[4]),
-        cost=row[8],
-        priced=bool(row[9]),
-        remote=row[10],
-        fate=_fate(row, marks),
-    )
+    return [
+        OpenCall(
+            session=row[0],
+            key=(row[1], row[2], row[3], row[4]),
+            cost=row[8],
+            priced=bool(row[9]),
+            remote=row[10],
+            fate=_fate(row, marks),
+        )
+        for row in rows
+    ]
 
 
 def _fate(row: Row, marks: dict[int, KnownMarks | None]) -> CallFate:
@@ -189,7 +186,6 @@ def _fate(row: Row, marks: dict[int, KnownMarks | None]) -> CallFate:
     return "free" if known is not None and known.final else "unsure"
 
 
-# --------------------------------------------------------------------------------------------------
 # Marks of the calls that a process has sent, in a file that outlives the process.
 #
 # An intent is in the store before its call is sent, so a process that is killed leaves intents of
@@ -197,7 +193,6 @@ def _fate(row: Row, marks: dict[int, KnownMarks | None]) -> CallFate:
 # call are sent. It is not flushed to the disk, so it takes a microsecond instead of a
 # millisecond: it survives the death of the process, but is trusted only until the machine
 # restarts.
-# --------------------------------------------------------------------------------------------------
 
 MARK_BYTES = 16
 """Bytes of the hash of a call: so many that no two calls of a run share one."""
@@ -328,9 +323,7 @@ def read_marks(path: Path, process: ProcessIdentity) -> KnownMarks | None:
     return KnownMarks(sent=frozenset(parts), final=final)
 
 
-# --------------------------------------------------------------------------------------------------
 # Which process works on a run: one owner at a time, which keeps renewing its lease.
-# --------------------------------------------------------------------------------------------------
 
 LEASE_SECONDS = float(os.environ.get("PASSHAT_LEASE_SECONDS", "30"))
 """How long a process keeps its run without a sign of life. It renews three times as often, so
@@ -428,7 +421,10 @@ def find_owner(history: Index, run: Run, *, role: str = OWNER) -> Session | None
         "WHERE run = ? AND role = ? AND alive = 1 ORDER BY id DESC",
         (run.id, role),
     ).fetchone()
-    return None if row is None else _session(row)
+    if row is None:
+        return None
+    number, *process, started, left = row
+    return Session(id=number, process=ProcessIdentity(*process), started=started, left=left)
 
 
 def with_owner(history: Index, run: Run) -> Run:
@@ -472,12 +468,6 @@ def end_sessions(database: Database, sessions: list[int]) -> None:
     )
 
 
-def _session(row: tuple[Any, ...]) -> Session:
-    number, host, place, pid, born, started, left = row
-    process = ProcessIdentity(host=host, place=place, pid=pid, born=born)
-    return Session(id=number, process=process, started=started, left=left)
-
-
 def _held(history: Index, run: Run, owner: Session) -> str:
     return (
         f"{history.name}: run {run.key} is still running: {owner} has it. Wait for it, or stop "
@@ -486,7 +476,7 @@ def _held(history: Index, run: Run, owner: Session) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ProcessIdentity:
     """A process: the name of its host, where its pid is valid, the pid, and its start.
 
@@ -535,16 +525,12 @@ def _born(pid: int) -> str:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
-        return "" if Path("/proc/self/stat").exists() else _born_by_ps(pid)
+        if Path("/proc/self/stat").exists():
+            return ""
+        ps = ["ps", "-o", "lstart=", "-p", str(pid)]
+        return subprocess.run(ps, capture_output=True, text=True, check=False).stdout.strip()
     except OSError:
         return ""
     # The name of the program, in brackets, may hold anything; behind it come state, ..., starttime.
     fields = stat.rpartition(")")[2].split()
     return "" if fields[0] in "ZX" else fields[19]
-
-
-def _born_by_ps(pid: int) -> str:
-    done = subprocess.run(
-        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()

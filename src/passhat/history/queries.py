@@ -384,9 +384,7 @@ def _records(kind: type[Record], rows: Iterable[Row]) -> list[Record]:
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 
-# --------------------------------------------------------------------------------------------------
 # The transcripts of a run, a few at a time: memory does not grow with the run.
-# --------------------------------------------------------------------------------------------------
 
 BATCH = 200
 """Transcripts that one query reads: a few megabytes, and 600 values, which any SQLite accepts."""

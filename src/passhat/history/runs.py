@@ -83,7 +83,12 @@ def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> N
     if judged is None:
         return look_up(history, reference)
     if kind == "branch":
-        ids = _on_branch(history, reference, judged.suite)
+        rows = history.database.execute(
+            "SELECT id FROM runs WHERE branch = ? AND suite = ? "
+            "ORDER BY status != 'finished', started DESC, id DESC",
+            (reference, judged.suite),
+        )
+        ids = [run for (run,) in rows]
     others = [run for run in ids if run != judged.id]
     if not others:
         raise HistoryError(_only_itself(history, reference, kind, judged))
@@ -126,16 +131,6 @@ def _beginning_with(history: Index, reference: str) -> tuple[Kind, list[int]] | 
     return next(iter(found.values()), None)
 
 
-def _on_branch(history: Index, branch: str, suite: str) -> list[int]:
-    """Runs of one suite, the finished ones first, each kind newest first."""
-    rows = history.database.execute(
-        "SELECT id FROM runs WHERE branch = ? AND suite = ? "
-        "ORDER BY status != 'finished', started DESC, id DESC",
-        (branch, suite),
-    )
-    return [run for (run,) in rows]
-
-
 def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str:
     what = f"{reference} is the run that is judged ({judged.key})"
     if kind in ("branch", "commit"):
@@ -155,10 +150,6 @@ def _unknown(history: Index, reference: str) -> str:
         f"newest runs: {listed(run.key for run in newest) or 'none'}"
     )
 
-
-# --------------------------------------------------------------------------------------------------
-# One run of a suite in the store, and its row in the table.
-# --------------------------------------------------------------------------------------------------
 
 SEPARATOR = "\x1f"
 """Between the tags of a run in one answer of the database: ASCII's unit separator."""
@@ -256,36 +247,30 @@ def run_of_row(row: dict[str, Any]) -> Run:
         host=row.pop("host"),
         versions=json.loads(row.pop("versions")),
     )
-    sources = tuple(_source_of(source) for source in json.loads(row.pop("sources")))
+    sources = []
+    for stored in json.loads(row.pop("sources")):
+        # Older stores do not say how a source was read.
+        read_as = tuple((str(part), str(words)) for part, words in stored.get("read_as", ()))
+        sources.append(Source(**{**stored, "notes": tuple(stored["notes"]), "read_as": read_as}))
     tags = row.pop("tags")
     return Run(
         **{**row, "options": json.loads(row["options"])},
         checkout=checkout,
-        sources=sources,
+        sources=tuple(sources),
         tags=tuple(sorted(tags.split(SEPARATOR))) if tags else (),
     )
 
 
 def sources_text(sources: Sequence[Source]) -> str:
     """Sources as they are stored: JSON."""
-    return json.dumps([_source_dict(source) for source in sources])
+    names = ("name", "format", "sha256", "notes", "read_as")
+    return json.dumps([{name: getattr(source, name) for name in names} for source in sources])
 
 
 def now(*, seconds_ago: float = 0.0) -> str:
     """The time, as it is stored: ISO 8601, UTC, to the millisecond."""
     moment = datetime.now(UTC) - timedelta(seconds=seconds_ago)
     return moment.isoformat(timespec="milliseconds")
-
-
-def _source_dict(source: Source) -> dict[str, Any]:
-    names = ("name", "format", "sha256", "notes", "read_as")
-    return {name: getattr(source, name) for name in names}
-
-
-def _source_of(kept: Mapping[str, Any]) -> Source:
-    """A source as it was stored; older stores do not say how it was read."""
-    read_as = tuple((str(part), str(words)) for part, words in kept.get("read_as", ()))
-    return Source(**{**kept, "notes": tuple(kept["notes"]), "read_as": read_as})
 
 
 def read_checkout(folder: Path) -> Checkout:

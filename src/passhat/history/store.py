@@ -328,9 +328,7 @@ def _open_database(address: Path | str, *, read_only: bool) -> Database:
     return SqliteDatabase.open(Path(address), read_only=read_only)
 
 
-# --------------------------------------------------------------------------------------------------
 # The trials of a run reduced to counts inside the database: only sums per task leave it.
-# --------------------------------------------------------------------------------------------------
 
 OUTCOMES = tuple(map(int, Outcome))
 
@@ -450,9 +448,7 @@ def _families(database: Database, run: Run) -> dict[Pair, str]:
     return {(system, task): family for system, task, family in rows}
 
 
-# --------------------------------------------------------------------------------------------------
 # Trials as rows of the store, and rows as a table of trials.
-# --------------------------------------------------------------------------------------------------
 
 if sys.version_info >= (3, 14):
     from compression import zstd

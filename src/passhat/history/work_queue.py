@@ -155,14 +155,12 @@ class RunQueue:
         return row
 
 
-# --------------------------------------------------------------------------------------------------
 # One worker's share of a run in PostgreSQL: tickets to claim, and a journal fenced by its
 # session.
 #
 # Every batch is one statement that begins with this session's own row. A worker whose lease ran
 # out finds that row closed and changes nothing. No lock is held between two statements, so a
 # worker that freezes never blocks the others.
-# --------------------------------------------------------------------------------------------------
 
 _TYPES = {
     **dict.fromkeys(("trial", "sequence", "outcome", "seed"), "BIGINT"),
@@ -317,7 +315,13 @@ class WorkerSession:
         self.beat_seconds = LEASE_SECONDS / 3
         self._database: Database = history.database
         self._name_ids: dict[str, int] = {}
-        self._end_earlier_sessions()
+        me = this_process()
+        self._database.execute(  # free what this process held before it lost its connection
+            "UPDATE sessions SET lease = 0 WHERE run = ? AND role = ? AND alive = 1 "
+            "AND place = ? AND pid = ? AND born = ?",
+            (run.id, WORKER, me.place, me.pid, me.born),
+        )
+        recover_dead_workers(self._database, run)
         self.number = open_session(self._database, run, role=WORKER, hands=hands)
         self._marks = SentCallLog(self._database, run, self.number)
         self._agents: set[str] = set()  # systems that keep their own accounts
@@ -448,16 +452,6 @@ class WorkerSession:
         """End this session: what it still holds is free at once."""
         self._marks.close()
         self._database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (self.number,))
-        recover_dead_workers(self._database, self.run)
-
-    def _end_earlier_sessions(self) -> None:
-        """Free what this process held before it lost its connection."""
-        me = this_process()
-        self._database.execute(
-            "UPDATE sessions SET lease = 0 WHERE run = ? AND role = ? AND alive = 1 "
-            "AND place = ? AND pid = ? AND born = ?",
-            (self.run.id, WORKER, me.place, me.pid, me.born),
-        )
         recover_dead_workers(self._database, self.run)
 
     def _claimed(self, ticket: Ticket, tries: int) -> Claim:

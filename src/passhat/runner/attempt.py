@@ -234,7 +234,10 @@ class Attempts:
         task, conversation = pairing.task, result.conversation
         assert conversation is not None
         max_turns = task.max_turns or system.max_turns
-        before = await _context(task, conversation) if task.resources or task.images else []
+        # What goes before the question: the resources of servers, and images.
+        before = [await conversation.read(resource) for resource in task.resources]
+        if task.images:
+            before.append(Said(text="", attachments=tuple(map(attached, task.images))))
         if not task.steps:
             asked = Said(text=task.prompt)
             if task.server_prompt is not None:
@@ -268,14 +271,6 @@ class Attempts:
             return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
 
         return grader
-
-
-async def _context(task: Task, conversation: Conversation) -> list[Said]:
-    """What goes before the question: the resources of servers, and images."""
-    found = [await conversation.read(resource) for resource in task.resources]
-    if task.images:
-        found.append(Said(text="", attachments=tuple(map(attached, task.images))))
-    return found
 
 
 def _joined(before: Sequence[Said], asked: Said) -> Said:
@@ -339,9 +334,7 @@ def _charge(budget: Budget) -> Charge:
     return charge
 
 
-# --------------------------------------------------------------------------------------------------
 # From what was observed of an attempt to its row in the table of trials.
-# --------------------------------------------------------------------------------------------------
 
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
 """Grades an observation by the expectations of a task."""

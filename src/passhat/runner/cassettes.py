@@ -33,10 +33,6 @@ from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.journal import JUDGE_STEP, Cassettes, Kind, ResponseCache
 from passhat.runner.models.exchange import ToolRequest, ToolResult, Tools, ToolSpec, unknown_tool
 
-# --------------------------------------------------------------------------------------------------
-# The cassettes of a run: recording exchanges, or replaying recorded ones.
-# --------------------------------------------------------------------------------------------------
-
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
 """`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
 `drifted`: what has drifted again; `replay`: make no calls; `replay-or-live`: ask for the rest."""
@@ -321,9 +317,7 @@ def _drifted(found: list[str]) -> str:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # A cassette on disk: JSON Lines that can be read in a pull request and trusted in a replay.
-# --------------------------------------------------------------------------------------------------
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -551,9 +545,7 @@ def _check_close(path: Path, lines: list[Line]) -> None:
         raise CassetteError(f"{path}: changed by hand, lines were added, removed or moved; {AGAIN}")
 
 
-# --------------------------------------------------------------------------------------------------
 # What a system is asked, as a cassette records it, and what has changed since.
-# --------------------------------------------------------------------------------------------------
 
 SHOWN = 120
 

@@ -40,10 +40,6 @@ from passhat.runner.processes import Tail, end_group, is_cancelled, start_group,
 __all__ = ["Ask", "Grading", "grade"]
 
 
-# --------------------------------------------------------------------------------------------------
-# Grading: an observation is compared with every expectation.
-# --------------------------------------------------------------------------------------------------
-
 ROUNDING = 1e-9
 """Ten weights of 0.1 do not add up to exactly 1."""
 
@@ -196,10 +192,12 @@ def _called(observation: Observation, expectation: Expectation) -> Match:
         low = high = times
     low = 1 if low is None and high is None else low or 0
     held = count >= low and (high is None or count <= high)
-    wanted = _times(low) if low == high else f"at least {_times(low)}"
+    calls = "1 call" if count == 1 else f"{count} calls"
+    times_text = "once" if low == 1 else f"{low} times"
+    wanted = times_text if low == high else f"at least {times_text}"
     if high is not None and low != high:
         wanted = f"{low} to {high} times"
-    return Match(float(held), f"expected {expectation.value} {wanted}, got {_calls(count)} of it")
+    return Match(float(held), f"expected {expectation.value} {wanted}, got {calls} of it")
 
 
 def _not_called(observation: Observation, expectation: Expectation) -> Match:
@@ -243,17 +241,7 @@ CALL_MATCHERS: dict[str, Callable[[Observation, Expectation], Match]] = {
 """Matchers that look at all tool calls, whatever the target."""
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
-def _calls(count: int) -> str:
-    return "1 call" if count == 1 else f"{count} calls"
-
-
-# --------------------------------------------------------------------------------------------------
 # Graders that users write: Python functions, and programs whose exit code decides.
-# --------------------------------------------------------------------------------------------------
 
 
 async def match_function(
@@ -378,9 +366,7 @@ async def _run(
         await end_group(process)
 
 
-# --------------------------------------------------------------------------------------------------
 # The part of an observation that an expectation is about, by its dotted path.
-# --------------------------------------------------------------------------------------------------
 
 MAX_FILE = 2**20
 
@@ -475,9 +461,7 @@ def _names(directory: Path) -> Iterator[str]:
             yield (Path(parent) / name).relative_to(directory).as_posix()
 
 
-# --------------------------------------------------------------------------------------------------
 # Grades by a model that reads a rubric, once or several times, and how much it disagrees.
-# --------------------------------------------------------------------------------------------------
 
 MAX_ANSWER = 50_000
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, Literal, Protocol, Self
 
 import msgspec
@@ -65,9 +64,6 @@ def json_bytes(value: Any, *, encoder: msgspec.json.Encoder = _UNSORTED) -> byte
         return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
 
 
-_sorted_json = partial(json_bytes, encoder=_SORTED)
-
-
 class ResponseCache(Protocol):
     """The exchanges of a trial by their place, in the journal of a run or in a cassette.
 
@@ -114,17 +110,16 @@ class Cassettes:
 class CachedModel:
     """A model whose answers are kept before anything else sees them, and recalled when known."""
 
-    def __init__(self, model: ChatModel, memory: ResponseCache) -> None:
+    def __init__(self, model: ChatModel, cache: ResponseCache) -> None:
         self._model = model
-        self._memory = memory
+        self._cache = cache
 
     async def complete(self, request: Request, /) -> Reply:
-        fingerprint = request.fingerprint(self._memory.clean)
-        known = self._memory.recall("model", request.place, fingerprint)
+        known, keep = _recall("model", request, self._cache)
         if known is not None:
             return _reply(known)
         reply = await self._model.complete(request)
-        await self._memory.keep("model", request.place, fingerprint, _sorted_json(reply))
+        await keep(reply)
         return reply
 
 
@@ -136,10 +131,10 @@ class CachedTools:
     """
 
     def __init__(
-        self, tools: Tools, memory: ResponseCache, *, rebuild: Callable[[str], bool] | None = None
+        self, tools: Tools, cache: ResponseCache, *, rebuild: Callable[[str], bool] | None = None
     ) -> None:
         self._tools = tools
-        self._memory = memory
+        self._cache = cache
         self._rebuild = rebuild
 
     @property
@@ -147,32 +142,43 @@ class CachedTools:
         return self._tools.specs
 
     async def call(self, request: ToolRequest, /) -> ToolResult:
-        fingerprint = request.fingerprint(self._memory.clean)
-        known = self._memory.recall("tool", request.place, fingerprint)
+        known, keep = _recall("tool", request, self._cache)
         if known is not None:
             if self._rebuild is not None and self._rebuild(request.name):
                 await self._tools.call(request)
             return _result(known)
         result = await self._tools.call(request)
-        await self._memory.keep("tool", request.place, fingerprint, _sorted_json(result))
+        await keep(result)
         return result
 
 
 class CachedAgent:
     """An agent whose whole attempt is kept and recalled as one exchange."""
 
-    def __init__(self, agent: Agent, memory: ResponseCache) -> None:
+    def __init__(self, agent: Agent, cache: ResponseCache) -> None:
         self._agent = agent
-        self._memory = memory
+        self._cache = cache
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
-        fingerprint = request.fingerprint(self._memory.clean)
-        known = self._memory.recall("agent", request.place, fingerprint)
+        known, keep = _recall("agent", request, self._cache)
         if known is not None:
             return _observation(known)
         seen = await self._agent.attempt(request)
-        await self._memory.keep("agent", request.place, fingerprint, _sorted_json(seen))
+        await keep(seen)
         return seen
+
+
+def _recall(
+    kind: Kind, request: Request | ToolRequest | AttemptRequest, cache: ResponseCache
+) -> tuple[bytes | None, Callable[[object], Awaitable[None]]]:
+    """The answer to a request if it is known, and what keeps a new one."""
+    fingerprint = request.fingerprint(cache.clean)
+
+    async def keep(answer: object) -> None:
+        encoded = json_bytes(answer, encoder=_SORTED)
+        await cache.keep(kind, request.place, fingerprint, encoded)
+
+    return cache.recall(kind, request.place, fingerprint), keep
 
 
 class JournalMemory:
@@ -217,9 +223,7 @@ def reply_spent(request: str, reply: bytes) -> Amount:
     return _reply(reply).spent if request.startswith("model:") else Amount(cost=0.0)
 
 
-# --------------------------------------------------------------------------------------------------
 # The journal of a run: what is in it is never paid for again.
-# --------------------------------------------------------------------------------------------------
 
 MOST_AT_ONCE = 4096
 

@@ -264,9 +264,7 @@ VALUE_MATCHERS: dict[str, Matcher] = {
 """Matchers that look at the value of the target, by the name the suite file uses."""
 
 
-# --------------------------------------------------------------------------------------------------
 # Regular expressions that cannot hang a run.
-# --------------------------------------------------------------------------------------------------
 
 MAX_STEPS = 10**8
 """Steps that a search may take by the bound of `may_hang`; a longer one runs in a process of its
@@ -305,7 +303,7 @@ def may_hang(pattern: str, text: str) -> bool:
 def search_pattern(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text; a search that does not end is an error of the grader.
 
-    >>> search("[0-9]+ degrees", "It is 24 degrees.")
+    >>> search_pattern("[0-9]+ degrees", "It is 24 degrees.")
     True
     """
     if not may_hang(pattern, text):
@@ -343,9 +341,7 @@ def _search_apart(pattern: str, text: str) -> bool:
     return done.returncode == 0
 
 
-# --------------------------------------------------------------------------------------------------
 # Values inside JSON by their dotted path: `choices[0].message.content`.
-# --------------------------------------------------------------------------------------------------
 
 PART = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
 

@@ -247,10 +247,6 @@ async def _all_or_none(starting: Sequence[Any]) -> list[RunningServer]:
         raise
 
 
-# --------------------------------------------------------------------------------------------------
-# MCP servers for the trials of a run: started, asked, stopped; and what they return.
-# --------------------------------------------------------------------------------------------------
-
 STOP_PATIENCE = 5.0
 
 MOST_PAGES = 100
@@ -288,7 +284,10 @@ class RunningServer:
 
     async def start(self) -> None:
         """Start it and read its list of tools, within its `start_timeout`."""
-        _require_mcp()
+        try:
+            import mcp  # noqa: F401
+        except ImportError:
+            raise MissingExtra("using MCP servers", "run") from None
         self._owner = asyncio.create_task(self._own())
         self._owner.add_done_callback(lambda _: self._ready.set())
         try:
@@ -319,11 +318,13 @@ class RunningServer:
         """Read one of its resources; a result with `is_error` if it has none of that name."""
 
         async def read(client: Client) -> ToolResult:
-            found = (await client.read_resource(uri)).contents
-            return ToolResult(
-                text=_resource_text(found),
-                attachments=tuple(_resource_attachments(found)),
-            )
+            contents = (await client.read_resource(uri)).contents
+            texts = [
+                f'<resource uri="{part.uri}">\n{_contents_text(part)}\n</resource>'
+                for part in contents
+            ]
+            attachments = tuple(_resource_attachments(contents))
+            return ToolResult(text="\n".join(texts), attachments=attachments)
 
         return await self._ask(f"the request for {uri}", read)
 
@@ -332,8 +333,12 @@ class RunningServer:
 
         async def get(client: Client) -> ToolResult:
             prompt = await client.get_prompt(name, dict(arguments))
+            turns = [
+                {"role": message.role, "text": _block_text(message.content)}
+                for message in prompt.messages
+            ]
             shown = _attachments(message.content for message in prompt.messages)
-            return ToolResult(text=_prompt_turns(prompt), attachments=tuple(shown))
+            return ToolResult(text=msgspec.json.encode(turns).decode(), attachments=tuple(shown))
 
         return await self._ask(f"the request for the prompt {name}", get)
 
@@ -388,7 +393,7 @@ class RunningServer:
             if self._pipe is not None:
                 self._pipe.hurry()
             self._owner.cancel()
-        await unbroken(_ended(self._owner))
+        await unbroken(_end_task(self._owner))
 
     async def _broken(self, what: str, error: BaseException) -> ServerError:
         if self._pipe is not None:
@@ -410,7 +415,14 @@ class RunningServer:
         try:
             async with self._connected() as client:
                 listed = await _pages(client.list_tools, "tools")
-                self.tools = tuple(map(_tool_spec, listed))
+                self.tools = tuple(
+                    ToolSpec(
+                        name=tool.name,
+                        description=tool.description or "",
+                        parameters=dict(tool.input_schema),
+                    )
+                    for tool in listed
+                )
                 self.may_change = {
                     tool.name: said
                     for tool in listed
@@ -451,17 +463,11 @@ class RunningServer:
             yield await stack.enter_async_context(client)
 
 
-async def _ended(owner: asyncio.Task[None]) -> None:
-    _, pending = await asyncio.wait([owner], timeout=STOP_PATIENCE)
-    for task in pending:
+async def _end_task(task: asyncio.Task[None]) -> None:
+    _, pending = await asyncio.wait([task], timeout=STOP_PATIENCE)
+    if pending:
         task.cancel()
-    await asyncio.gather(owner, return_exceptions=True)
-
-
-def _tool_spec(tool: Any) -> ToolSpec:
-    return ToolSpec(
-        name=tool.name, description=tool.description or "", parameters=dict(tool.input_schema)
-    )
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _says_it_changes(tool: Any) -> bool | None:
@@ -499,13 +505,6 @@ def _first_cause(error: BaseException) -> BaseException:
     return error
 
 
-def _require_mcp() -> None:
-    try:
-        import mcp  # noqa: F401
-    except ImportError:
-        raise MissingExtra("using MCP servers", "run") from None
-
-
 def _result_text(result: Any) -> str:
     """The result of a tool call as text."""
     if not result.content and result.structured_content is not None:
@@ -523,26 +522,11 @@ def _attachments(blocks: Iterable[Any]) -> Iterator[Attachment]:
             yield Attachment(mime=mime or "image/png", data=data)
 
 
-def _resource_text(contents: Iterable[Any]) -> str:
-    """The contents of a resource as text, each between marks with its address."""
-    return "\n".join(
-        f'<resource uri="{part.uri}">\n{_contents_text(part)}\n</resource>' for part in contents
-    )
-
-
 def _resource_attachments(contents: Iterable[Any]) -> Iterator[Attachment]:
     """The images and sounds among the contents of a resource."""
     for part in contents:
         if _is_media(part) and len(part.blob) <= LONGEST_MESSAGE:
             yield Attachment(mime=part.mime_type, data=part.blob)
-
-
-def _prompt_turns(result: Any) -> str:
-    """The messages of a prompt as JSON: `[{"role": "user", "text": "..."}]`."""
-    turns = [
-        {"role": message.role, "text": _block_text(message.content)} for message in result.messages
-    ]
-    return msgspec.json.encode(turns).decode()
 
 
 def _block_text(block: Any) -> str:
@@ -578,13 +562,11 @@ def _is_media(part: Any) -> bool:
     return hasattr(part, "blob") and (part.mime_type or "").startswith(("image/", "audio/"))
 
 
-# --------------------------------------------------------------------------------------------------
 # An MCP server as a child process: the transport under the SDK's client.
 #
 # The SDK's own stdio transport splits its whole buffer again at every chunk (quadratic in the
 # size of a message), dies on bytes that are not UTF-8 and leaves grandchildren behind; this one
 # does not.
-# --------------------------------------------------------------------------------------------------
 
 LONGEST_MESSAGE = 8 * 2**20
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
 import msgspec
 
@@ -27,7 +27,6 @@ from passhat.records import (
     ModelSystem,
     PythonSystem,
     RateLimit,
-    Server,
     Suite,
     System,
     ToolCall,
@@ -139,7 +138,12 @@ class RunResources:
 
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
-        if _calls_python(self._suite):
+        # Functions of users run in this process: agents or graders.
+        if any(
+            (isinstance(p.system, PythonSystem) and not p.system.workers)
+            or any(e.matcher == "python" for e in p.task.expectations())
+            for p in self._suite.pairings
+        ):
             from passhat.runner.agents.python import prints_to_stderr
 
             self._redirected.enter_context(prints_to_stderr())
@@ -219,7 +223,7 @@ class RunResources:
             self._cassettes.note_tools(system.name, live.specs)
             self.tools_offered.update(spec.name for spec in live.specs)
             tools: Tools = live
-            if faults := _faults(servers):
+            if faults := {server.name: server.faults for server in servers if server.faults}:
                 tools = FaultyTools(tools, faults, seed=request.seed)
             if memories.journal is not None:
                 shared = {server.name for server in servers if server.shared}
@@ -378,27 +382,12 @@ class _NeverAsked:
         raise AssertionError("a replay makes no calls")
 
 
-def _calls_python(suite: Suite) -> bool:
-    """Whether functions of users run in this process: agents or graders."""
-    return any(
-        (isinstance(p.system, PythonSystem) and not p.system.workers)
-        or any(e.matcher == "python" for e in p.task.expectations())
-        for p in suite.pairings
-    )
-
-
-def _faults(servers: list[Server]) -> dict[str, tuple[Fault, ...]]:
-    return {server.name: server.faults for server in servers if server.faults}
-
-
 def with_seed(parameters: ModelParameters, seed: int) -> ModelParameters:
     """Parameters with a seed: their own, or this one."""
     return parameters if parameters.seed is not None else replace(parameters, seed=seed)
 
 
-# --------------------------------------------------------------------------------------------------
 # Faults injected where real ones occur: in models and tools.
-# --------------------------------------------------------------------------------------------------
 
 DEFAULT_LATENCY = 2.0
 
@@ -436,7 +425,7 @@ class FaultyModel:
         if fault.kind == "timeout":
             raise ModelBusy(fault.message or "no answer, on purpose")
         if fault.kind == "latency":
-            await asyncio.sleep(_seconds(fault))
+            await asyncio.sleep(DEFAULT_LATENCY if fault.seconds is None else fault.seconds)
             reply = await self._model.complete(request)
         else:
             reply = _truncated(await self._model.complete(request))
@@ -465,7 +454,7 @@ class FaultyTools:
     async def _break(self, request: ToolRequest, fault: Fault, server: str) -> ToolResult:
         match fault.kind:
             case "latency":
-                await asyncio.sleep(_seconds(fault))
+                await asyncio.sleep(DEFAULT_LATENCY if fault.seconds is None else fault.seconds)
                 return replace(await self._tools.call(request), fault=fault.kind)
             case "server_crash":
                 raise ServerError(fault.message or f'server "{server}" crashed, on purpose')
@@ -501,12 +490,9 @@ def reaction(calls: Sequence[ToolCall], broken: int, answer: str) -> Reaction:
         return "retried"
     if after:
         return "other tool"
-    return "gave up" if _admits(answer) else "made up a result"
-
-
-def _admits(answer: str) -> bool:
     text = answer.lower()
-    return not text.strip() or any(word in text for word in ADMISSIONS)
+    admits = not text.strip() or any(word in text for word in ADMISSIONS)
+    return "gave up" if admits else "made up a result"
 
 
 class _Dice:
@@ -534,21 +520,14 @@ class _Dice:
         return struck
 
 
-def _seconds(fault: Fault) -> float:
-    return DEFAULT_LATENCY if fault.seconds is None else fault.seconds
-
-
 def _truncated(reply: Reply) -> Reply:
     """A reply that stops in the middle; a tool call keeps half of its arguments."""
-    import msgspec
+
+    def half(text: str) -> str:
+        return text[: len(text) // 2]
 
     calls = tuple(
-        replace(call, arguments={}, broken=_half(msgspec.json.encode(call.arguments).decode()))
+        replace(call, arguments={}, broken=half(msgspec.json.encode(call.arguments).decode()))
         for call in reply.calls
     )
-    raw: tuple[Mapping[str, Any], ...] = ()
-    return replace(reply, text=_half(reply.text), calls=calls, raw=raw, stop_reason="max_tokens")
-
-
-def _half(text: str) -> str:
-    return text[: len(text) // 2]
+    return replace(reply, text=half(reply.text), calls=calls, raw=(), stop_reason="max_tokens")

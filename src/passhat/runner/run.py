@@ -220,7 +220,10 @@ class _Run:
             self._restored.forget_trials()
             self._check_spending()
             with signals_to(self._interrupt, enabled=handle_signals):
-                self._start_clock()
+                minutes = self._spending.budget.max_minutes
+                if minutes is not None:
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(minutes * 60, self._out_of_time)
                 await self._schedule.run()
         return self._result(time.perf_counter() - clock)
 
@@ -266,14 +269,11 @@ class _Run:
         if self._on_event is not None:
             row = self._attempts.pairing(ticket).row(ticket.trial)
             self._tell(TrialFinished(ticket=ticket, trial=finished.trial, row=row))
-            self._tell_of_pause()
+            wait: float = getattr(self._rule, "pause_seconds", 0.0)
+            if wait > 0 and not self._paused:
+                self._tell(Paused(wait=wait))
+            self._paused = wait > 0
         self._check_spending()
-
-    def _tell_of_pause(self) -> None:
-        wait: float = getattr(self._rule, "pause_seconds", 0.0)
-        if wait > 0 and not self._paused:
-            self._tell(Paused(wait=wait))
-        self._paused = wait > 0
 
     def _check_spending(self) -> None:
         limit = self._spending.over()
@@ -284,12 +284,6 @@ class _Run:
         self._limit, self._ending = limit, "budget"
         self._tell(BudgetHit(limit=limit, spent=self._spending.describe()))
         self._schedule.stop()
-
-    def _start_clock(self) -> None:
-        minutes = self._spending.budget.max_minutes
-        if minutes is not None:
-            loop = asyncio.get_running_loop()
-            loop.call_later(minutes * 60, self._out_of_time)
 
     def _out_of_time(self) -> None:
         self._hit("max_minutes")
@@ -324,10 +318,6 @@ class _Run:
         if self._on_event is not None:
             self._on_event(event)
 
-
-# --------------------------------------------------------------------------------------------------
-# Fewer passes of Python's garbage collector while a run lasts.
-# --------------------------------------------------------------------------------------------------
 
 ALLOCATIONS = 50_000
 """Objects made before the collector looks for unused ones; Python's own number is 700.

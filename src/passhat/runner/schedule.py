@@ -121,9 +121,7 @@ def _first(error: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
 
-# --------------------------------------------------------------------------------------------------
 # Finished trials, shown to the stopping rule in the order in which it asked for them.
-# --------------------------------------------------------------------------------------------------
 
 
 class OrderedEvidence:
@@ -196,9 +194,7 @@ class Restored:
         return [ticket for ticket in self.launched if ticket.number not in done]
 
 
-# --------------------------------------------------------------------------------------------------
 # Which trial comes next: the stopping rule that the scheduler asks.
-# --------------------------------------------------------------------------------------------------
 
 
 class Allocation(Protocol):
@@ -292,9 +288,7 @@ class FixedRuns:
                     self._number += 1
 
 
-# --------------------------------------------------------------------------------------------------
 # The events of a run, for progress displays and logs.
-# --------------------------------------------------------------------------------------------------
 
 Ending = Literal["finished", "settled", "budget", "interrupted"]
 

@@ -36,9 +36,7 @@ from passhat.runner.schedule import (
 )
 from passhat.runner.spending import Exhausted, RunSpending, spent_by
 
-# --------------------------------------------------------------------------------------------------
 # The driver: gives tickets to workers, takes their evidence in order, and ends the run.
-# --------------------------------------------------------------------------------------------------
 
 DRIVER_POLL_SECONDS = 0.25
 
@@ -239,9 +237,7 @@ class _Driver:
         return result
 
 
-# --------------------------------------------------------------------------------------------------
 # A worker: claims tickets of a run, runs their trials, and writes them to the store.
-# --------------------------------------------------------------------------------------------------
 
 WORKER_POLL_SECONDS = 0.3
 """How often a worker with nothing to do looks for tickets."""

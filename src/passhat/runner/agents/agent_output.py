@@ -138,12 +138,10 @@ def _kind(value: object) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-# --------------------------------------------------------------------------------------------------
 # Agents of frameworks: each is asked with a prompt, and its result is read into a report.
 #
 # An agent is recognised by the package of its class and by its methods, so that no framework is
 # imported for it, and new versions keep working as long as these few methods stay.
-# --------------------------------------------------------------------------------------------------
 
 Report = dict[str, Any]
 
@@ -500,9 +498,7 @@ _RESULTS: tuple[tuple[Callable[[object], bool], Callable[[Any], Report]], ...] =
 """How each kind of result is recognised, and how it is read."""
 
 
-# --------------------------------------------------------------------------------------------------
 # Messages, tool calls and token counts of other tools, in the form that passhat keeps.
-# --------------------------------------------------------------------------------------------------
 
 ROLES = {
     "human": "user",

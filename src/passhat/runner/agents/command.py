@@ -7,7 +7,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -49,19 +49,15 @@ class CommandAgent:
         except (OSError, ValueError) as error:
             raise RunError(_cannot_start(self._system.name, argv[0], error)) from error
         stdout, stderr = Tail(MOST_OUTPUT), Tail()
+        in_argv = any("{prompt}" in part for part in self._system.argv)
+        stdin = b"" if in_argv else request.prompt.encode()
         try:
             async with asyncio.timeout(request.timeout):
-                code = await talk(process, self._stdin(request), stdout, stderr)
+                code = await talk(process, stdin, stdout, stderr)
         finally:
             await end_group(process, grace=0.0)
             _task_file(request).unlink(missing_ok=True)
         return self._observe(code, stdout.text, stderr.text, cwd)
-
-    def _stdin(self, request: AttemptRequest) -> bytes:
-        """The prompt goes to stdin where the command line has no place for it."""
-        if any("{prompt}" in part for part in self._system.argv):
-            return b""
-        return request.prompt.encode()
 
     def _observe(self, code: int, stdout: str, stderr: str, cwd: Path) -> Observation:
         well = code in self._system.exit_codes
@@ -116,32 +112,25 @@ def _cannot_start(name: str, program: str, error: OSError | ValueError) -> str:
 
 
 def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
-    argv = system.argv if system.cwd is not None else _absolute(system.argv, request.directory)
+    argv = list(system.argv)
+    if system.cwd is None:
+        # Files beside the suite by their full path, for the command runs elsewhere. One that is
+        # called "python" must not take the place of the command.
+        for index, part in enumerate(argv):
+            file = request.directory / part
+            if ("/" in part or "." in part) and os.path.isfile(file):  # noqa: PTH113 - never raises
+                argv[index] = str(file.absolute())
     argv = [part.replace("{workdir}", str(request.workdir)) for part in argv]
     return [part.replace("{prompt}", request.prompt) for part in argv]
 
 
-def _absolute(argv: Sequence[str], directory: Path) -> Sequence[str]:
-    """Files beside the suite by their full path, for the command runs elsewhere."""
-    return [
-        str((directory / part).absolute())
-        if _looks_like_a_path(part) and os.path.isfile(directory / part)  # noqa: PTH113 - never raises
-        else part
-        for part in argv
-    ]
-
-
-def _looks_like_a_path(part: str) -> bool:
-    # A file called "python" beside the suite must not take the place of the command.
-    return "/" in part or "." in part
-
-
 def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, str]:
+    prompt = request.prompt.replace("\0", "").encode("utf-8", "replace")[:LONGEST_VARIABLE]
     _task_file(request).write_bytes(msgspec.json.encode(request.describe(), enc_hook=str))
     return {
         **(os.environ if system.inherit_env else inherited_environment()),
         "PASSHAT_TASK": request.task.name,
-        "PASSHAT_PROMPT": _cut(request.prompt.replace("\0", "")),
+        "PASSHAT_PROMPT": prompt.decode("utf-8", "ignore"),
         "PASSHAT_TASK_FILE": str(_task_file(request)),
         "PASSHAT_TRIAL": str(request.place.trial),
         "PASSHAT_SEED": str(request.seed),
@@ -151,18 +140,12 @@ def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, st
     }
 
 
-def _cut(text: str) -> str:
-    return text.encode("utf-8", "replace")[:LONGEST_VARIABLE].decode("utf-8", "ignore")
-
-
 def _task_file(request: AttemptRequest) -> Path:
     # Beside the working directory, which belongs to the agent alone.
     return request.workdir.with_name(f"{request.workdir.name}.task.json")
 
 
-# --------------------------------------------------------------------------------------------------
 # What coding agents print: Claude Code, Codex, Gemini CLI, opencode and aider.
-# --------------------------------------------------------------------------------------------------
 
 Event = Mapping[str, Any]
 
@@ -204,15 +187,13 @@ def json_values(text: str) -> Iterator[Any]:
             except (ValueError, RecursionError):
                 pass
             else:
-                whole = HALF_A_CHARACTER.search(text, start, after) is None
-                yield value if whole else _encodable(value)
+                if HALF_A_CHARACTER.search(text, start, after) is not None:
+                    # No file can hold half a character: it becomes a question mark.
+                    dumped = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+                    value = json.loads(dumped)
+                yield value
                 end = max(end, after)
         at = end + 1
-
-
-def _encodable(value: Any) -> Any:
-    """The value with a question mark for each half of a character, which no file can hold."""
-    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def read_coding_tool(stdout: str) -> Report | None:
@@ -310,7 +291,17 @@ def _opencode(events: list[Event]) -> Report | None:
     report: Report = {
         "answer": said[-1] if said else "",
         "messages": [{"role": "assistant", "content": text} for text in said],
-        "tool_calls": [_opencode_call(part) for kind, part in parts if kind == "tool_use"],
+        "tool_calls": [
+            {
+                "name": str(part.get("tool")),
+                "arguments": state.get("input") or {},
+                "result": state.get("output"),
+                **({"error": state.get("error")} if state.get("status") == "error" else {}),
+            }
+            for kind, part in parts
+            if kind == "tool_use"
+            for state in [fields_of(part.get("state"))]
+        ],
         "usage": fields_of(total_usage(used)),
         "cost": sum(part.get("cost") or 0 for part in steps) if steps else None,
         "turns": len(steps) or None,
@@ -321,15 +312,6 @@ def _opencode(events: list[Event]) -> Report | None:
         report["error"] = fields_of(broken.get("data")).get("message") or broken.get("name")
         report["error"] = report["error"] or errors[-1].get("message") or "opencode failed"
     return report
-
-
-def _opencode_call(part: Event) -> Report:
-    state = fields_of(part.get("state"))
-    call = {"name": str(part.get("tool")), "arguments": state.get("input") or {}}
-    failed = state.get("status") == "error"
-    return (
-        call | {"result": state.get("output")} | ({"error": state.get("error")} if failed else {})
-    )
 
 
 def _gemini_stream(events: list[Event]) -> Report | None:

@@ -206,37 +206,33 @@ class Conversation:
 
 def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """A conversation as plain data, to be shown later."""
-    return [_entry(message) for message in messages]
+    entries = []
+    for message in messages:
+        entry: dict[str, Any] = {"role": message.role}
+        if message.text:
+            entry["text"] = message.text
+        if message.calls:
+            entry["calls"] = [
+                {"name": call.name, "arguments": call.sent, "id": call.id} for call in message.calls
+            ]
+        if message.is_error:
+            entry["is_error"] = True
+        if message.attachments:
+            shown = [
+                f"[{each.mime}, {plural(len(each.data), 'character')}]"
+                for each in message.attachments
+            ]
+            entry["text"] = "\n".join([message.text, *shown]).strip()
+            uris = (f"data:{each.mime};base64,{each.data}" for each in message.attachments)
+            if images := [uri for uri in uris if safe_picture(uri) is not None]:
+                entry["images"] = images
+        if message.call_id:
+            entry["call_id"] = message.call_id
+        entries.append(entry)
+    return entries
 
 
-def _entry(message: Message) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": message.role}
-    if message.text:
-        entry["text"] = message.text
-    if message.calls:
-        entry["calls"] = [_call(call) for call in message.calls]
-    if message.is_error:
-        entry["is_error"] = True
-    if message.attachments:
-        shown = [
-            f"[{each.mime}, {plural(len(each.data), 'character')}]" for each in message.attachments
-        ]
-        entry["text"] = "\n".join([message.text, *shown]).strip()
-        uris = (f"data:{each.mime};base64,{each.data}" for each in message.attachments)
-        if images := [uri for uri in uris if safe_picture(uri) is not None]:
-            entry["images"] = images
-    if message.call_id:
-        entry["call_id"] = message.call_id
-    return entry
-
-
-def _call(call: CallRequest) -> dict[str, Any]:
-    return {"name": call.name, "arguments": call.sent, "id": call.id}
-
-
-# --------------------------------------------------------------------------------------------------
 # One trial as an agent sees it, and the interface that every agent has.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

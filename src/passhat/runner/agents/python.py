@@ -127,10 +127,6 @@ class _Worker:
         await asyncio.gather(self._following, return_exceptions=True)
 
 
-# --------------------------------------------------------------------------------------------------
-# A system that is a Python function: called in a thread, awaited, or run in worker processes.
-# --------------------------------------------------------------------------------------------------
-
 JOIN_PATIENCE = 0.5
 """Seconds that the loop of users' functions has to end with the run."""
 
@@ -404,9 +400,7 @@ def _is_real_stdout() -> bool:
         return False
 
 
-# --------------------------------------------------------------------------------------------------
 # Which arguments a user's function gets, by the names of its parameters.
-# --------------------------------------------------------------------------------------------------
 
 OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
 """What a function may ask for, by the names of its parameters."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from passhat.dataclass import replace
 from passhat.errors import ModelBusy
 from passhat.records import ModelParameters, TokenUsage
 from passhat.runner.models.exchange import (
@@ -89,13 +90,12 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
 def decode(body: Body) -> Reply:
     """The reply in the body of an answer."""
     blocks = body["content"]
-    usage = body.get("usage") or {}
     reason = body.get("stop_reason")
     return Reply(
         text="".join(block["text"] for block in blocks if block["type"] == "text"),
         calls=tuple(_call(block) for block in blocks if block["type"] == "tool_use"),
         stop_reason=STOP_REASONS.get(str(reason), str(reason)),
-        usage=_usage(usage),
+        usage=_usage(body.get("usage") or {}),
         model=body.get("model", ""),
         raw=tuple(blocks),
     )
@@ -221,13 +221,12 @@ ANTHROPIC = WireFormat(
     assemble=assemble,
 )
 
-ANTHROPIC_ON_VERTEX = WireFormat(
+ANTHROPIC_ON_VERTEX = replace(
+    ANTHROPIC,
     name="anthropic-vertex",
     path="/publishers/anthropic/models/{model}:rawPredict",
     stream_path="/publishers/anthropic/models/{model}:streamRawPredict",
     list_path="/publishers/anthropic/models",
     headers=bearer,
     encode=_encode_for_vertex,
-    decode=decode,
-    assemble=assemble,
 )

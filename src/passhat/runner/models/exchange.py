@@ -93,9 +93,7 @@ def attachments_of(message: Message, *kinds: str, wire: str) -> list[Attachment]
     return [each for each in message.attachments if each.kind in kinds]
 
 
-# --------------------------------------------------------------------------------------------------
 # The interface between an agent and its tools.
-# --------------------------------------------------------------------------------------------------
 
 READ_RESOURCE, GET_PROMPT = "resources/read", "prompts/get"
 """Requests that passhat makes itself, by their names in MCP. They are handled as tool calls, so
@@ -156,9 +154,7 @@ def unknown_tool(name: str, specs: tuple[ToolSpec, ...]) -> ToolResult:
     return ToolResult(text=f"There is no tool {name!r}. Tools: {known}", is_error=True)
 
 
-# --------------------------------------------------------------------------------------------------
 # Requests to models and their replies, in one form for all providers.
-# --------------------------------------------------------------------------------------------------
 
 LATER = frozenset({"attachments", "reasoning", "prompt_cache"})
 """Fields of messages and parameters that came after the first cassettes."""
@@ -344,9 +340,7 @@ def call_request(call_id: str, name: str, arguments: str | Mapping[str, Any]) ->
     return CallRequest(id=call_id, name=name, broken=arguments)
 
 
-# --------------------------------------------------------------------------------------------------
 # What an exchange cost: by the prices in the suite, or by the table of genai-prices (offline).
-# --------------------------------------------------------------------------------------------------
 
 Pricing = Callable[[TokenUsage], float | None]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -96,7 +97,15 @@ class ModelSupply:
     def price(self, model: Model) -> Pricing | None:
         """What a model's tokens cost; None if they cost nothing."""
         if id(model) not in self._prices:
-            self._prices[id(model)] = self._find_price(model)
+            price = None
+            if model.prices is not None:
+                price = pricing(model.name, provider=None, prices=model.prices)
+            elif model.name != SCRIPTED and not is_local(model.name):
+                from passhat.runner.models.catalog import locate
+
+                at = locate(model, self._environment)
+                price = pricing(at.model, provider=at.prices)
+            self._prices[id(model)] = price
         return self._prices[id(model)]
 
     async def close(self) -> None:
@@ -104,16 +113,6 @@ class ModelSupply:
             await self._client.aclose()
         for server in self._local.values():
             await server.stop()
-
-    def _find_price(self, model: Model) -> Pricing | None:
-        if model.prices is not None:
-            return pricing(model.name, provider=None, prices=model.prices)
-        if model.name == SCRIPTED or is_local(model.name):
-            return None
-        from passhat.runner.models.catalog import locate
-
-        at = locate(model, self._environment)
-        return pricing(at.model, provider=at.prices)
 
     async def _make_local(self, model: Model) -> ChatModel:
         from passhat.runner.models.catalog import DIALECTS
@@ -193,9 +192,7 @@ def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
                 yield expectation.options["model"]
 
 
-# --------------------------------------------------------------------------------------------------
 # Tool calls by a grammar, for models that are too small to make them without help.
-# --------------------------------------------------------------------------------------------------
 
 CONSTRAINED = "constrained"
 
@@ -220,7 +217,9 @@ class Constrained:
             return await self._model.complete(_unconstrained(request))
         called = any(message.role == "tool" for message in request.messages)
         if called:
-            return await self._model.complete(_unconstrained(_in_words(request)))
+            # In words: the templates of such models have no place for tool calls.
+            spoken = tuple(_spoken(message) for message in request.messages)
+            return await self._model.complete(_unconstrained(replace(request, messages=spoken)))
         reply = await self._model.complete(_constrained(request))
         return _with_call(reply, step=request.place.step)
 
@@ -234,7 +233,10 @@ def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     forms = [
         {
             "type": "object",
-            "properties": {"tool": {"const": tool.name}, "arguments": _closed(tool)},
+            "properties": {
+                "tool": {"const": tool.name},
+                "arguments": {"properties": {}, **tool.parameters, "additionalProperties": False},
+            },
             "required": ["tool", "arguments"],
             "additionalProperties": False,
         }
@@ -243,17 +245,15 @@ def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     return forms[0] if len(forms) == 1 else {"anyOf": forms}
 
 
-def _closed(tool: ToolSpec) -> dict[str, Any]:
-    """The parameters of a tool; others are not allowed."""
-    return {"properties": {}, **tool.parameters, "additionalProperties": False}
-
-
 def _constrained(request: Request) -> Request:
     schema = {"name": "tool_call", "strict": True, "schema": call_schema(request.tools)}
     given = request.parameters
     extra = {**given.extra, "response_format": {"type": "json_schema", "json_schema": schema}}
-    tools = "\n".join(_line(tool) for tool in request.tools)
-    instructions = INSTRUCTIONS.format(tools=tools)
+    lines = [
+        f"- {tool.name}({', '.join(tool.parameters.get('properties', {}))}): {tool.description}"
+        for tool in request.tools
+    ]
+    instructions = INSTRUCTIONS.format(tools="\n".join(lines))
     return replace(
         request,
         system=f"{request.system}\n\n{instructions}" if request.system else instructions,
@@ -266,21 +266,13 @@ def _unconstrained(request: Request) -> Request:
     return replace(request, tools=(), parameters=replace(request.parameters, tool_choice=None))
 
 
-def _in_words(request: Request) -> Request:
-    """The conversation with tool calls written as text, for templates that have no tools."""
-    return replace(request, messages=tuple(_spoken(message) for message in request.messages))
-
-
 def _spoken(message: Message) -> Message:
     if message.role == "tool":
         return Message(role="user", text=f"The tool answered: {message.text}")
     if message.calls:
-        return Message(role="assistant", text=_call_text(message.calls[0]))
+        call = {"tool": message.calls[0].name, "arguments": message.calls[0].arguments}
+        return Message(role="assistant", text=msgspec.json.encode(call).decode())
     return message
-
-
-def _call_text(call: CallRequest) -> str:
-    return msgspec.json.encode({"tool": call.name, "arguments": call.arguments}).decode()
 
 
 def _with_call(reply: Reply, *, step: int) -> Reply:
@@ -292,15 +284,6 @@ def _with_call(reply: Reply, *, step: int) -> Reply:
         return reply
     return replace(reply, text="", calls=(call,), stop_reason="tool_calls")
 
-
-def _line(tool: ToolSpec) -> str:
-    names = ", ".join(tool.parameters.get("properties", {}))
-    return f"- {tool.name}({names}): {tool.description}"
-
-
-# --------------------------------------------------------------------------------------------------
-# A model that follows a script: behaviours drawn by seeded chance, for demos, docs and tests.
-# --------------------------------------------------------------------------------------------------
 
 CHARACTERS_PER_TOKEN = 4
 """The usual rule of thumb, for behaviours that do not say how many tokens they take."""
@@ -341,7 +324,8 @@ class Scripted:
             return Reply(
                 calls=(asked,), stop_reason="tool_calls", usage=usage, cost=cost, seconds=seconds
             )
-        text = behaviour.answer.replace("{result}", _last_result(request.messages))
+        results = (m.text for m in reversed(request.messages) if m.role == "tool")
+        text = behaviour.answer.replace("{result}", next(results, ""))
         return Reply(text=text, usage=usage, cost=cost, seconds=seconds)
 
     def _draw(self, request: Request) -> Behaviour:
@@ -354,12 +338,8 @@ class Scripted:
         seed = request.parameters.seed if request.parameters.seed is not None else place.trial
         prompts = sum(message.role == "user" for message in request.messages)
         rng = random.Random(f"{seed}\x1f{place.task}\x1f{prompts}")  # noqa: S311 - a seeded script
-        return choices[_pick([choice.weight for choice in choices], rng.random())]
-
-
-def _pick(weights: Sequence[float], chance: float) -> int:
-    sums = list(accumulate(weights))
-    return next(i for i, upto in enumerate(sums) if chance * sums[-1] < upto)
+        sums = list(accumulate(choice.weight for choice in choices))
+        return choices[bisect(sums, rng.random() * sums[-1])]
 
 
 def _turn(messages: Sequence[Message]) -> int:
@@ -370,10 +350,6 @@ def _turn(messages: Sequence[Message]) -> int:
             break
         turn += message.role == "assistant"
     return turn
-
-
-def _last_result(messages: Sequence[Message]) -> str:
-    return next((m.text for m in reversed(messages) if m.role == "tool"), "")
 
 
 def _usage(behaviour: Behaviour, request: Request, turn: int) -> TokenUsage:

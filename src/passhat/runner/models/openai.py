@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions, which most other servers offer too."""
+"""OpenAI Chat Completions, which most other servers offer too, and OpenAI Responses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from passhat.dataclass import replace
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import TokenUsage
 from passhat.runner.models.exchange import (
@@ -14,7 +15,6 @@ from passhat.runner.models.exchange import (
     Message,
     Reply,
     Request,
-    ToolSpec,
     WireFormat,
     attachments_of,
     bearer,
@@ -22,6 +22,10 @@ from passhat.runner.models.exchange import (
     cut_off,
     effort,
 )
+
+OWN_MODELS = ("gpt-", "o1", "o3", "o4", "chatgpt")
+
+TOOL_CHOICES = ("auto", "required", "none")
 
 STOP_REASONS = {
     "stop": "done",
@@ -41,14 +45,20 @@ def encode_chat(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "top_p": given.top_p,
         "seed": given.seed,
         # OpenAI's reasoning models refuse max_tokens; other servers know only that.
-        "max_completion_tokens" if _from_openai(model) else "max_tokens": given.max_tokens,
+        "max_completion_tokens" if model.startswith(OWN_MODELS) else "max_tokens": given.max_tokens,
         "stop": list(given.stop) or None,
         "reasoning_effort": None if given.reasoning is None else effort(given.reasoning),
     }
     body |= {key: value for key, value in optional.items() if value is not None}
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
-        body["tool_choice"] = _chat_tool_choice(given.tool_choice or "auto")
+        functions = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in request.tools
+        ]
+        body["tools"] = [{"type": "function", "function": function} for function in functions]
+        choice = given.tool_choice or "auto"
+        named = {"type": "function", "function": {"name": choice}}
+        body["tool_choice"] = choice if choice in TOOL_CHOICES else named
         if given.parallel_tool_calls is not None:
             body["parallel_tool_calls"] = given.parallel_tool_calls
     if stream:
@@ -60,29 +70,22 @@ def decode_chat(body: Body) -> Reply:
     """The reply in the body of an answer."""
     choice = body["choices"][0]
     message = choice["message"]
+    text, audio = message.get("content"), message.get("audio") or {}
+    if isinstance(text, list):  # some servers send parts, with thinking among them
+        text = "".join(part["text"] for part in text if part["type"] == "text")
     calls = tuple(
         _chat_call(index, call) for index, call in enumerate(message.get("tool_calls") or ())
     )
     reason = choice.get("finish_reason")
     return Reply(
-        text=_chat_text(message.get("content")) or message.get("refusal") or _transcript(message),
+        text=text or message.get("refusal") or audio.get("transcript") or "",
         calls=calls,
-        stop_reason="tool_calls" if calls and reason == "stop" else _chat_stop_reason(reason),
-        usage=_chat_usage(body.get("usage") or {}),
+        stop_reason="tool_calls"
+        if calls and reason == "stop"
+        else STOP_REASONS.get(reason, str(reason)),
+        usage=_usage(body.get("usage") or {}, read="prompt", written="completion"),
         model=body.get("model") or "",
     )
-
-
-def _chat_text(content: Any) -> Any:
-    """The text of a message; some servers send a list of parts, with thinking among them."""
-    if not isinstance(content, list):
-        return content
-    return "".join(part["text"] for part in content if part["type"] == "text")
-
-
-def _transcript(message: Mapping[str, Any]) -> str:
-    """What a model said that answers in audio."""
-    return (message.get("audio") or {}).get("transcript") or ""
 
 
 def assemble_chat(events: Iterable[Body]) -> Body:
@@ -156,13 +159,15 @@ def _turn(message: Message) -> dict[str, Any]:
         turn["content"] = [{"type": "text", "text": message.text}, *parts]
     if message.calls:
         turn["content"] = message.text or None
-        turn["tool_calls"] = [_chat_sent_call(call) for call in message.calls]
+        turn["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.sent_text},
+            }
+            for call in message.calls
+        ]
     return turn
-
-
-def _chat_sent_call(call: CallRequest) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.sent_text}
-    return {"id": call.id, "type": "function", "function": function}
 
 
 def _chat_call(index: int, call: Mapping[str, Any]) -> CallRequest:
@@ -174,34 +179,11 @@ def _chat_call(index: int, call: Mapping[str, Any]) -> CallRequest:
     )
 
 
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-    }
-    return {"type": "function", "function": function}
-
-
-def _chat_stop_reason(reason: Any) -> str:
-    return STOP_REASONS.get(reason, str(reason))
-
-
-def _chat_tool_choice(word: str) -> str | dict[str, Any]:
-    if word in ("auto", "required", "none"):
-        return word
-    return {"type": "function", "function": {"name": word}}
-
-
-def _from_openai(model: str) -> bool:
-    return model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt"))
-
-
-def _chat_usage(usage: Mapping[str, Any]) -> TokenUsage:
-    details = usage.get("prompt_tokens_details") or {}
+def _usage(usage: Mapping[str, Any], *, read: str, written: str) -> TokenUsage:
+    details = usage.get(f"{read}_tokens_details") or {}
     return TokenUsage(
-        tokens_in=usage.get("prompt_tokens") or 0,
-        tokens_out=usage.get("completion_tokens") or 0,
+        tokens_in=usage.get(f"{read}_tokens") or 0,
+        tokens_out=usage.get(f"{written}_tokens") or 0,
         cached_in=details.get("cached_tokens") or 0,
         cache_written=details.get("cache_write_tokens") or 0,
     )
@@ -222,9 +204,7 @@ OPENAI_CHAT = WireFormat(
 )
 
 
-# --------------------------------------------------------------------------------------------------
 # OpenAI Responses without state at the provider: each request has the whole conversation.
-# --------------------------------------------------------------------------------------------------
 
 REASONING_MODEL = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 ENDED = ("response.completed", "response.incomplete", "response.failed")
@@ -262,7 +242,9 @@ def encode_responses(model: str, request: Request, stream: bool) -> dict[str, An
             }
             for tool in request.tools
         ]
-        body["tool_choice"] = _responses_tool_choice(given.tool_choice or "auto")
+        choice = given.tool_choice or "auto"
+        named = {"type": "function", "name": choice}
+        body["tool_choice"] = choice if choice in TOOL_CHOICES else named
         if given.parallel_tool_calls is not None:
             body["parallel_tool_calls"] = given.parallel_tool_calls
     return body | dict(given.extra)
@@ -273,12 +255,17 @@ def decode_responses(body: Body) -> Reply:
     if body.get("status") == "failed":
         raise _failure(body.get("error") or {})
     items = body["output"]
-    calls = tuple(_responses_call(item) for item in items if item["type"] == "function_call")
+    calls = tuple(
+        call_request(item["call_id"], item["name"], item.get("arguments") or "")
+        for item in items
+        if item["type"] == "function_call"
+    )
+    spoken = [part for item in items if item["type"] == "message" for part in item["content"]]
     return Reply(
-        text="".join(_responses_text(item) for item in items if item["type"] == "message"),
+        text="".join(part.get("text") or part.get("refusal") or "" for part in spoken),
         calls=calls,
         stop_reason=_responses_stop_reason(body, calls),
-        usage=_responses_usage(body.get("usage") or {}),
+        usage=_usage(body.get("usage") or {}, read="input", written="output"),
         model=body.get("model") or "",
         raw=tuple(items),
     )
@@ -303,7 +290,15 @@ def _items(message: Message) -> list[dict[str, Any]]:
         return [dict(item) for item in message.raw]
     said = message.text or message.attachments
     text = [{"role": message.role, "content": _content(message)}] if said else []
-    return text + [_responses_sent_call(call) for call in message.calls]
+    return text + [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.sent_text,
+        }
+        for call in message.calls
+    ]
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
@@ -312,19 +307,6 @@ def _content(message: Message) -> str | list[dict[str, Any]]:
         return message.text
     parts: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
     return parts + [{"type": "input_image", "image_url": image.url} for image in images]
-
-
-def _responses_sent_call(call: CallRequest) -> dict[str, Any]:
-    named = {"type": "function_call", "call_id": call.id, "name": call.name}
-    return {**named, "arguments": call.sent_text}
-
-
-def _responses_call(item: Mapping[str, Any]) -> CallRequest:
-    return call_request(item["call_id"], item["name"], item.get("arguments") or "")
-
-
-def _responses_text(item: Mapping[str, Any]) -> str:
-    return "".join(part.get("text") or part.get("refusal") or "" for part in item["content"])
 
 
 def _responses_stop_reason(body: Body, calls: tuple[CallRequest, ...]) -> str:
@@ -340,25 +322,10 @@ def _failure(error: Mapping[str, Any]) -> ModelError:
     return ModelBusy(text) if busy else ModelError(text)
 
 
-def _responses_tool_choice(word: str) -> str | dict[str, Any]:
-    return word if word in ("auto", "required", "none") else {"type": "function", "name": word}
-
-
-def _responses_usage(usage: Mapping[str, Any]) -> TokenUsage:
-    details = usage.get("input_tokens_details") or {}
-    return TokenUsage(
-        tokens_in=usage.get("input_tokens") or 0,
-        tokens_out=usage.get("output_tokens") or 0,
-        cached_in=details.get("cached_tokens") or 0,
-        cache_written=details.get("cache_write_tokens") or 0,
-    )
-
-
-OPENAI_RESPONSES = WireFormat(
+OPENAI_RESPONSES = replace(
+    OPENAI_CHAT,
     name="openai-responses",
     path="/responses",
-    list_path="/models",
-    headers=bearer,
     encode=encode_responses,
     decode=decode_responses,
     assemble=assemble_responses,

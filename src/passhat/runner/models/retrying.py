@@ -133,13 +133,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except KeyError:
         return None
     except ValueError:
-        return _seconds_until(headers.get("retry-after", ""), headers.get("date", ""))
-
-
-def _seconds_until(date: str, sent: str) -> float | None:
-    """The seconds to a date, by the clock of the server that named it: ours may be wrong."""
-    when, now = _moment(date), _moment(sent) or datetime.now(UTC)
-    return None if when is None else max(0.0, (when - now).total_seconds())
+        # By the clock of the server that named the date: ours may be wrong.
+        when = _moment(headers.get("retry-after", ""))
+        now = _moment(headers.get("date", "")) or datetime.now(UTC)
+        return None if when is None else max(0.0, (when - now).total_seconds())
 
 
 def _moment(date: str) -> datetime | None:
@@ -150,9 +147,7 @@ def _moment(date: str) -> datetime | None:
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
-# --------------------------------------------------------------------------------------------------
 # The rate limits of a provider: requests at once, requests and tokens per minute.
-# --------------------------------------------------------------------------------------------------
 
 MINUTE = 60.0
 
@@ -215,21 +210,18 @@ class Throttle:
             drawing.add_done_callback(self._drawing.discard)
 
     async def _wait(self) -> None:
-        if self._draw is not None:
-            await self._wait_for_all(self._draw)
+        if (draw := self._draw) is not None:
+            for what, rate, amount in (
+                ("requests", self._limit.requests_per_minute, 1.0),
+                ("tokens", self._limit.tokens_per_minute, 0.0),
+            ):
+                delay = 0.0 if rate is None else await draw(f"{self._name} {what}", rate, amount)
+                if delay > 0:
+                    await self._sleep(delay)
         # No await between the last look and `take`, so that no two requests share an allowance.
         while (delay := max(self._requests.wait_for(1), self._tokens.wait_for(0))) > 0:
             await self._sleep(delay)
         self._requests.take(1)
-
-    async def _wait_for_all(self, draw: Draw) -> None:
-        """Wait until the rates that all processes share allow another request."""
-        for what, rate, amount in (
-            ("requests", self._limit.requests_per_minute, 1.0),
-            ("tokens", self._limit.tokens_per_minute, 0.0),
-        ):
-            if rate is not None and (delay := await draw(f"{self._name} {what}", rate, amount)) > 0:
-                await self._sleep(delay)
 
 
 class _Bucket:
@@ -256,9 +248,7 @@ class _Bucket:
             self._level -= amount
 
 
-# --------------------------------------------------------------------------------------------------
 # The time that an attempt may take, without the time that it waits for providers.
-# --------------------------------------------------------------------------------------------------
 
 _current: ContextVar[Deadline | None] = ContextVar("passhat_deadline", default=None)
 
