@@ -15,6 +15,11 @@ SCHEMES = [
     pytest.param("light", marks=pytest.mark.slow("the same page in its other colours")),
 ]
 
+WIDTHS = [
+    400,
+    pytest.param(1280, marks=pytest.mark.slow("the same page at its other width")),
+]
+
 
 def page_of(trials, folder, **options):
     path = folder / "report.html"
@@ -106,7 +111,7 @@ def test_the_slider_moves_number_gauge_table_and_curve_together(report, open_pag
     assert page.locator("[data-value]").inner_text().startswith("\N{ALMOST EQUAL TO}")
 
 
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_the_labels_below_the_gauge_are_at_their_ticks(report, open_page, width):
     page = open_page(report.as_uri(), viewport={"width": width, "height": 800})
     axis = page.locator(".gauge .ground").bounding_box()
@@ -342,6 +347,7 @@ def test_on_a_telephone_no_picture_is_cut_and_what_scrolls_shows_it(
     assert axe_violations(page) == []
 
 
+@pytest.mark.slow("twelve systems, at two widths")
 def test_pictures_of_many_systems_fit_a_telephone(tmp_path, open_page):
     rate = {f"a-long-name-of-system-{n:02}": 0.9 - 0.07 * n for n in range(12)}
     path = page_of(simulate(tasks=60, runs=4, rate=rate, seed=2), tmp_path)
@@ -415,6 +421,7 @@ def test_paper_is_white_and_has_no_controls(tmp_path, open_page, printed, scheme
     assert "user: hello" not in text
 
 
+@pytest.mark.slow("prints many pages to paper and reads them back")
 def test_a_long_table_prints_its_header_on_every_page(tmp_path, open_page, printed):
     path = page_of(simulate(tasks=90, runs=8, seed=4), tmp_path)
     pages = printed(open_page(path.as_uri())).pages()
@@ -435,7 +442,7 @@ def test_no_heading_is_left_alone_at_the_end_of_a_printed_page(tmp_path, open_pa
         assert not [end for end in ends if end in headings], tasks
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, width):
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     said = json.dumps({"messages": [{"role": "user", "text": "one two three four " * 40}]})
@@ -452,7 +459,7 @@ UNREACHABLE = """() => [...document.querySelectorAll(".said summary")].filter(su
 }).map(summary => summary.textContent)"""
 
 
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_every_transcript_of_many_runs_can_be_reached(tmp_path, open_page, width):
     """They stand still while the table scrolls below them: what does not fit is out of reach."""
     trials = Trials.from_columns(task=["a"] * 60, passed=[True, False] * 30)
@@ -539,7 +546,7 @@ PIECES = """() => [...document.querySelectorAll("td.name")].map(cell => {
 })"""
 
 
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, open_page, width):
     trials = Trials.from_columns(task=LONG_NAMES * 4, passed=[True, False] * 10)
     said = {("system", name, 0): "user: " + "many words " * 200 for name in LONG_NAMES}

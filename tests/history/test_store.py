@@ -196,6 +196,7 @@ while most < 8 * 60:
 """
 
 
+@pytest.mark.slow("a storm of twelve processes")
 def test_eight_writers_and_four_readers_lose_nothing_and_are_never_locked_out(address):
     History.open(address).close()
     jobs = [(WRITER, str(i)) for i in range(8)] + [(READER, "") for _ in range(4)]

@@ -49,7 +49,13 @@ def wait_for_trials(shell, process, wanted):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+SIGNALS = [
+    (signal.SIGINT, 130),
+    pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow("interrupts a whole run once more")),
+]
+
+
+@pytest.mark.parametrize(("sent", "code"), SIGNALS)
 def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code):
     shell.write("suite.yml", SLOW)
     process = shell.start("run", "-o", "j.xml", "--html", "page.html")

@@ -61,6 +61,7 @@ def call(servers, name, /, **arguments):
     return with_tools(servers, use)
 
 
+@pytest.mark.slow("a real server that others wrote; the everything server is one of them")
 def test_the_time_server_tells_the_time():
     async def use(tools):
         assert {spec.name for spec in tools.specs} == {"get_current_time", "convert_time"}
@@ -86,6 +87,7 @@ def test_the_time_server_tells_the_time():
     assert bad.is_error
 
 
+@pytest.mark.slow("a real server that others wrote; the everything server is one of them")
 def test_the_git_server_reads_a_repository(tmp_path):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "init", "-q"], check=True)
@@ -97,6 +99,7 @@ def test_the_git_server_reads_a_repository(tmp_path):
     assert "First words" in result.text
 
 
+@pytest.mark.slow("a real server that others wrote; the everything server is one of them")
 def test_the_sqlite_server_of_the_first_sdk_keeps_what_it_is_told(suite_of, scripted, tmp_path):
     program = Path(__file__).parents[2] / ".venv-servers" / "bin" / "mcp-server-sqlite"
     if not program.exists():
@@ -136,6 +139,7 @@ def test_the_filesystem_server_works_in_the_directory_of_the_trial(suite_of, scr
     assert {trial.outcome for trial in result.trials} == {Outcome.PASSED}
 
 
+@pytest.mark.slow("a real server that others wrote; the everything server is one of them")
 def test_the_memory_server_remembers_within_a_trial(tmp_path):
     server = npm_server("server-memory")
     server = StdioServer(
@@ -280,6 +284,7 @@ def test_a_server_over_http_that_refuses_us_is_named_without_the_key_in_its_addr
     assert "hunter22" not in str(raised.value)
 
 
+@pytest.mark.slow("waits until a real server is given up")
 def test_a_server_over_http_that_hangs_is_given_up_in_time(http_server):
     server = HttpServer(name="remote", url=http_server, call_timeout=0.5)
     with pytest.raises(ServerError, match=r"did not answer the call of sleep within 0\.5 s"):

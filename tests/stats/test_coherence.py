@@ -22,6 +22,9 @@ def ends(n, c, *, ks, confidence, metric):
     return np.array([[one.interval.low, one.interval.high] for both in found for one in both])
 
 
+LARGEST = pytest.mark.slow("enumerates the largest of the small designs")
+
+
 @pytest.mark.parametrize("metric", ["pass^k", "pass@k"])
 @pytest.mark.parametrize(
     ("runs", "ks"),
@@ -96,7 +99,11 @@ def score_ends(table, *, scope, confidence, **more):
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
 @pytest.mark.parametrize(
     ("runs", "levels"),
-    [((3, 3), (0, 0.5, 1)), ((4,), (0, 0.1, 0.9, 1)), ((1, 1, 1, 2), (0, 0.5, 1))],
+    [
+        ((3, 3), (0, 0.5, 1)),
+        ((4,), (0, 0.1, 0.9, 1)),
+        pytest.param((1, 1, 1, 2), (0, 0.5, 1), marks=LARGEST),
+    ],
 )
 def test_every_higher_score_of_a_small_design_moves_both_bounds_up(runs, levels, confidence):
     rows = [list(combinations_with_replacement(levels, n)) for n in runs]
@@ -158,7 +165,14 @@ def moves_down(before, after):
 
 @pytest.mark.parametrize("scope", BOTH)
 @pytest.mark.parametrize("confidence", [0.6, 0.95])
-@pytest.mark.parametrize("runs", [((2, 2), (2, 2)), ((1, 1, 1), (1, 1, 1)), ((2, 3), (3, 1))])
+@pytest.mark.parametrize(
+    "runs",
+    [
+        ((2, 2), (2, 2)),
+        ((1, 1, 1), (1, 1, 1)),
+        pytest.param(((2, 3), (3, 1)), marks=LARGEST),
+    ],
+)
 def test_every_single_flip_of_a_small_comparison_moves_its_way(runs, confidence, scope):
     every = {}
     for passes in product(*(range(n + 1) for side in runs for n in side)):

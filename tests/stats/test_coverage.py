@@ -6,6 +6,8 @@ from bench.calibrate.coverage import summary, tables
 from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH
 from bench.calibrate.suite_coverage import cover, grid
 
+pytestmark = pytest.mark.slow("simulates coverage")
+
 REPETITIONS = 400
 # The least of some hundred cells strays about this many standard errors below its mean.
 STRAY = 4
@@ -22,7 +24,6 @@ def allowed(target):
     return target - STRAY * np.sqrt(target * (1 - target) / REPETITIONS)
 
 
-@pytest.mark.slow("simulates coverage in every cell of a grid")
 @pytest.mark.parametrize(("scope", "floor"), [("this suite", 0.91), ("tasks like these", 0.93)])
 def test_the_defaults_cover_in_every_cell(cells, scope, floor):
     mine = [c for c in cells if c.scope == scope and c.method == "default"]
@@ -57,7 +58,6 @@ def test_methods_right_for_one_scope_are_wrong_for_the_other(cells):
     assert population[1] < 0.6
 
 
-@pytest.mark.slow("simulates every table of the coverage study")
 def test_the_quick_tables_are_complete():
     found = tables(quick=True)
     assert len({table.title for table in found}) == len(found) >= 10

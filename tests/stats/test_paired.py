@@ -285,6 +285,7 @@ def settled_share(pairs, scope):
     return answers.count("better") / len(answers)
 
 
+@pytest.mark.slow("simulates power")
 def test_the_runs_asked_for_settle_this_suite_about_four_times_in_five():
     a, b = undecided_pair()
     found = paired_difference(a, b, scope="this suite")

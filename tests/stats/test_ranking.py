@@ -70,6 +70,7 @@ def test_clear_differences_are_ranked_and_close_ones_tied():
     assert sorted(map(sorted, found.tie_bands)) == [[0, 3], [1], [2]]
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_six_tied_systems_share_all_ranks_at_the_stated_confidence():
     rng = np.random.default_rng(8)
     repetitions, held = 250, 0

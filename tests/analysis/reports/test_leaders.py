@@ -86,7 +86,10 @@ def _published(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "mcpmark/outcomes_12agents_127tasks_4runs.csv",
+        pytest.param(
+            "mcpmark/outcomes_12agents_127tasks_4runs.csv",
+            marks=pytest.mark.slow("ranks twelve agents twice; four are ranked below"),
+        ),
         "terminal_bench/outcomes_4agents_80tasks_5runs.csv",
     ],
 )
