@@ -442,7 +442,7 @@ def test_no_heading_is_left_alone_at_the_end_of_a_printed_page(tmp_path, open_pa
         assert not [end for end in ends if end in headings], tasks
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [390, *WIDTHS[1:]])
 def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, width):
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     said = json.dumps({"messages": [{"role": "user", "text": "one two three four " * 40}]})
