@@ -110,15 +110,15 @@ class PossibleReports:
 
     @property
     def this_suite(self) -> float:
-        return _promised(self._here, self.assurance)
+        return _assured_width(self._here, self.assurance)
 
     @property
     def tasks_like_these(self) -> float:
-        return _promised(np.maximum(self._here, self._there), self.assurance)
+        return _assured_width(np.maximum(self._here, self._there), self.assurance)
 
     def are_within(self, half_width: float) -> bool:
         """Whether the half-width for tasks like these is at most this: often one part says no."""
-        wide = _promised(self._there, self.assurance) > half_width
+        wide = _assured_width(self._there, self.assurance) > half_width
         return not wide and self.tasks_like_these <= half_width
 
     @cached_property
@@ -290,7 +290,7 @@ def _sign_flip_p(gaps: Floats) -> Floats:
     return np.asarray(((flipped > seen) & ~tied).mean(axis=0) + tied.mean(axis=0) / 2)
 
 
-def _promised(widths: Floats, assurance: float) -> float:
+def _assured_width(widths: Floats, assurance: float) -> float:
     most, nearly_all = np.quantile(widths, (assurance, CLOSE_SHARE))
     return float(max(most, nearly_all / CLOSE))
 

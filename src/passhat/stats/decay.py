@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import dataclass, replace, result_dataclass
@@ -29,19 +29,17 @@ from passhat.stats.passk import (
     Prior,
     cell_moments,
     expected_totals,
-    pass_hat_k,
     run_covariances,
     share_of_passing_subsets,
 )
 from passhat.stats.population_bounds import population_bounds
-from passhat.stats.proportions import interval_at, proportion_interval, share_estimate
-from passhat.stats.sufficient_statistics import Cells, cached, count_cells, task_counts
+from passhat.stats.proportions import interval_at, share_estimate
+from passhat.stats.sufficient_statistics import Cells, Mask, cached, count_cells, task_counts
 from passhat.stats.suite_mean import METRICS, estimates_within, suite_estimates
 
 # A curve is read by eye: more than ten runs in a row are shown only if k says so.
 LONGEST_DEFAULT = 10
 
-Flags = NDArray[np.bool_]
 Tasks = Sequence[Sequence[bool]]
 # Newton's steps at most, and a step (as a share of the quantile) that ends them.
 _STEPS = 100
@@ -168,7 +166,7 @@ def _curves(
         ]
     if kept.sum() == 1:
         return [
-            _one_task(runs, passes, kept, longest, confidence=level, upward=metric == "pass@k")
+            _one_task(runs[kept], passes[kept], metric, longest, level, int((~kept).sum()))
             for metric in metrics
         ]
     counts = runs[kept], passes[kept]
@@ -237,30 +235,26 @@ def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
 
 
 def _one_task(
-    runs: Counts, passes: Counts, kept: Flags, longest: int, *, confidence: float, upward: bool
+    runs: Counts, passes: Counts, metric: str, longest: int, confidence: float, excluded: int
 ) -> DecayCurve:
-    n, c = int(runs[kept][0]), int(passes[kept][0])
-    counted = n - c if upward else c  # pass@k of the passes is 1 - pass^k of the failures
-    rate = proportion_interval(counted, n, method="wilson", confidence=confidence)
-    about: dict[str, Any] = {
-        "confidence": confidence,
-        "scope": THIS_SUITE,
-        "tasks": 1,
-        "runs": n,
-        "excluded_tasks": int((~kept).sum()),
-    }
-    points = []
-    for k in range(1, longest + 1):
-        value = pass_hat_k(n, counted, k)
-        low, high = min(rate.low**k, value), max(rate.high**k, value)
-        value, ends = (1 - value, (1 - high, 1 - low)) if upward else (value, (low, high))
-        method = "wilson, to the power k"
-        points.append(Estimate(value=value, interval=Interval(*ends), method=method, **about))
+    """The interval of one rate, to the power k, holds for all k at once."""
+    ks = range(1, longest + 1)
+    estimates = suite_estimates(
+        runs, passes, metric=metric, ks=ks, scopes=(THIS_SUITE,), confidence=confidence
+    )
     return DecayCurve(
-        points=tuple(points),
+        points=tuple(
+            replace(point, method="wilson, to the power k", excluded_tasks=excluded)
+            for (point,) in estimates
+            if isinstance(point, Estimate)
+        ),
         method="one task: Wilson's interval, to the power k",
+        confidence=confidence,
         pointwise_confidence=confidence,
-        **about,
+        scope=THIS_SUITE,
+        tasks=1,
+        runs=int(runs.sum()),
+        excluded_tasks=excluded,
     )
 
 
@@ -348,7 +342,8 @@ def _chance_of_any(c: float, freedom: float, nodes: tuple[Floats, Floats]) -> tu
     power = (square / (square + height)) ** (freedom / 2)
     fall = -c * power / (square + height)
     gain, loss = (((part[0] - part[1]) * weight).sum() for part in (power, fall))
-    density = _density(c, freedom)
+    log = -special.betaln(0.5, freedom / 2) - (freedom + 1) / 2 * np.log1p(c * c / freedom)
+    density = float(np.exp(log) / np.sqrt(freedom))
     return float(2 * special.stdtr(freedom, -c) + gain), float(-2 * density + loss)
 
 
@@ -359,11 +354,6 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
     beside = j / np.sqrt(4.0 * j * j - 1)
     nodes, vectors = np.linalg.eigh(np.diag(beside, 1) + np.diag(beside, -1))
     return nodes, 2 * vectors[0] ** 2
-
-
-def _density(t: float, freedom: float) -> float:
-    log = -special.betaln(0.5, freedom / 2) - (freedom + 1) / 2 * np.log1p(t * t / freedom)
-    return float(np.exp(log) / np.sqrt(freedom))
 
 
 # Descriptions of the order of a task's runs, as defined in mcptest's documentation.
@@ -422,15 +412,16 @@ def describe_sequences(outcomes: Sequence[Sequence[bool]]) -> tuple[SequenceDeca
     return tuple(found[i] for i in range(len(tasks)))
 
 
-def describe_columns(passed: Flags) -> SequenceColumns:
+def describe_columns(passed: Mask) -> SequenceColumns:
     """Describe tasks (rows) with equally many runs (columns, in order) all at once."""
     runs = passed.shape[1]
     place = np.arange(1, runs + 1)
     so_far = np.cumsum(passed, axis=1, dtype=np.int64)
-    changes = (passed[:, 1:] != passed[:, :-1]).sum(axis=1)
+    changes, rate = (passed[:, 1:] != passed[:, :-1]).sum(axis=1), so_far[:, -1] / runs
     return SequenceColumns(
         curve=np.floor(100 * (so_far / place) ** place).astype(np.int64),
-        variance_amplification=_amplification(so_far[:, -1], runs),
+        # The population standard deviation, in percent of the 1/2 that it is at most.
+        variance_amplification=np.rint(np.sqrt(rate * (1 - rate)) / 0.5 * 100).astype(np.int64),
         graceful_degradation=np.rint(100 * (passed @ place) / place.sum()).astype(np.int64),
         flips=100 * changes // (runs - 1) * 1.0 if runs > 1 else np.full(len(passed), np.nan),
         passes=so_far[:, -1],
@@ -443,12 +434,6 @@ def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
     order = np.argsort(sizes, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
         yield places.tolist()
-
-
-def _amplification(passes: Counts, runs: int) -> Counts:
-    """The population standard deviation of the outcomes, in percent of the 1/2 it is at most."""
-    rate = passes / runs
-    return np.rint(np.sqrt(rate * (1 - rate)) / 0.5 * 100).astype(np.int64)
 
 
 def _rows(columns: SequenceColumns) -> Iterator[SequenceDecay]:
@@ -643,13 +628,13 @@ def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Inte
     Up to n runs, that is the estimate of pass^k itself.
     """
     runs = min(int(cells.n.min()), power)
-    seen, ends = _seen(cells, runs, confidence)
+    seen, ends = _observed_pass_hat(cells, runs, confidence)
     share = power / runs
     return Interval(seen**share, seen), Interval(ends.low**share, ends.high)
 
 
 @cached
-def _seen(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
+def _observed_pass_hat(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
     """pass^k of the runs there are, with its interval."""
     values = share_of_passing_subsets(cells.n, cells.c, k)
     ends = interval_at(population_bounds(values, cells.tasks, confidence))

@@ -1,4 +1,4 @@
-"""Intervals that include what moved runs together: an outage, a drift, a seed, a bad day."""
+"""Runs that depend on one another: rounds that differ, bursts, seeds, days, and wider intervals."""
 
 from __future__ import annotations
 
@@ -35,252 +35,9 @@ from passhat.stats.estimate import (
     Unavailable,
     hull,
 )
-from passhat.stats.numerics import bisect
+from passhat.stats.numerics import bisect, jackknife_variance
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import wilson_bounds
-from passhat.stats.special import chdtrc, ndtr, ndtri, stdtrit
-
-Margins = tuple[float, float]
-"""Two lengths or two factors: of the arm below a value, and of the arm above it."""
-
-# Day-to-day standard deviations of 0 to 0.6 logit, with a half-normal prior. Over 100 calm points
-# whose days move by 0.3 logit a scale of 0.25 raises a false alarm in 6.6 % of histories, one of
-# 0.5 in 5.0 % (bench/calibrate/dependence.py); from 0.5 on the scale hardly matters.
-_SIGMAS = np.arange(0, 0.6001, 0.05)
-_PRIOR_SD = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupedRuns:
-    """Runs and total scores of each task (rows) in each group of runs (columns): rounds, seeds."""
-
-    runs: Counts
-    total: Floats
-
-    @classmethod
-    def of(cls, task: ArrayLike, group: ArrayLike, score: ArrayLike) -> GroupedRuns:
-        """From columns with one entry for each run.
-
-        >>> GroupedRuns.of(["a", "a", "b"], [1, 2, 2], [1, 0, 1]).runs.tolist()
-        [[1, 1], [0, 1]]
-        """
-        tasks, rows = np.unique(np.asarray(task), return_inverse=True)
-        groups, columns = np.unique(np.asarray(group), return_inverse=True)
-        shape = (tasks.size, groups.size)
-        cells = rows.ravel() * groups.size + columns.ravel()
-        runs = np.bincount(cells, minlength=shape[0] * shape[1])
-        total = np.bincount(cells, np.asarray(score, float), shape[0] * shape[1]).astype(np.float64)
-        return cls(runs=runs.reshape(shape), total=total.reshape(shape))
-
-    @classmethod
-    def of_table(cls, scores: Floats) -> GroupedRuns:
-        """From a row for each task and a column for each group, NaN if there is no run."""
-        return cls(runs=(~np.isnan(scores)).astype(np.int64), total=np.nan_to_num(scores))
-
-    @property
-    def groups(self) -> int:
-        return int(self.runs.shape[1])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BetweenDayVariance:
-    """What is known of the standard deviation between days: a weight for each value of a grid.
-
-    A day shifts the whole suite by some amount on the logit scale: a provider's load, a new build
-    of the same model. The weights are a half-normal prior times the likelihood of the days seen.
-    """
-
-    log_weights: Floats
-    days: int = 0
-
-    @classmethod
-    def unknown(cls) -> BetweenDayVariance:
-        """Before any history.
-
-        >>> round(BetweenDayVariance.unknown().sigma, 2)
-        0.26
-        """
-        return cls(-(_SIGMAS**2) / (2 * _PRIOR_SD**2))
-
-    @property
-    def weights(self) -> Floats:
-        found = np.exp(self.log_weights - self.log_weights.max())
-        return np.asarray(found / found.sum())
-
-    @property
-    def sigma(self) -> float:
-        """The expected standard deviation, in logits."""
-        return float(self.weights @ _SIGMAS)
-
-    def after(self, values: Floats, noise: Floats, slope: float) -> BetweenDayVariance:
-        """The same after days with these means, each with its variance from runs.
-
-        `slope` is how much the mean moves per logit. Restricted likelihood: the level itself is
-        not known (Patterson and Thompson 1971).
-        """
-        if values.size < 2 or slope <= 0:
-            return self
-        variance = noise + (_SIGMAS[:, None] * slope) ** 2
-        variance = np.maximum(variance, 1e-12)
-        precision = 1 / variance
-        level = (precision * values).sum(axis=1) / precision.sum(axis=1)
-        squares = (precision * (values - level[:, None]) ** 2).sum(axis=1)
-        logs = -0.5 * (np.log(variance).sum(axis=1) + np.log(precision.sum(axis=1)) + squares)
-        return replace(self, log_weights=self.log_weights + logs, days=self.days + int(values.size))
-
-    def p_value(
-        self,
-        difference: float,
-        noise: float,
-        slope: float,
-        days: float,
-        *,
-        plain_p: float | None = None,
-    ) -> float:
-        """The two-sided p of a difference whose runs give it the variance `noise`.
-
-        `days` is 1 / new + 1 / old, over the days on each side. `plain_p` is the exact p without a
-        spread between days, if it is known.
-        """
-        variance = np.maximum(noise + (_SIGMAS * slope) ** 2 * days, 1e-300)
-        tails = 2 * ndtr(-abs(difference) / np.sqrt(variance))
-        if plain_p is not None:
-            tails[0] = plain_p
-        return min(1.0, float(self.weights @ tails))
-
-    def half_width(self, noise: float, slope: float, days: float, confidence: float) -> float:
-        """Half the interval of such a difference, by bisection on its p-value."""
-
-        def within(half: float) -> bool:
-            return self.p_value(half, noise, slope, days) <= 1 - confidence
-
-        high = 1.0
-        while not within(high) and high < 1e6:
-            high *= 2
-        return bisect(within, 0.0, high)[1]
-
-    def arms(self, interval: Interval, slope: float, days: float, confidence: float) -> Margins:
-        """What the spread between days adds to the arms of an interval, as squares add up."""
-        half = interval.width / 2
-        noise = (half / float(ndtri((1 + confidence) / 2))) ** 2
-        wider = self.half_width(noise, slope, days, confidence)
-        more = float(np.sqrt(max(0.0, wider**2 - half**2)))
-        return more, more
-
-
-def mean_variance(found: GroupedRuns) -> float | None:
-    """The variance of the mean over tasks, from how far it moves when one group is left out.
-
-    With one run in every cell this is the variance of the group means over their number. None
-    where leaving out a group leaves a task without a run.
-
-    >>> import numpy as np
-    >>> table = np.array([[1, 1, 0], [1, 0, 0.0]])
-    >>> round(mean_variance(GroupedRuns.of_table(table)), 4)
-    0.0833
-    """
-    left = found.runs.sum(axis=1)[:, None] - found.runs
-    if (left < 1).any():
-        return None
-    return _jackknife((found.total.sum(axis=1)[:, None] - found.total) / left)
-
-
-def streak_variance(found: GroupedRuns, k: int) -> float | None:
-    """The same for the mean pass^k of passes; None if too few runs are left for one."""
-    left = found.runs.sum(axis=1)[:, None] - found.runs
-    if (left < k).any():
-        return None
-    passes = (found.total.sum(axis=1)[:, None] - found.total).astype(np.int64)
-    return _jackknife(share_of_passing_subsets(left, passes, k))
-
-
-def widened(found: Estimate, variance: float, groups: int, note: str) -> Estimate:
-    """An estimate for this suite, its interval at least as wide as the spread between groups needs.
-
-    Wilson's formula with as many runs as would give this variance, and t with groups - 1 degrees
-    of freedom. `note` says what the groups are.
-    """
-    value, interval = found.value, found.interval
-    if interval is None or variance <= 0 or not 0 < value < 1:
-        return found
-    quantile = float(stdtrit(groups - 1, (1 + found.confidence) / 2))
-    runs = np.asarray(value * (1 - value) / variance)
-    low, high = wilson_bounds(np.asarray(value), runs, quantile)
-    wider = hull(interval, Interval(float(low), float(high)))
-    return _noted(found, wider, note, f"{note}, t({groups - 1})")
-
-
-def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
-    """An estimate for tasks like these, given what was added to the one for this suite.
-
-    Each end moves out by the square root of the added squares, as independent errors add up
-    (Zou and Donner 2008 recover variances from limits in this way).
-    """
-    new = after.interval
-    if found.interval is None or new is None:
-        return found
-    outer = hull(wider_margins(found.interval, found.value, excess(before, after)), new)
-    return _noted(found, Interval(max(0.0, outer.low), min(1.0, outer.high)), note)
-
-
-def excess(before: Estimate, after: Estimate) -> Margins:
-    """How much the two arms of an interval grew, as squares add up."""
-    if before.interval is None or after.interval is None:
-        return 0.0, 0.0
-    value, old, new = before.value, before.interval, after.interval
-    return (
-        float(np.sqrt(max(0.0, (value - new.low) ** 2 - (value - old.low) ** 2))),
-        float(np.sqrt(max(0.0, (new.high - value) ** 2 - (old.high - value) ** 2))),
-    )
-
-
-def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
-    """An interval whose arms grew by independent errors of so much.
-
-    >>> wider_margins(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
-    Interval(low=0.0, high=0.8)
-    """
-    return Interval(
-        value - float(np.hypot(max(0.0, value - interval.low), more[0])),
-        value + float(np.hypot(max(0.0, interval.high - value), more[1])),
-    )
-
-
-def stretched(found: Estimate, by: Margins, note: str) -> Estimate:
-    """An estimate whose interval has arms so many times as long, cut off at 0 and 1."""
-    if found.interval is None:
-        return found
-    low = found.value - by[0] * (found.value - found.interval.low)
-    high = found.value + by[1] * (found.interval.high - found.value)
-    return _noted(found, Interval(max(0.0, low), min(1.0, high)), note)
-
-
-def margin_ratios(before: Estimate, after: Estimate) -> Margins:
-    """How many times as long the two arms of an interval became."""
-    if before.interval is None or after.interval is None:
-        return 1.0, 1.0
-    value = before.value
-    pairs = (
-        (value - before.interval.low, value - after.interval.low),
-        (before.interval.high - value, after.interval.high - value),
-    )
-    low, high = (new / old if old > 0 else 1.0 for old, new in pairs)
-    return low, high
-
-
-def _noted(found: Estimate, interval: Interval, note: str, method: str | None = None) -> Estimate:
-    """The estimate with another interval, and a note that says why."""
-    how = f"{found.method}; {method or note}"
-    return replace(found, interval=interval, method=how, notes=(*found.notes, note))
-
-
-def _jackknife(without: Floats) -> float:
-    """Tukey's variance of a mean over tasks, from its values without each group in turn."""
-    means = without.mean(axis=0)
-    return float((means.size - 1) / means.size * ((means - means.mean()) ** 2).sum())
-
-
-# Whether runs are dependent: rounds that differ by more than chance, a drift, bursts.
 
 Generator: TypeAlias = "Callable[[], np.random.Generator]"
 
@@ -416,7 +173,9 @@ def find_bursts(task: ArrayLike, passed: ArrayLike) -> tuple[Burst, ...]:
     if codes.shape != ended.shape or codes.ndim != 1:
         sizes = (codes.shape, ended.shape)
         raise ArgumentError("task and passed", "must have one entry per run", sizes)
-    starts, ends = _stretches(~ended)
+    # +1 where a stretch of consecutive failures begins, -1 at the place after its end.
+    edges = np.diff(np.concatenate(([0], (~ended).astype(np.int8), [0])))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     if not starts.size:
         return ()
     surprise = np.concatenate(([0.0], np.cumsum(np.log1p(-_rates(codes, ended)[codes]))))
@@ -459,12 +218,12 @@ def _p_values(telling: Floats, rng: Generator) -> tuple[float, float]:
     """The p of Cochran's Q and of the linear contrast, by permutation where few tasks vary."""
     if len(telling) == 0 or telling.shape[1] < 2:
         return 1.0, 1.0
-    inverse, freedom, line = _null_law(telling)
+    inverse, freedom, line = _null_distribution(telling)
     if freedom == 0:
         return 1.0, 1.0
     sums = _round_sums(telling)
     spread, drift = float(_quadratic(sums, inverse)), abs(float(line @ sums))
-    p = float(chdtrc(freedom, spread)), float(2 * ndtr(-drift))
+    p = float(special.chdtrc(freedom, spread)), float(2 * special.ndtr(-drift))
     if len(telling) >= _MANY_TASKS or min(p) > _WORTH_PERMUTING:
         return p
     draws = min(_MOST_PERMUTATIONS, _WORK // telling.size)
@@ -497,7 +256,7 @@ def _quadratic(sums: Floats, inverse: Floats | float) -> Floats:
     return np.asarray(((sums @ inverse) * sums).sum(axis=-1))
 
 
-def _null_law(telling: Floats) -> tuple[Floats | float, int, Floats]:
+def _null_distribution(telling: Floats) -> tuple[Floats | float, int, Floats]:
     """The inverse covariance of the sums of rounds under chance, its rank, the drift contrast.
 
     If chance alone orders the runs of a task, they have covariance s2 (I - 1/n) over its rounds.
@@ -575,12 +334,6 @@ def _out_of_line(telling: Floats, rng: Generator) -> tuple[int, ...]:
         if min(_p_values(rest[_variances(rest) > 0], rng)) >= SPREAD_LEVEL:
             return tuple(sorted(gone))
     return ()
-
-
-def _stretches(failed: np.ndarray) -> tuple[Counts, Counts]:
-    """Where each run of consecutive failures begins, and the place after its end."""
-    edges = np.diff(np.concatenate(([0], failed.astype(np.int8), [0])))
-    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
 def _rates(codes: Counts, passed: np.ndarray) -> Floats:
@@ -665,6 +418,11 @@ class _Crossed:
     seeds: int
     tasks: int
 
+    @property
+    def left_over(self) -> int:
+        """The degrees of freedom that tasks and seeds leave to runs."""
+        return max(1, self.score.size - self.tasks - self.seeds + 1)
+
 
 def _crossed(seed: ArrayLike, task: ArrayLike, score: ArrayLike) -> _Crossed:
     scores = score_array("score", score).ravel()
@@ -714,7 +472,7 @@ def _seed_component(
     """The component with the interval of Williams (1962) and Tukey (1951)."""
     tail = (1 - confidence) / 2
     runs = rows.score.size
-    freedom, rest = rows.seeds - 1, _left_over(rows)
+    freedom, rest = rows.seeds - 1, rows.left_over
     per_seed = np.bincount(rows.seed)
     times = (runs - float((per_seed**2).sum()) / runs) / freedom
     mean_square = within + times * component
@@ -737,11 +495,6 @@ def _seed_component(
     )
 
 
-def _left_over(rows: _Crossed) -> int:
-    """The degrees of freedom that tasks and seeds leave to runs."""
-    return max(1, rows.score.size - rows.tasks - rows.seeds + 1)
-
-
 def _seeded_mean(
     rows: _Crossed, components: tuple[float, float, float], *, scope: Scope, confidence: float
 ) -> Estimate:
@@ -754,7 +507,7 @@ def _seeded_mean(
     variance += task_part / rows.tasks if scope == TASKS_LIKE_THESE else 0.0
     # Of tasks that are given, only runs are drawn: the variance is that of `within`, known from
     # what tasks and seeds leave over.
-    freedom = rows.tasks - 1 if scope == TASKS_LIKE_THESE else _left_over(rows)
+    freedom = rows.tasks - 1 if scope == TASKS_LIKE_THESE else rows.left_over
     if seed_part > 0:
         variance += float((per_seed**2).sum()) * seed_part
         freedom = rows.seeds - 1 if scope == THIS_SUITE else min(rows.seeds, rows.tasks) - 1
@@ -779,3 +532,238 @@ def _bounded_interval(mean: float, variance: float, quantile: float) -> Interval
         return None
     low, high = wilson_bounds(np.asarray(mean), np.asarray(mean * (1 - mean) / variance), quantile)
     return Interval(float(low), float(high))
+
+
+# Intervals that include what moved runs together: an outage, a drift, a seed, a bad day.
+
+Margins = tuple[float, float]
+"""Two lengths or two factors: of the margin below a value, and of the margin above it."""
+
+# Day-to-day standard deviations of 0 to 0.6 logit, with a half-normal prior. Over 100 calm points
+# whose days move by 0.3 logit a scale of 0.25 raises a false alarm in 6.6 % of histories, one of
+# 0.5 in 5.0 % (bench/calibrate/dependence.py); from 0.5 on the scale hardly matters.
+_SIGMAS = np.arange(0, 0.6001, 0.05)
+_PRIOR_SD = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupedRuns:
+    """Runs and total scores of each task (rows) in each group of runs (columns): rounds, seeds."""
+
+    runs: Counts
+    total: Floats
+
+    @classmethod
+    def of(cls, task: ArrayLike, group: ArrayLike, score: ArrayLike) -> GroupedRuns:
+        """From columns with one entry for each run.
+
+        >>> GroupedRuns.of(["a", "a", "b"], [1, 2, 2], [1, 0, 1]).runs.tolist()
+        [[1, 1], [0, 1]]
+        """
+        tasks, rows = np.unique(np.asarray(task), return_inverse=True)
+        groups, columns = np.unique(np.asarray(group), return_inverse=True)
+        shape = (tasks.size, groups.size)
+        cells = rows.ravel() * groups.size + columns.ravel()
+        runs = np.bincount(cells, minlength=shape[0] * shape[1])
+        total = np.bincount(cells, np.asarray(score, float), shape[0] * shape[1]).astype(np.float64)
+        return cls(runs=runs.reshape(shape), total=total.reshape(shape))
+
+    @classmethod
+    def of_table(cls, scores: Floats) -> GroupedRuns:
+        """From a row for each task and a column for each group, NaN if there is no run."""
+        return cls(runs=(~np.isnan(scores)).astype(np.int64), total=np.nan_to_num(scores))
+
+    @property
+    def groups(self) -> int:
+        return int(self.runs.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BetweenDayVariance:
+    """What is known of the standard deviation between days: a weight for each value of a grid.
+
+    A day shifts the whole suite by some amount on the logit scale: a provider's load, a new build
+    of the same model. The weights are a half-normal prior times the likelihood of the days seen.
+    """
+
+    log_weights: Floats
+    days: int = 0
+
+    @classmethod
+    def unknown(cls) -> BetweenDayVariance:
+        """Before any history.
+
+        >>> round(BetweenDayVariance.unknown().sigma, 2)
+        0.26
+        """
+        return cls(-(_SIGMAS**2) / (2 * _PRIOR_SD**2))
+
+    @property
+    def weights(self) -> Floats:
+        found = np.exp(self.log_weights - self.log_weights.max())
+        return np.asarray(found / found.sum())
+
+    @property
+    def sigma(self) -> float:
+        """The expected standard deviation, in logits."""
+        return float(self.weights @ _SIGMAS)
+
+    def after(self, values: Floats, noise: Floats, slope: float) -> BetweenDayVariance:
+        """The same after days with these means, each with its variance from runs.
+
+        `slope` is how much the mean moves per logit. Restricted likelihood: the level itself is
+        not known (Patterson and Thompson 1971).
+        """
+        if values.size < 2 or slope <= 0:
+            return self
+        variance = noise + (_SIGMAS[:, None] * slope) ** 2
+        variance = np.maximum(variance, 1e-12)
+        precision = 1 / variance
+        level = (precision * values).sum(axis=1) / precision.sum(axis=1)
+        squares = (precision * (values - level[:, None]) ** 2).sum(axis=1)
+        logs = -0.5 * (np.log(variance).sum(axis=1) + np.log(precision.sum(axis=1)) + squares)
+        return replace(self, log_weights=self.log_weights + logs, days=self.days + int(values.size))
+
+    def p_value(
+        self,
+        difference: float,
+        noise: float,
+        slope: float,
+        days: float,
+        *,
+        plain_p: float | None = None,
+    ) -> float:
+        """The two-sided p of a difference whose runs give it the variance `noise`.
+
+        `days` is 1 / new + 1 / old, over the days on each side. `plain_p` is the exact p without a
+        spread between days, if it is known.
+        """
+        variance = np.maximum(noise + (_SIGMAS * slope) ** 2 * days, 1e-300)
+        tails = 2 * special.ndtr(-abs(difference) / np.sqrt(variance))
+        if plain_p is not None:
+            tails[0] = plain_p
+        return min(1.0, float(self.weights @ tails))
+
+    def half_width(self, noise: float, slope: float, days: float, confidence: float) -> float:
+        """Half the interval of such a difference, by bisection on its p-value."""
+
+        def within(half: float) -> bool:
+            return self.p_value(half, noise, slope, days) <= 1 - confidence
+
+        high = 1.0
+        while not within(high) and high < 1e6:
+            high *= 2
+        return bisect(within, 0.0, high)[1]
+
+    def margins(self, interval: Interval, slope: float, days: float, confidence: float) -> Margins:
+        """What the spread between days adds to the margins of an interval, as squares add up."""
+        half = interval.width / 2
+        noise = (half / float(special.ndtri((1 + confidence) / 2))) ** 2
+        wider = self.half_width(noise, slope, days, confidence)
+        more = float(np.sqrt(max(0.0, wider**2 - half**2)))
+        return more, more
+
+
+def mean_variance(found: GroupedRuns) -> float | None:
+    """The variance of the mean over tasks, from how far it moves when one group is left out.
+
+    With one run in every cell this is the variance of the group means over their number. None
+    where leaving out a group leaves a task without a run.
+
+    >>> import numpy as np
+    >>> table = np.array([[1, 1, 0], [1, 0, 0.0]])
+    >>> round(mean_variance(GroupedRuns.of_table(table)), 4)
+    0.0833
+    """
+    left = found.runs.sum(axis=1)[:, None] - found.runs
+    if (left < 1).any():
+        return None
+    return jackknife_variance(
+        ((found.total.sum(axis=1)[:, None] - found.total) / left).mean(axis=0)
+    )
+
+
+def streak_variance(found: GroupedRuns, k: int) -> float | None:
+    """The same for the mean pass^k of passes; None if too few runs are left for one."""
+    left = found.runs.sum(axis=1)[:, None] - found.runs
+    if (left < k).any():
+        return None
+    passes = (found.total.sum(axis=1)[:, None] - found.total).astype(np.int64)
+    return jackknife_variance(share_of_passing_subsets(left, passes, k).mean(axis=0))
+
+
+def widened(found: Estimate, variance: float, groups: int, note: str) -> Estimate:
+    """An estimate for this suite, its interval at least as wide as the spread between groups needs.
+
+    Wilson's formula with as many runs as would give this variance, and t with groups - 1 degrees
+    of freedom. `note` says what the groups are.
+    """
+    quantile = float(special.stdtrit(groups - 1, (1 + found.confidence) / 2))
+    needed = _bounded_interval(found.value, variance, quantile)
+    if found.interval is None or needed is None:
+        return found
+    return _noted(found, hull(found.interval, needed), note, f"{note}, t({groups - 1})")
+
+
+def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
+    """An estimate for tasks like these, given what was added to the one for this suite.
+
+    Each end moves out by the square root of the added squares, as independent errors add up
+    (Zou and Donner 2008 recover variances from limits in this way).
+    """
+    new = after.interval
+    if found.interval is None or new is None:
+        return found
+    outer = hull(wider_margins(found.interval, found.value, excess(before, after)), new)
+    return _noted(found, Interval(max(0.0, outer.low), min(1.0, outer.high)), note)
+
+
+def excess(before: Estimate, after: Estimate) -> Margins:
+    """How much the two margins of an interval grew, as squares add up."""
+    if before.interval is None or after.interval is None:
+        return 0.0, 0.0
+    value, old, new = before.value, before.interval, after.interval
+    return (
+        float(np.sqrt(max(0.0, (value - new.low) ** 2 - (value - old.low) ** 2))),
+        float(np.sqrt(max(0.0, (new.high - value) ** 2 - (old.high - value) ** 2))),
+    )
+
+
+def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
+    """An interval whose margins grew by independent errors of so much.
+
+    >>> wider_margins(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
+    Interval(low=0.0, high=0.8)
+    """
+    return Interval(
+        value - float(np.hypot(max(0.0, value - interval.low), more[0])),
+        value + float(np.hypot(max(0.0, interval.high - value), more[1])),
+    )
+
+
+def stretched(found: Estimate, by: Margins, note: str) -> Estimate:
+    """An estimate whose interval has margins so many times as long, cut off at 0 and 1."""
+    if found.interval is None:
+        return found
+    low = found.value - by[0] * (found.value - found.interval.low)
+    high = found.value + by[1] * (found.interval.high - found.value)
+    return _noted(found, Interval(max(0.0, low), min(1.0, high)), note)
+
+
+def margin_ratios(before: Estimate, after: Estimate) -> Margins:
+    """How many times as long the two margins of an interval became."""
+    if before.interval is None or after.interval is None:
+        return 1.0, 1.0
+    value = before.value
+    pairs = (
+        (value - before.interval.low, value - after.interval.low),
+        (before.interval.high - value, after.interval.high - value),
+    )
+    low, high = (new / old if old > 0 else 1.0 for old, new in pairs)
+    return low, high
+
+
+def _noted(found: Estimate, interval: Interval, note: str, method: str | None = None) -> Estimate:
+    """The estimate with another interval, and a note that says why."""
+    how = f"{found.method}; {method or note}"
+    return replace(found, interval=interval, method=how, notes=(*found.notes, note))

@@ -16,7 +16,9 @@ from passhat.stats.numerics import log_choose, log_probability, upper_tail
 from passhat.stats.special import bdtr, ndtr, xlog1py, xlogy
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
+
+    Places = NDArray[np.intp]
 
 # Above this many runs of a task the maximisation costs more than it gains: Fisher's p, which is
 # never smaller, is used.
@@ -345,13 +347,6 @@ def _midranks(pooled: Floats) -> Floats:
 
 # Exact p-values for two systems on the same tasks: sign flips, and passes divided by chance.
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from passhat.stats.arguments import Counts, Floats
-
-    Places = NDArray[np.intp]
-
 # With the observed one, p is a multiple of 1 / 10,000.
 MONTE_CARLO_FLIPS = 9_999
 
@@ -436,12 +431,12 @@ def sign_flip_tests(
             return ExactPs(p_values=_above_noise(p), method=name)
     tasks = len(table)
     if tasks <= _ENUMERATED_TASKS:
-        p = np.minimum(1.0, _flipped_tails(table, pairs, _every_sign(tasks), mid=mid) / 2**tasks)
+        signs = ((np.arange(2**tasks)[:, None] >> np.arange(tasks)) & 1).astype(np.float64)
+        p = np.minimum(1.0, _flipped_tails(table, pairs, [signs], mid=mid) / 2**tasks)
         return ExactPs(p_values=p, method=name)
     if tasks * draws <= _MOST_SIGNS:
-        signs = _drawn_signs(tasks, draws, rng)
         # The observed signs are one of the draws.
-        beyond = _flipped_tails(table, pairs, signs, mid=mid)
+        beyond = _flipped_tails(table, pairs, _drawn_signs(tasks, draws, rng), mid=mid)
         p = np.minimum(1.0, ((0.5 if mid else 1.0) + beyond) / (1 + draws))
         return ExactPs(p_values=p, method=f"{name}, {draws} draws", random=True)
     gaps = table[:, first] - table[:, second]
@@ -519,10 +514,6 @@ def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Fl
     return np.where(observed == 0, 1.0, 1.0 - inside)
 
 
-def _every_sign(tasks: int) -> Iterator[Floats]:
-    yield ((np.arange(2**tasks)[:, None] >> np.arange(tasks)) & 1).astype(np.float64)
-
-
 def _drawn_signs(tasks: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
     step = max(1, _CHUNK // tasks)
     for start in range(0, draws, step):
@@ -531,7 +522,7 @@ def _drawn_signs(tasks: int, draws: int, rng: np.random.Generator) -> Iterator[F
 
 
 def _flipped_tails(
-    table: Floats, pairs: tuple[Places, Places], signs: Iterator[Floats], *, mid: bool
+    table: Floats, pairs: tuple[Places, Places], signs: Iterable[Floats], *, mid: bool
 ) -> Floats:
     """How often sums with some signs flipped (1 in `signs`) are as far out, on both sides."""
     total = table.sum(axis=0)

@@ -189,6 +189,8 @@ def _answered(
     strict = np.where(evaluable, discrete_holm(p, laws), 1.0)
     screening = np.where(evaluable, discrete_benjamini_hochberg(p, laws), 1.0)
     adjusted = strict if asked.correction == "holm" else screening
+    direction = np.where(differences[0] > 0, "better", "worse")
+    answers = np.where(adjusted > alpha, "no difference shown", direction)
     return TaskTests(
         value=differences[0],
         low=differences[1],
@@ -196,7 +198,7 @@ def _answered(
         p_values=p,
         adjusted=adjusted,
         screening=screening,
-        answers=_answers(differences[0], adjusted, evaluable, alpha),
+        answers=tuple(np.where(evaluable, answers, "unevaluable").tolist()),
         evaluable=evaluable,
         minimum_runs=minimum_runs(
             p.size, alternative=asked.alternative, confidence=asked.confidence
@@ -275,14 +277,6 @@ def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative, *, alone: bo
     sides = both if alternative == "two-sided" else 1
     found = np.minimum(1.0, sides * one_sided)
     return np.where((n_a > 0) & (n_b > 0), found, 1.0)
-
-
-def _answers(
-    value: Floats, adjusted: Floats, evaluable: Mask, alpha: float
-) -> tuple[TaskAnswer, ...]:
-    direction = np.where(value > 0, "better", "worse")
-    found = np.where(adjusted > alpha, "no difference shown", direction)
-    return tuple(np.where(evaluable, found, "unevaluable").tolist())
 
 
 # Many tests at once: p-values adjusted so that the family's error rate is the stated one.

@@ -1,4 +1,4 @@
-"""The hypergeometric distribution: how passes fall on two sides when only chance divides them."""
+"""Numerics that several statistics share: hypergeometric chances, roots, a jackknife."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def find_root(of: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floa
     array([1.41421356])
     """
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    return _crossing(of, (low, high), (of(low), of(high)))
+    return _anderson_bjorck(of, (low, high), (of(low), of(high)))
 
 
-def crossing_within(
+def find_root_within(
     of: Callable[[Floats], Floats],
     shape: tuple[int, ...],
     usual: tuple[float, float],
@@ -122,9 +122,9 @@ def crossing_within(
     everywhere = np.broadcast_to(columns, (points, *shape))
     values = (roughly or of)(everywhere)
     if points == _GRID:
-        quickly = _quickly(of, grid, values, limits[0])
-        if quickly is not None:
-            return quickly
+        roots = _roots_on_grid(of, grid, values, limits[0])
+        if roots is not None:
+            return roots
     values = values if roughly is None else of(everywhere)
     right = _first_below(values)
     low, high = grid[right - 1], grid[right]
@@ -135,7 +135,7 @@ def crossing_within(
         above, below = of(low), of(high)
         # If it is below 0 from the first limit on, there is nothing to search.
         high = np.where(above < 0, low, high)
-    return _crossing(of, (low, high), (above, below))
+    return _anderson_bjorck(of, (low, high), (above, below))
 
 
 def bisect(
@@ -153,7 +153,7 @@ def bisect(
     return low, high
 
 
-def _quickly(
+def _roots_on_grid(
     of: Callable[[Floats], Floats], grid: Floats, values: Floats, first: float
 ) -> Floats | None:
     """The roots next to points of the grid, or None if one of them is outside it."""
@@ -209,14 +209,14 @@ def _interpolated(x: Floats, values: Floats) -> Floats:
         return np.asarray((shares * x).sum(axis=0))
 
 
-def _crossing(
+def _anderson_bjorck(
     of: Callable[[Floats], Floats], ends: tuple[Floats, Floats], values: tuple[Floats, Floats]
 ) -> Floats:
     (low, high), (above, below) = ends, values
     stayed = np.zeros(low.shape, dtype=bool)
     first, middle = True, low
     for step in range(1, _MOST_STEPS):
-        middle = _between(low, high, above, below, halve=step % 8 == 0)
+        middle = _next_point(low, high, above, below, halve=step % 8 == 0)
         value = of(middle)
         right = value > 0
         replaced = np.where(right, above, below)
@@ -235,10 +235,16 @@ def _crossing(
     return np.asarray(middle)
 
 
-def _between(low: Floats, high: Floats, above: Floats, below: Floats, *, halve: bool) -> Floats:
+def _next_point(low: Floats, high: Floats, above: Floats, below: Floats, *, halve: bool) -> Floats:
     middle = (low + high) / 2
     if halve:
         return np.asarray(middle)
     with np.errstate(divide="ignore", invalid="ignore"):
         secant = high - below * (high - low) / (below - above)
     return np.where((secant > low) & (secant < high), secant, middle)
+
+
+def jackknife_variance(without: Floats) -> float:
+    """Tukey's (1958) variance of an estimate, from its values without each unit in turn."""
+    units = without.size
+    return float((units - 1) / units * ((without - without.mean()) ** 2).sum())

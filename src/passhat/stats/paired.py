@@ -133,10 +133,13 @@ def paired_difference(
     one_of("scope", scope, (THIS_SUITE, TASKS_LIKE_THESE))
     confidence = confidence_level(confidence)
     margin = None if margin is None else probability("margin", margin, open_ends=True)
-    pair = aligned(a, b, scope, _grouping(a, family, weight))
-    reason = _why_not(pair, scope)
-    if reason:
-        return Unavailable(reason)
+    tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
+    pair = aligned(a, b, scope, grouping(family, weight, tasks))
+    shared = pair.differences.size
+    if shared == 0:
+        return Unavailable("no task was run by both systems")
+    if shared == 1 and scope == TASKS_LIKE_THESE:
+        return Unavailable('one shared task says nothing about "tasks like these"; 2 are needed')
     return _judged(pair, scope=scope, confidence=confidence, margin=margin, rng=rng)
 
 
@@ -177,47 +180,12 @@ def in_agreement(found: PairedDifference) -> PairedDifference:
     return replace(found, interval=to_zero(found.interval))
 
 
-def _needed(
-    pair: Pair, fit: Fit, scope: Scope, alpha: float, margin: float | None
-) -> Needed | None:
-    """The runs or tasks still needed; None if the observed difference gives no target."""
-    target = _target_error(fit, alpha, margin)
-    if target <= 0 or fit.error == 0:
-        return None
-    growth = (fit.error / target) ** 2
-    if growth > _HOPELESS:
-        return None
-    if scope == THIS_SUITE:
-        return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)
-    # If all tasks agree, the sign-flip test has p = 2^-tasks: with too few, no run can help.
-    lacking = int(np.ceil(-np.log2(alpha))) - fit.tasks
-    tasks = max(1, lacking, int(np.ceil((growth - 1) * fit.tasks)))
-    runs = None if lacking > 0 else _population_runs(pair, fit, target)
-    return Needed(more_runs=runs, more_tasks=tasks)
-
-
-def _grouping(
-    a: TaskSums | ArrayLike, family: Families | None, weight: ArrayLike | None
-) -> TaskGroups | None:
-    tasks = a.runs.size if isinstance(a, TaskSums) else np.atleast_1d(np.asarray(a)).size
-    return grouping(family, weight, tasks)
-
-
-def _why_not(pair: Pair, scope: Scope) -> str | None:
-    tasks = pair.differences.size
-    if tasks == 0:
-        return "no task was run by both systems"
-    if tasks == 1 and scope == TASKS_LIKE_THESE:
-        return 'one shared task says nothing about "tasks like these"; 2 are needed'
-    return None
-
-
 def _judged(
     pair: Pair, *, scope: Scope, confidence: float, margin: float | None, rng: RandomSource
 ) -> PairedDifference:
     generator, seed = random_generator(rng)
     few = pair.group is not None and pair.group.few_families
-    sampled = scope == TASKS_LIKE_THESE
+    sampled, (left, right) = scope == TASKS_LIKE_THESE, pair.means
     fit = population_fit(pair, by_family=not few) if sampled else suite_fit(pair)
     exact = _exact_test(pair, scope, generator, by_family=not few)
     interval, interval_p = fit.interval(1 - confidence), fit.p_value()
@@ -237,10 +205,12 @@ def _judged(
         exact_p=exact.p_value if exact else None,
         exact_method=exact.method if exact else None,
         standard_error=fit.error,
-        unpaired_error=_unpaired_error(pair) if scope == TASKS_LIKE_THESE else None,
+        unpaired_error=(
+            float(np.sqrt((left.var(ddof=1) + right.var(ddof=1)) / left.size)) if sampled else None
+        ),
         needed=_needed(pair, fit, scope, 1 - confidence, margin) if undecided else None,
         tasks=fit.tasks,
-        runs=_run_counts(pair),
+        runs=pair.run_counts,
         excluded=pair.excluded,
         families=None if pair.group is None else pair.group.families,
         family_interval=population_fit(pair).interval(1 - confidence) if sampled and few else None,
@@ -273,17 +243,6 @@ def _answer(fit: Fit, interval: Interval, p: float, alpha: float, margin: float 
     return "better" if fit.value > 0 else "worse"
 
 
-def _unpaired_error(pair: Pair) -> float:
-    left, right = pair.means
-    return float(np.sqrt((left.var(ddof=1) + right.var(ddof=1)) / left.size))
-
-
-def _run_counts(pair: Pair) -> tuple[int, int] | None:
-    if pair.sums is None:
-        return None
-    return int(pair.sums[0].runs.sum()), int(pair.sums[1].runs.sum())
-
-
 def _notes(
     pair: Pair, fit: Fit, interval: Interval, p: float, answer: Answer, margin: float | None
 ) -> tuple[str, ...]:
@@ -302,6 +261,25 @@ def _notes(
     if answer == "undecided" and fit.value == 0 and margin is None:
         notes.append(STATE_A_MARGIN)
     return tuple(notes)
+
+
+def _needed(
+    pair: Pair, fit: Fit, scope: Scope, alpha: float, margin: float | None
+) -> Needed | None:
+    """The runs or tasks still needed; None if the observed difference gives no target."""
+    target = _target_error(fit, alpha, margin)
+    if target <= 0 or fit.error == 0:
+        return None
+    growth = (fit.error / target) ** 2
+    if growth > _HOPELESS:
+        return None
+    if scope == THIS_SUITE:
+        return Needed(more_runs=_more_runs(pair, growth), more_tasks=None)
+    # If all tasks agree, the sign-flip test has p = 2^-tasks: with too few, no run can help.
+    lacking = int(np.ceil(-np.log2(alpha))) - fit.tasks
+    tasks = max(1, lacking, int(np.ceil((growth - 1) * fit.tasks)))
+    runs = None if lacking > 0 else _population_runs(pair, fit, target)
+    return Needed(more_runs=runs, more_tasks=tasks)
 
 
 def _target_error(fit: Fit, alpha: float, margin: float | None) -> float:
@@ -373,6 +351,12 @@ class Pair:
     @property
     def differences(self) -> Floats:
         return self.means[0] - self.means[1]
+
+    @property
+    def run_counts(self) -> tuple[int, int] | None:
+        if self.sums is None:
+            return None
+        return int(self.sums[0].runs.sum()), int(self.sums[1].runs.sum())
 
     @property
     def run_noise(self) -> Floats:
@@ -468,8 +452,8 @@ class _Side:
         if sums.binary and weight is None:
             self.cells = count_cells(sums.runs, sums.total.astype(np.int64))
 
-    def arms(self, confidence: float) -> tuple[float, float]:
-        """The two arms of the interval of its mean."""
+    def margins(self, confidence: float) -> tuple[float, float]:
+        """How far the interval of its mean reaches down and up."""
         if self.cells is not None:
             return self.around_mean(suite_bounds(self.cells, (1,), confidence))
         sums = self._sums
@@ -481,7 +465,7 @@ class _Side:
         return found.value - found.interval.low, found.interval.high - found.value
 
     def around_mean(self, bounds: Bounds) -> tuple[float, float]:
-        """The two arms of an interval with these bounds."""
+        """How far an interval with these bounds reaches down and up."""
         mean = float(self._sums.means.mean())
         return mean - float(bounds[0][0]), float(bounds[1][0]) - mean
 
@@ -508,7 +492,7 @@ class SuiteFit(Fit):
             below = (part * (self.single.value - found.low)) ** 2
             above = (part * (found.high - self.single.value)) ** 2
         if self.sides is not None:
-            first, second = _arms(*self.sides, 1 - min(alpha, _WIDEST_TAIL))
+            first, second = _margins(*self.sides, 1 - min(alpha, _WIDEST_TAIL))
             below += self.share**2 * (first[0] ** 2 + second[1] ** 2)
             above += self.share**2 * (first[1] ** 2 + second[0] ** 2)
         low, high = self.value - below**0.5, self.value + above**0.5
@@ -520,12 +504,12 @@ class SuiteFit(Fit):
         if self.sides is None and self.single is not None:
             return self.single.p_value()
 
-        # An arm is nearly proportional to z: a few steps find where it reaches 0.
+        # A margin is nearly proportional to z: a few steps find where it reaches 0.
         z = min(_FARTHEST, abs(self.value) / self.error)
         for _ in range(_MOST_STEPS):
             found = self.interval(2 * float(ndtr(-z)))
-            arm = self.value - found.low if self.value > 0 else found.high - self.value
-            before, z = z, min(_FARTHEST, z * abs(self.value) / max(arm, _SMALLEST))
+            margin = self.value - found.low if self.value > 0 else found.high - self.value
+            before, z = z, min(_FARTHEST, z * abs(self.value) / max(margin, _SMALLEST))
             if abs(z - before) < _ENOUGH:
                 break
         return float(2 * ndtr(-z))
@@ -625,12 +609,12 @@ def suite_fit(pair: Pair) -> Fit:
     )
 
 
-def _arms(
+def _margins(
     left: _Side, right: _Side, confidence: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The arms of both sides."""
+    """The margins of both sides, for little more than one of them takes."""
     if left.cells is None or right.cells is None:
-        return left.arms(confidence), right.arms(confidence)
+        return left.margins(confidence), right.margins(confidence)
     bounds = bounds_side_by_side(left.cells, right.cells, (1,), confidence)
     return left.around_mean(bounds[0]), right.around_mean(bounds[1])
 

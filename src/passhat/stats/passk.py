@@ -448,7 +448,9 @@ def _find_sharing(n: Floats, pairs: Pairs) -> Floats:
 
     The runs they share are hypergeometric: C(j, m) C(n - j, k - m) / C(n, k), for k <= j <= n.
     """
-    most = [_most_shared(n, k, j) for k, j in pairs]
+    # More shared runs than ten standard deviations above the mean need no counting.
+    means = ((k, k * j / n) for k, j in pairs)
+    most = [min(k, int(np.max(mean + 10 * np.sqrt(mean) * (1 - k / n) + 20))) for k, mean in means]
     m = np.arange(max(most) + 1)[:, None]
     k, j = np.array(pairs).T[..., None, None]
     # The k runs of one subset hold m of the j runs of the other.
@@ -458,9 +460,3 @@ def _find_sharing(n: Floats, pairs: Pairs) -> Floats:
     for row, tail, last, (one, other) in zip(found, tails, most, pairs, strict=True):
         row[one + other - last : one + other] = tail[last:0:-1]
     return found
-
-
-def _most_shared(n: Floats, k: int, j: int) -> int:
-    """The most shared runs that need counting: ten standard deviations above the mean."""
-    mean = k * j / n
-    return min(k, int(np.max(mean + 10 * np.sqrt(mean) * (1 - k / n) + 20)))

@@ -14,7 +14,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Floats, float_array
-from passhat.stats.numerics import crossing_within
+from passhat.stats.numerics import find_root_within
 from passhat.stats.proportions import Bounds
 
 Families = Sequence[object] | NDArray[Any]
@@ -133,18 +133,13 @@ def family_bounds(values: Floats, group: TaskGroups, confidence: float) -> Bound
     `values` may have leading axes: questions about the same tasks.
     """
     tail, sizes = (1 - confidence) / 2, np.bincount(group.family, group.weight)
-    sums = _family_sums(values, group)
+    order = np.argsort(group.family, kind="stable")
+    starts = np.searchsorted(group.family[order], np.arange(group.families))
+    sums = np.add.reduceat((values * group.weight)[..., order], starts, axis=-1)
     low = lower_ratio_quantile(sums, sizes, tail)
     high = 1 - lower_ratio_quantile(sizes - sums, sizes, tail)
     mean = sums.sum(axis=-1) / sizes.sum()
     return np.minimum(low, mean), np.maximum(high, mean)
-
-
-def _family_sums(values: Floats, group: TaskGroups) -> Floats:
-    order = np.argsort(group.family, kind="stable")
-    starts = np.searchsorted(group.family[order], np.arange(group.families))
-    weighted = (values * group.weight)[..., order]
-    return np.asarray(np.add.reduceat(weighted, starts, axis=-1))
 
 
 def _family_codes(family: Families, tasks: int) -> NDArray[np.intp]:
@@ -306,7 +301,7 @@ class _DirichletMean:
 
         rough = of_log(self._coarse()) if self.points.shape[-1] > 2 * _FEW_POINTS else None
         shape = self.reach.shape
-        found = crossing_within(of_log(self), shape, _USUAL_NU, _NU_RANGE, roughly=rough)
+        found = find_root_within(of_log(self), shape, _USUAL_NU, _NU_RANGE, roughly=rough)
         return np.exp(found)
 
     def _coarse(self) -> _DirichletMean:
@@ -384,7 +379,7 @@ class _DirichletRatio:
 
     def solve(self, isotonic: Callable[[_DirichletRatio, Floats], Floats]) -> Floats:
         """The t at which a function of the distribution and it rises through 0."""
-        found = crossing_within(
+        found = find_root_within(
             lambda log: isotonic(self, np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
         )
         return np.exp(-found)

@@ -124,10 +124,11 @@ def rank_systems(
     pairs = _pairs(found)
     better = _better(pairs, table.shape[1])
     order = np.argsort(-means, kind="stable").tolist()
+    best, worst = 1 + better.sum(axis=0), len(better) - better.sum(axis=1)
     return Ranking(
         means=tuple(means.tolist()),
         order=tuple(order),
-        rank_sets=_rank_sets(better),
+        rank_sets=tuple(zip(best.tolist(), worst.tolist(), strict=True)),
         tie_bands=_tie_bands(order, better),
         pairs=pairs,
         pair_level=found.level,
@@ -185,12 +186,6 @@ def _better(pairs: tuple[PairOfSystems, ...], systems: int) -> Mask:
     return better
 
 
-def _rank_sets(better: Mask) -> tuple[tuple[int, int], ...]:
-    best = 1 + better.sum(axis=0)
-    worst = len(better) - better.sum(axis=1)
-    return tuple(zip(best.tolist(), worst.tolist(), strict=True))
-
-
 def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
     """The largest groups of systems in which no pair differs significantly.
 
@@ -204,19 +199,15 @@ def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
         below = [other for other in order[place + 1 :] if tied[one, other]]
         for other in below:
             if not joined[one, other]:
-                band = _widened([one, other], [*below, *reversed(order[:place])], tied)
+                band = [one, other]
+                for third in (*below, *reversed(order[:place])):
+                    if third not in band and tied[band, third].all():
+                        band.append(third)
                 bands.append(tuple(sorted(band, key=order.index)))
                 joined[np.ix_(band, band)] = True
         if tied[one].sum() == 1:  # with itself
             bands.append((one,))
     return tuple(sorted(bands, key=lambda band: [order.index(one) for one in band]))
-
-
-def _widened(band: list[int], others: list[int], tied: Mask) -> list[int]:
-    for other in others:
-        if other not in band and tied[band, other].all():
-            band.append(other)
-    return band
 
 
 def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
@@ -281,6 +272,7 @@ def all_pairs(
     p = np.where(value == 0, 1.0, np.maximum(differences.p_values(value), flips.p_values))
     low, high = differences.bounds(level / 2)
     tied = p > level
+    adjusted = f", Tukey over {systems} systems" if systems > 2 else ""
     return AllPairs(
         first=first,
         second=second,
@@ -290,7 +282,7 @@ def all_pairs(
         error=_errors(gaps, sizes, value),
         p_value=tukey(p, systems),
         level=level,
-        method=f"paired, Dirichlet weights and {flips.method}{_tukey(systems)}",
+        method=f"paired, Dirichlet weights and {flips.method}{adjusted}",
     )
 
 
@@ -347,10 +339,6 @@ class _DirichletMeans:
         cells = len(means) * values.size
         counts = np.bincount((rows + places.reshape(means.shape)).ravel(), minlength=cells)
         return values, counts.reshape(len(means), values.size).astype(np.float64)
-
-
-def _tukey(systems: int) -> str:
-    return f", Tukey over {systems} systems" if systems > 2 else ""
 
 
 def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]:

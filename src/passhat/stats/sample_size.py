@@ -205,12 +205,15 @@ def _asked_half_width(half_width: float | None, max_ci_width: float | None) -> f
     if (half_width is None) == (max_ci_width is None):
         rule = "must be given, one of the two and not both"
         raise ArgumentError("half_width or max_ci_width", rule, (half_width, max_ci_width))
-    if max_ci_width is None:
-        return _half_width(half_width)
-    width = probability("max_ci_width", max_ci_width, open_ends=True)
-    if width < 2 * _FINEST:
-        raise ArgumentError("max_ci_width", f"must be at least {2 * _FINEST}", max_ci_width)
-    return width / 2
+    name, value, sides = "half_width", half_width, 1
+    if max_ci_width is not None:
+        name, value, sides = "max_ci_width", max_ci_width, 2
+    width = probability(name, value, open_ends=True)
+    if sides == 1 and width >= 0.5:
+        raise ArgumentError(name, "must lie strictly between 0 and 0.5", value)
+    if width < sides * _FINEST:
+        raise ArgumentError(name, f"must be at least {sides * _FINEST}", value)
+    return width / sides
 
 
 def _run_variance(p: float | None, sd: float | None, method: str) -> float:
@@ -280,15 +283,6 @@ def _normal_quantile(confidence: float) -> float:
 def round_up(value: float) -> int:
     """The next whole number; a number that exceeds one by rounding alone is that number."""
     return ceil(value - 1e-9 * max(1.0, abs(value)))
-
-
-def _half_width(value: object) -> float:
-    width = probability("half_width", value, open_ends=True)
-    if width >= 0.5:
-        raise ArgumentError("half_width", "must lie strictly between 0 and 0.5", value)
-    if width < _FINEST:
-        raise ArgumentError("half_width", f"must be at least {_FINEST}", value)
-    return width
 
 
 def _positive(name: str, value: object) -> float:
@@ -644,7 +638,7 @@ def plan_from(
         tasks_like_these=min(WIDEST, max(there.width(tasks), here.width(tasks * runs), least)),
         floor=min(WIDEST, max(least, factor * plan.floor)),
         runs_this_suite=own_runs,
-        runs_tasks_like_these=_promised(needed, floors, half_width, tasks, known),
+        runs_tasks_like_these=_runs_or_reason(needed, floors, half_width, tasks, known),
         tasks_needed=max(2, round_up(max(there.needed(half_width), own / runs))),
         method=f"{plan.method}, through the intervals of {seen.tasks} x {seen.runs}",
     )
@@ -707,7 +701,7 @@ def _least_width(rate: float, tasks: int, confidence: float) -> float:
     return float(high - low) / 2
 
 
-def _promised(
+def _runs_or_reason(
     needed: int | Unavailable | None,
     floors: list[float],
     half_width: float,

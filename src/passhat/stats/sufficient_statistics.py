@@ -208,9 +208,7 @@ class TaskSums:
     @classmethod
     def of_passes(cls, n: ArrayLike, c: ArrayLike) -> Self:
         """From runs and passes per task."""
-        runs, passes = (np.atleast_1d(x) for x in trial_counts(n, c))
-        if runs.ndim > 1:
-            raise ArgumentError("n", "must have one entry per task (one dimension)", runs.shape)
+        runs, passes = task_counts(n, c)
         return cls(runs=runs, total=passes.astype(float), squares=passes.astype(float))
 
     @classmethod

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from passhat.dataclass import dataclass, replace
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.numerics import crossing_within
+from passhat.stats.numerics import find_root_within
 from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets
 from passhat.stats.population_bounds import UNSEEN
 from passhat.stats.proportions import Bounds
@@ -179,7 +179,7 @@ def _few_runs_quantile(
         return np.where(some, at(-minus_log)[1] - target, 0.0)
 
     usual, range_ = ((-end[1], -end[0]) for end in (_USUAL_RHO, _RHO_RANGE))
-    theta = at(-crossing_within(beyond, some.shape, usual, range_))[0]
+    theta = at(-find_root_within(beyond, some.shape, usual, range_))[0]
     return np.where(some, theta, 0.0)
 
 

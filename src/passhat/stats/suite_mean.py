@@ -14,7 +14,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import dataclass, replace
@@ -62,7 +62,7 @@ from passhat.stats.population_bounds import (
     weight_notes,
 )
 from passhat.stats.proportions import Bounds, interval_at, proportion_interval, wilson_bounds
-from passhat.stats.sufficient_statistics import Cells, count_cells, stack, task_counts
+from passhat.stats.sufficient_statistics import Cells, Mask, count_cells, stack, task_counts
 from passhat.stats.suite_bounds import suite_bounds
 
 METRICS = ("pass^k", "pass@k")
@@ -80,8 +80,6 @@ DEFAULT_METHODS = {
     THIS_SUITE: "run noise within tasks, ordered laws",
     TASKS_LIKE_THESE: "task mean, Dirichlet weights",
 }
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How many tasks clear a bar on pass^k: certified counts, and the share that a model expects."""
+"""Solid, flaky or broken: a label for each task; and how many tasks clear a bar on pass^k."""
 
 from __future__ import annotations
 
@@ -23,6 +23,233 @@ from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import lower_bound, upper_bound
 from passhat.stats.sufficient_statistics import Cells, count_cells, task_counts
+
+SOLID, FLAKY, BROKEN, UNDECIDED = "solid", "flaky", "broken", "undecided"
+
+BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
+"""The pass rates between which a task is flaky, and the chance that a label takes."""
+
+FEWEST_RUNS = 2
+"""A label takes two runs of the task: after one, it would depend on the other tasks alone."""
+
+PRIOR_SHARE = 0.9
+"""The weight of the priors that must each give a label its chance.
+
+The mean over the priors is not enough: where the true chance is 0.86, the suites in which it looks
+like 0.9 are those that get labels, and 14 % of them are wrong (bench/calibrate/labels.py).
+"""
+
+# Weighted counts are whole numbers but for rounding.
+_ROUNDING = 1e-9
+# Priors times cells at most: a suite with very many distinct cells pins its prior down, and
+# fewer priors move no chance by more than 1e-3.
+_EFFORT = 3_000
+# The unlikeliest priors move no chance by more than 1e-4, and the incomplete beta is slow.
+_COVERED = 0.999
+# A plan need not be exact to a single run, and each number tried takes time.
+HORIZONS = np.array(
+    (*range(1, 7), 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000, 10_000)
+)
+"""The numbers of further runs that are tried; a label beyond the last is not promised."""
+# Priors times open cells at most, and the share of the weight that the likeliest must have: the
+# incomplete beta is slow. The rest moves few chances by more than the margin that a promise keeps.
+_RUNS_EFFORT = 160
+_RUNS_COVERED = 0.98
+_MARGIN = 0.005
+# A promise needs priors with more of the weight than a label does, because fewer priors are used:
+# with 0.93 it is kept for 99.7 % of the tasks that continue at the same rate, with 0.9 for 96.9 %.
+_RUNS_SHARE = 0.93
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskLabels:
+    """One label per task, and the posterior chance of each: they add up to 1."""
+
+    labels: NDArray[np.str_]
+    solid: Floats
+    flaky: Floats
+    broken: Floats
+
+    def count(self, label: str) -> int:
+        return int((self.labels == label).sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Ahead:
+    """The open cells, the posterior of each under each prior, and every horizon's weights."""
+
+    cells: Cells
+    a: Floats
+    b: Floats
+    weights: Floats
+
+
+def label_tasks(
+    n: ArrayLike,
+    c: ArrayLike,
+    *,
+    broken_below: float = BROKEN_BELOW,
+    solid_above: float = SOLID_ABOVE,
+    certainty: float = CERTAINTY,
+) -> TaskLabels:
+    """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
+
+    The chance of each is the posterior of p under the beta priors that the suite leaves possible,
+    with shares of tasks that always pass or never do where the counts need them. A task gets a
+    label when its chance reaches `certainty` under priors with nine tenths of the weight, and is
+    undecided otherwise. To be called flaky, its own runs must also exclude both other labels (exact
+    binomial tests at 1 - `certainty`): whatever its rate, a task that is not flaky is called flaky
+    with a chance of at most 0.1. A task that ran once has no label.
+
+    >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
+    ['solid', 'flaky', 'broken', 'undecided']
+    """
+    low = probability("broken_below", broken_below, open_ends=True)
+    high = probability("solid_above", solid_above, open_ends=True)
+    if low >= high:
+        raise ArgumentError("broken_below", f"must be less than solid_above = {high}", low)
+    sure = probability("certainty", certainty, open_ends=True)
+    runs, passes = task_counts(n, c)
+    cells = count_cells(runs, passes)
+    if cells.having(1).n.size == 0:
+        labels, third = np.full(runs.size, UNDECIDED), np.full(runs.size, 1 / 3)
+        return TaskLabels(labels=labels, solid=third, flaky=third, broken=third)
+    weight, broken, solid = _chances(cells, low, high)
+    earned = _earned(weight[:, None], broken, solid, sure)
+    earned[1] &= _excludes_both(cells.n, cells.c, low, high, 1 - sure)
+    earned &= cells.n >= FEWEST_RUNS
+    names = np.array((SOLID, FLAKY, BROKEN))[earned.argmax(axis=0)]
+    place = cells.place(runs, passes)
+    return TaskLabels(
+        labels=np.where(earned.any(axis=0), names, UNDECIDED)[place],
+        solid=(weight @ solid)[place],
+        flaky=(weight @ (1 - solid - broken))[place],
+        broken=(weight @ broken)[place],
+    )
+
+
+def runs_to_label(
+    n: ArrayLike,
+    c: ArrayLike,
+    labels: NDArray[np.str_],
+    *,
+    broken_below: float = BROKEN_BELOW,
+    solid_above: float = SOLID_ABOVE,
+    certainty: float = CERTAINTY,
+) -> Counts:
+    """The further runs after which each task without a label has one; 0 if no number does.
+
+    Every such task is assumed to run that many times more and to pass as often as it did. The
+    priors of `label_tasks` get new weights from those runs: with the present weights, a suite of
+    one or two tasks would wait several times too long.
+
+    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
+    of the tasks that continued at the observed rate had a label within the runs promised, and 39 %
+    of those that continued at their true one: one that looks clean after a few runs often is not.
+
+    >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()
+    [0, 20]
+    """
+    runs, passes = task_counts(n, c)
+    open_ = (labels == UNDECIDED) & (runs > 0)
+    needed = np.zeros(runs.size, dtype=np.int64)
+    if open_.any():
+        ahead = _look_ahead(count_cells(runs, passes).having(1), runs[open_], passes[open_])
+        found = _first_settled(ahead, (broken_below, solid_above), certainty + _MARGIN)
+        needed[open_] = found[ahead.cells.place(runs[open_], passes[open_])]
+    return needed
+
+
+def _earned(
+    weight: Floats, broken: Floats, solid: Floats, sure: float, *, share: float = PRIOR_SHARE
+) -> NDArray[np.bool_]:
+    """Whether enough priors (rows) give each cell (column) its chance to be solid, flaky, broken.
+
+    At most one label is earned: no prior gives two a chance above a half.
+    """
+    chances = np.stack((solid, 1 - solid - broken, broken))
+    return np.asarray((weight * (chances >= sure)).sum(axis=1) >= share)
+
+
+def _excludes_both(
+    n: Floats, c: Floats, low: float, high: float, error: float
+) -> NDArray[np.bool_]:
+    """Whether runs alone exclude a rate up to `low` and one from `high` on: exact binomial tests.
+
+    Runs that all ended alike never do. The counts may be fractions: runs that are still to come.
+    """
+    # Fractions are rounded down, for passes and for failures.
+    passed, failed = np.floor(c + _ROUNDING), np.floor(n - c + _ROUNDING)
+    mixed = (passed > 0) & (failed > 0)
+    passed, failed = np.where(mixed, passed, 1.0), np.where(mixed, failed, 1.0)
+    as_many = special.betainc(passed, n - passed + 1, low)  # P(at least c pass) at the rate `low`
+    as_few = special.betainc(failed, n - failed + 1, 1 - high)  # P(at most c pass) at `high`
+    return np.asarray(mixed & (as_many <= error) & (as_few <= error))
+
+
+def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats, Floats]:
+    """The weight of each prior, and under it P(p < low) and P(p > high) in each cell.
+
+    If the counts need tasks that always or never pass, those are part of the model, as in
+    `extrapolate_pass_hat_k`.
+    """
+    model = fit_with_atoms(cells.having(1))
+    priors = prior_weights(model.rest).covering(_COVERED)
+    priors = priors.heaviest(max(1, _EFFORT // cells.n.size))
+    a, b = _posterior(priors, cells)
+    broken, solid = np.asarray(special.betainc(a, b, low), np.float64), chance_above(a, b, high)
+    if not model.atoms:
+        return priors.weight, broken, solid
+    prior = log_chance(cells.n, cells.c, priors.a[:, None], priors.b[:, None])
+    seen = np.exp(prior) * (1 - model.solid - model.broken)
+    always, never = model.solid * (cells.c == cells.n), model.broken * (cells.c == 0)
+    total = seen + always + never
+    return priors.weight, (seen * broken + never) / total, (seen * solid + always) / total
+
+
+def _posterior(priors: PriorWeights, cells: Cells) -> tuple[Floats, Floats]:
+    return priors.a[:, None] + cells.c, priors.b[:, None] + cells.n - cells.c
+
+
+def _look_ahead(every: Cells, runs: Counts, passes: Counts) -> _Ahead:
+    cells = count_cells(runs, passes)
+    priors = prior_weights(every).covering(_RUNS_COVERED)
+    priors = priors.heaviest(max(1, _RUNS_EFFORT // cells.n.size))
+    a, b = _posterior(priors, cells)
+    passed = HORIZONS[:, None, None] * (cells.c / cells.n)
+    failed = HORIZONS[:, None, None] - passed
+    # The marginal likelihood of the runs to come, over all open tasks at once.
+    gained = special.betaln(a + passed, b + failed) - special.betaln(a, b)
+    log = gained @ cells.tasks + np.log(priors.weight)
+    weights = np.exp(log - log.max(axis=1, keepdims=True))
+    return _Ahead(cells=cells, a=a, b=b, weights=weights / weights.sum(axis=1, keepdims=True))
+
+
+def _first_settled(ahead: _Ahead, borders: tuple[float, float], certainty: float) -> Counts:
+    """The first horizon at which each cell has a label, by bisection: more runs keep the label."""
+    rate = ahead.cells.c / ahead.cells.n
+
+    def settled(horizon: Counts) -> NDArray[np.bool_]:
+        more = HORIZONS[horizon]
+        a, b = ahead.a + rate * more, ahead.b + (1 - rate) * more
+        weights = ahead.weights[horizon].T
+        broken, solid = special.betainc(a, b, borders[0]), chance_above(a, b, borders[1])
+        earned = _earned(weights, broken, solid, certainty, share=_RUNS_SHARE)
+        n, c = ahead.cells.n + more, ahead.cells.c + rate * more
+        earned[1] &= _excludes_both(n, c, *borders, 1 - certainty)
+        return np.asarray(earned.any(axis=0))
+
+    low = np.full(rate.size, -1)
+    high = np.full(rate.size, HORIZONS.size - 1)
+    never = ~settled(high)
+    while (high - low > 1).any():
+        middle = (low + high + 1) // 2  # of neighbours, the settled one: nothing moves
+        enough = settled(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(never, 0, HORIZONS[high])
+
+
+# How many tasks clear a bar on pass^k: certified counts, and the share that a model expects.
 
 ABOVE, BELOW, UNDETERMINED = "above", "below", "undetermined"
 
@@ -124,241 +351,3 @@ def _plug_in_share(runs: Counts, passes: Counts, k: int, bar: Floats) -> float |
     if not able.any():
         return None
     return float((share_of_passing_subsets(runs[able], passes[able], k) >= bar[able]).mean())
-
-
-# Solid, flaky or broken: a label for each task, and the further runs that would settle it.
-
-SOLID, FLAKY, BROKEN, UNDECIDED = "solid", "flaky", "broken", "undecided"
-
-BROKEN_BELOW, SOLID_ABOVE, CERTAINTY = 0.1, 0.95, 0.9
-"""The pass rates between which a task is flaky, and the chance that a label takes."""
-
-FEWEST_RUNS = 2
-"""A label takes two runs of the task: after one, it would depend on the other tasks alone."""
-
-PRIOR_SHARE = 0.9
-"""The weight of the priors that must each give a label its chance.
-
-The mean over the priors is not enough: where the true chance is 0.86, the suites in which it looks
-like 0.9 are those that get labels, and 14 % of them are wrong (bench/calibrate/labels.py).
-"""
-
-# Weighted counts are whole numbers but for rounding.
-_ROUNDING = 1e-9
-# Priors times cells at most: a suite with very many distinct cells pins its prior down, and
-# fewer priors move no chance by more than 1e-3.
-_EFFORT = 3_000
-# The unlikeliest priors move no chance by more than 1e-4, and the incomplete beta is slow.
-_COVERED = 0.999
-# A plan need not be exact to a single run, and each number tried takes time.
-HORIZONS = np.array(
-    (*range(1, 7), 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000, 10_000)
-)
-"""The numbers of further runs that are tried; a label beyond the last is not promised."""
-# Priors times open cells at most, and the share of the weight that the likeliest must have: the
-# incomplete beta is slow. The rest moves few chances by more than the margin that a promise keeps.
-_RUNS_EFFORT = 160
-_RUNS_COVERED = 0.98
-_MARGIN = 0.005
-# A promise needs priors with more of the weight than a label does, because fewer priors are used:
-# with 0.93 it is kept for 99.7 % of the tasks that continue at the same rate, with 0.9 for 96.9 %.
-_RUNS_SHARE = 0.93
-
-
-@result_dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TaskLabels:
-    """One label per task, and the posterior chance of each: they add up to 1."""
-
-    labels: NDArray[np.str_]
-    solid: Floats
-    flaky: Floats
-    broken: Floats
-
-    def count(self, label: str) -> int:
-        return int((self.labels == label).sum())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Ahead:
-    """The open cells, the posterior of each under each prior, and every horizon's weights."""
-
-    cells: Cells
-    a: Floats
-    b: Floats
-    weights: Floats
-
-
-def label_tasks(
-    n: ArrayLike,
-    c: ArrayLike,
-    *,
-    broken_below: float = BROKEN_BELOW,
-    solid_above: float = SOLID_ABOVE,
-    certainty: float = CERTAINTY,
-) -> TaskLabels:
-    """Label each task by its pass rate p: broken below 0.1, solid above 0.95, flaky between.
-
-    The chance of each is the posterior of p under the beta priors that the suite leaves possible,
-    with shares of tasks that always pass or never do where the counts need them. A task gets a
-    label when its chance reaches `certainty` under priors with nine tenths of the weight, and is
-    undecided otherwise. To be called flaky, its own runs must also exclude both other labels (exact
-    binomial tests at 1 - `certainty`): whatever its rate, a task that is not flaky is called flaky
-    with a chance of at most 0.1. A task that ran once has no label.
-
-    >>> label_tasks([60, 60, 60, 2], [60, 30, 0, 2]).labels.tolist()
-    ['solid', 'flaky', 'broken', 'undecided']
-    """
-    low = probability("broken_below", broken_below, open_ends=True)
-    high = probability("solid_above", solid_above, open_ends=True)
-    if low >= high:
-        raise ArgumentError("broken_below", f"must be less than solid_above = {high}", low)
-    sure = probability("certainty", certainty, open_ends=True)
-    runs, passes = task_counts(n, c)
-    cells = count_cells(runs, passes)
-    if cells.having(1).n.size == 0:
-        return _unknown(runs.size)
-    weight, broken, solid = _chances(cells, low, high)
-    earned = _earned(weight[:, None], broken, solid, sure)
-    earned[1] &= _excludes_both(cells.n, cells.c, low, high, 1 - sure)
-    earned &= cells.n >= FEWEST_RUNS
-    place = cells.place(runs, passes)
-    means = weight @ solid, weight @ (1 - solid - broken), weight @ broken
-    return TaskLabels(
-        labels=_names(earned)[place],
-        solid=means[0][place],
-        flaky=means[1][place],
-        broken=means[2][place],
-    )
-
-
-def runs_to_label(
-    n: ArrayLike,
-    c: ArrayLike,
-    labels: NDArray[np.str_],
-    *,
-    broken_below: float = BROKEN_BELOW,
-    solid_above: float = SOLID_ABOVE,
-    certainty: float = CERTAINTY,
-) -> Counts:
-    """The further runs after which each task without a label has one; 0 if no number does.
-
-    Every such task is assumed to run that many times more and to pass as often as it did. The
-    priors of `label_tasks` get new weights from those runs: with the present weights, a suite of
-    one or two tasks would wait several times too long.
-
-    In 4,032 simulated suites of 1 to 40 tasks and 2 to 10 runs (bench/calibrate/labels.py), 84 %
-    of the tasks that continued at the observed rate had a label within the runs promised, and 39 %
-    of those that continued at their true one: one that looks clean after a few runs often is not.
-
-    >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()
-    [0, 20]
-    """
-    runs, passes = task_counts(n, c)
-    open_ = (labels == UNDECIDED) & (runs > 0)
-    needed = np.zeros(runs.size, dtype=np.int64)
-    if open_.any():
-        ahead = _look_ahead(count_cells(runs, passes).having(1), runs[open_], passes[open_])
-        found = _first_settled(ahead, (broken_below, solid_above), certainty + _MARGIN)
-        needed[open_] = found[ahead.cells.place(runs[open_], passes[open_])]
-    return needed
-
-
-def _earned(
-    weight: Floats, broken: Floats, solid: Floats, sure: float, *, share: float = PRIOR_SHARE
-) -> NDArray[np.bool_]:
-    """Whether enough priors (rows) give each cell (column) its chance to be solid, flaky, broken.
-
-    At most one label is earned: no prior gives two a chance above a half.
-    """
-    chances = np.stack((solid, 1 - solid - broken, broken))
-    return np.asarray((weight * (chances >= sure)).sum(axis=1) >= share)
-
-
-def _excludes_both(
-    n: Floats, c: Floats, low: float, high: float, error: float
-) -> NDArray[np.bool_]:
-    """Whether runs alone exclude a rate up to `low` and one from `high` on: exact binomial tests.
-
-    Runs that all ended alike never do. The counts may be fractions: runs that are still to come.
-    """
-    # Fractions are rounded down, for passes and for failures.
-    passed, failed = np.floor(c + _ROUNDING), np.floor(n - c + _ROUNDING)
-    mixed = (passed > 0) & (failed > 0)
-    passed, failed = np.where(mixed, passed, 1.0), np.where(mixed, failed, 1.0)
-    as_many = special.betainc(passed, n - passed + 1, low)  # P(at least c pass) at the rate `low`
-    as_few = special.betainc(failed, n - failed + 1, 1 - high)  # P(at most c pass) at `high`
-    return np.asarray(mixed & (as_many <= error) & (as_few <= error))
-
-
-def _chances(cells: Cells, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-    """The weight of each prior, and under it P(p < low) and P(p > high) in each cell.
-
-    If the counts need tasks that always or never pass, those are part of the model, as in
-    `extrapolate_pass_hat_k`.
-    """
-    model = fit_with_atoms(cells.having(1))
-    priors = prior_weights(model.rest).covering(_COVERED)
-    priors = priors.heaviest(max(1, _EFFORT // cells.n.size))
-    a, b = _posterior(priors, cells)
-    broken, solid = np.asarray(special.betainc(a, b, low), np.float64), chance_above(a, b, high)
-    if not model.atoms:
-        return priors.weight, broken, solid
-    prior = log_chance(cells.n, cells.c, priors.a[:, None], priors.b[:, None])
-    seen = np.exp(prior) * (1 - model.solid - model.broken)
-    always, never = model.solid * (cells.c == cells.n), model.broken * (cells.c == 0)
-    total = seen + always + never
-    return priors.weight, (seen * broken + never) / total, (seen * solid + always) / total
-
-
-def _posterior(priors: PriorWeights, cells: Cells) -> tuple[Floats, Floats]:
-    return priors.a[:, None] + cells.c, priors.b[:, None] + cells.n - cells.c
-
-
-def _names(earned: NDArray[np.bool_]) -> NDArray[np.str_]:
-    found = np.array((SOLID, FLAKY, BROKEN))[earned.argmax(axis=0)]
-    return np.where(earned.any(axis=0), found, UNDECIDED)
-
-
-def _unknown(tasks: int) -> TaskLabels:
-    """No run anywhere: every label is open."""
-    third = np.full(tasks, 1 / 3)
-    labels = np.full(tasks, UNDECIDED)
-    return TaskLabels(labels=labels, solid=third, flaky=third, broken=third)
-
-
-def _look_ahead(every: Cells, runs: Counts, passes: Counts) -> _Ahead:
-    cells = count_cells(runs, passes)
-    priors = prior_weights(every).covering(_RUNS_COVERED)
-    priors = priors.heaviest(max(1, _RUNS_EFFORT // cells.n.size))
-    a, b = _posterior(priors, cells)
-    passed = HORIZONS[:, None, None] * (cells.c / cells.n)
-    failed = HORIZONS[:, None, None] - passed
-    # The marginal likelihood of the runs to come, over all open tasks at once.
-    gained = special.betaln(a + passed, b + failed) - special.betaln(a, b)
-    log = gained @ cells.tasks + np.log(priors.weight)
-    weights = np.exp(log - log.max(axis=1, keepdims=True))
-    return _Ahead(cells=cells, a=a, b=b, weights=weights / weights.sum(axis=1, keepdims=True))
-
-
-def _first_settled(ahead: _Ahead, borders: tuple[float, float], certainty: float) -> Counts:
-    """The first horizon at which each cell has a label, by bisection: more runs keep the label."""
-    rate = ahead.cells.c / ahead.cells.n
-
-    def settled(horizon: Counts) -> NDArray[np.bool_]:
-        more = HORIZONS[horizon]
-        a, b = ahead.a + rate * more, ahead.b + (1 - rate) * more
-        weights = ahead.weights[horizon].T
-        broken, solid = special.betainc(a, b, borders[0]), chance_above(a, b, borders[1])
-        earned = _earned(weights, broken, solid, certainty, share=_RUNS_SHARE)
-        n, c = ahead.cells.n + more, ahead.cells.c + rate * more
-        earned[1] &= _excludes_both(n, c, *borders, 1 - certainty)
-        return np.asarray(earned.any(axis=0))
-
-    low = np.full(rate.size, -1)
-    high = np.full(rate.size, HORIZONS.size - 1)
-    never = ~settled(high)
-    while (high - low > 1).any():
-        middle = (low + high + 1) // 2  # of neighbours, the settled one: nothing moves
-        enough = settled(middle)
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(never, 0, HORIZONS[high])

@@ -185,8 +185,7 @@ class TaskSeries:
 
     def exact_p(self, start: int, split: int, end: int) -> float:
         """The permutation test of [start, split) against [split, end)."""
-        old, new = self._counts(start, split), self._counts(split, end)
-        both = self._both(old, new)
+        old, new, both = self._sides(start, split, end)
         counts = (part[both] for part in (*old, *new))
         return permutation_p(*counts, k=self.k)
 
@@ -212,8 +211,7 @@ class TaskSeries:
 
     def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
         """The mean over the tasks that both stretches ran, in the old one and in the new."""
-        old, new = self._counts(start, split), self._counts(split, end)
-        both = self._both(old, new)
+        old, new, both = self._sides(start, split, end)
         if not both.any():
             return float("nan"), float("nan")
         means = [float(self._values(n, c)[both].mean()) for n, c in (old, new)]
@@ -223,8 +221,7 @@ class TaskSeries:
 
     def difference(self, start: int, split: int, end: int, confidence: float) -> Interval:
         """The new mean minus the old one, from the intervals of both for these tasks."""
-        old, new = self._counts(start, split), self._counts(split, end)
-        both = self._both(old, new)
+        old, new, both = self._sides(start, split, end)
         sides = [
             suite_estimate(n[both], c[both], k=self.k, confidence=confidence) for n, c in (new, old)
         ]
@@ -276,16 +273,10 @@ class TaskSeries:
 
     def days_between(self, start: int, split: int, end: int) -> tuple[float, float, float, float]:
         """Old against new: the difference, its variance from runs, the slope, 1/old + 1/new."""
-        old, new = self._counts(start, split), self._counts(split, end)
-        both = self._both(old, new)
-        shared = max(1, int(both.sum()))
-        pooled = self._counts(start, end)
-        moved = float(np.where(both, self._values(*new) - self._values(*old), 0).sum()) / shared
-        prior = self._prior(start, end)
-        noise = self._noise(old[0], pooled, prior) + self._noise(new[0], pooled, prior)
-        variance = float(np.where(both, noise, 0).sum()) / shared**2
+        moved, variance, tasks = self._moved(start, split, end)
+        shared, slope = max(1, int(tasks)), self.slope(start, end)
         days = 1 / (split - start) + 1 / (end - split)
-        return moved, variance, self._slope(pooled), days
+        return float(moved) / shared, float(variance) / shared**2, slope, days
 
     def _slope(self, total: tuple[Counts, Counts]) -> float:
         runs, passes = total
@@ -322,19 +313,26 @@ class TaskSeries:
         runs, passes = self._running
         return runs[end] - runs[start], passes[end] - passes[start]
 
-    def _ratio(self, start: int, split: Counts, end: int) -> Floats:
+    def _sides(
+        self, start: Counts | int, split: Counts | int, end: Counts | int
+    ) -> tuple[tuple[Counts, Counts], tuple[Counts, Counts], NDArray[np.bool_]]:
+        """Runs and passes before and after a split, and which tasks have enough of both."""
         old, new = self._counts(start, split), self._counts(split, end)
-        both, pooled = self._both(old, new), self._counts(start, end)
-        prior = self._prior(start, end)
-        moved = (np.where(both, self._values(*new) - self._values(*old), 0)).sum(axis=1)
+        return old, new, np.asarray((old[0] >= self.k) & (new[0] >= self.k))
+
+    def _moved(self, start: int, split: Counts | int, end: int) -> tuple[Floats, Floats, Floats]:
+        """How far the tasks of both sides moved, the variance of that, and how many they are."""
+        old, new, both = self._sides(start, split, end)
+        pooled, prior = self._counts(start, end), self._prior(start, end)
+        moved = np.where(both, self._values(*new) - self._values(*old), 0).sum(axis=-1)
         noise = self._noise(old[0], pooled, prior) + self._noise(new[0], pooled, prior)
-        variance = np.where(both, noise, 0).sum(axis=1)
+        return moved, np.where(both, noise, 0).sum(axis=-1), both.sum(axis=-1)
+
+    def _ratio(self, start: int, split: Counts, end: int) -> Floats:
+        moved, variance, _ = self._moved(start, split, end)
         error = np.sqrt(variance)
         ratio = np.divide(moved, error, out=np.zeros(moved.shape), where=error > 0)
         return np.asarray(np.abs(ratio))
-
-    def _both(self, old: tuple[Counts, Counts], new: tuple[Counts, Counts]) -> NDArray[np.bool_]:
-        return np.asarray((old[0] >= self.k) & (new[0] >= self.k))
 
     def _values(self, n: Counts, c: Counts) -> Floats:
         """pass^k of each; callers mask out those with too few runs."""
@@ -463,7 +461,7 @@ def change_points(
         start, looked = found[-1].position, alarm.newest + 1
     spread = _learned(series, spread, start, len(series))
     return Changes(
-        points=_named(series, found, spread, confidence),
+        points=_clear_changes(series, found, spread, confidence),
         false_alarm=rate,
         horizon=span,
         threshold=threshold,
@@ -572,7 +570,9 @@ def _first_alarm(
     pass^k of a few tasks varies so much that it can hide a clear fall. The pass rate shows that
     fall, so both are tested, each with half of the false alarms allowed.
     """
-    tests = _tests(series)
+    tests: tuple[Series, ...] = (series,)
+    if isinstance(series, TaskSeries) and series.k > 1:
+        tests = series.rate, series
     line = threshold / len(tests)
     for newest in range(max(start + 1, looked), len(series)):
         windows = _windows(start, newest + 1, newest)
@@ -600,12 +600,6 @@ def _apart(
             if known.p_value(*moved, plain_p=exact) <= line:
                 return True
     return False
-
-
-def _tests(series: Series) -> tuple[Series, ...]:
-    if isinstance(series, TaskSeries) and series.k > 1:
-        return series.rate, series
-    return (series,)
 
 
 def _has_days(series: Series) -> bool:
@@ -645,7 +639,7 @@ def _located(series: Series, alarm: _Alarm, start: int, confidence: float) -> Ch
     )
 
 
-def _named(
+def _clear_changes(
     series: Series, found: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
 ) -> tuple[ChangePoint, ...]:
     """The changes with the levels next to them, without those in which pass^k may not have changed.
@@ -656,7 +650,7 @@ def _named(
     clear = [one for one in points if 0 not in one.interval]
     if len(clear) == len(points) or not isinstance(series, TaskSeries):
         return points
-    return _named(series, clear, spread, confidence)
+    return _clear_changes(series, clear, spread, confidence)
 
 
 def _between_neighbours(
@@ -694,7 +688,7 @@ def _with_days(
     before, after = series.levels(*window)
     days = 1 / (split - start) + 1 / (end - split)
     slope = (series.slope(start, split) + series.slope(split, end)) / 2
-    wide = wider_margins(found, after - before, spread.arms(found, slope, days, confidence))
+    wide = wider_margins(found, after - before, spread.margins(found, slope, days, confidence))
     return Interval(max(-1.0, wide.low), min(1.0, wide.high))
 
 
@@ -719,8 +713,6 @@ def _line_change(value: float, error: float, confidence: float) -> Estimate:
     )
 
 
-# A rate along a history, as passes of runs or as means with errors; old tested against new.
-
 Number = TypeVar("Number", np.int64, np.float64)
 
 
@@ -729,7 +721,7 @@ def _running(values: NDArray[Number]) -> NDArray[Number]:
     return np.concatenate((np.zeros(1, dtype=values.dtype), np.cumsum(values)))
 
 
-# The tasks of a suite along a history: old runs compared with new ones, task by task.
+# The permutation test of new runs against old ones, task by task.
 
 # Windows times tasks looked at together: bounds the memory, whatever the history.
 _BLOCK = 1 << 16

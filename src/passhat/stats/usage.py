@@ -1,4 +1,4 @@
-"""Quantiles of what trials took (time, cost, tokens), with intervals free of a distribution."""
+"""What trials took (time, cost, tokens): quantiles, ratios of totals, association with passing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from passhat.errors import ArgumentError
 from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.numerics import jackknife_variance
 
 
 def quantile_estimate(
@@ -69,8 +70,6 @@ def _below(rank: int, size: int, share: float) -> float:
         return 0.0
     return 1.0 if rank > size else float(special.bdtr(rank - 1, size, share))
 
-
-# What trials took: ratios of totals, their differences, and correlation with passing in tasks.
 
 # A correlation within tasks needs this many tasks that both passed and failed.
 FEWEST_TASKS = 3
@@ -262,8 +261,6 @@ def _jackknife_z(parts: Floats, value: float, confidence: float) -> Interval | N
     left_out = _correlation(parts.sum(axis=1, keepdims=True) - parts)
     if abs(value) >= 1 or np.isnan(left_out).any() or (np.abs(left_out) >= 1).any():
         return None
-    z = np.arctanh(left_out)
-    error = np.sqrt((tasks - 1) / tasks * ((z - z.mean()) ** 2).sum())
-    margin = _student(tasks, confidence) * error
+    margin = _student(tasks, confidence) * math.sqrt(jackknife_variance(np.arctanh(left_out)))
     centre = np.arctanh(value)
     return Interval(float(np.tanh(centre - margin)), float(np.tanh(centre + margin)))

@@ -568,7 +568,7 @@ def _arms(
     """What one day against another adds, as squares add up."""
     if isinstance(found, Unavailable) or found.interval is None:
         return 0.0, 0.0
-    return days.spread.arms(found.interval, slope, 2.0, confidence)
+    return days.spread.margins(found.interval, slope, 2.0, confidence)
 
 
 def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:

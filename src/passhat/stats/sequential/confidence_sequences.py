@@ -131,10 +131,12 @@ def suite_sequence(
     >>> suite_sequence([40, 60], [40, 54], k=3).interval
     Interval(low=0.554..., high=0.986...)
     """
-    against = _log_evidence(np.asarray(runs, float)[:, None], np.asarray(passes, float)[:, None])
+    n, c = np.asarray(runs, float)[:, None], np.asarray(passes, float)[:, None]
+    # The log of the mixture likelihood ratio of each task against every rate.
+    against = betaln(c + 1, n - c + 1) - (xlogy(c, _RATES) + xlog1py(n - c, -_RATES))
     limit = -np.log(1 - confidence)
     share = _RATES**k / len(runs)
-    values = [pass_hat_k(n, c, k) for n, c in zip(runs, passes, strict=True)]
+    values = [pass_hat_k(*counts, k) for counts in zip(runs, passes, strict=True)]
     return Estimate(
         value=sum(values) / len(values),
         interval=Interval(
@@ -158,12 +160,6 @@ def _edge(refuted: Callable[[float], bool], *, outside: float, inside: float) ->
     if not refuted(outside):
         return outside
     return bisect(lambda rate: not refuted(rate), outside, inside)[0]
-
-
-def _log_evidence(runs: Floats, passes: Floats) -> Floats:
-    """The log of the mixture likelihood ratio of each task against every rate."""
-    fit = xlogy(passes, _RATES) + xlog1py(runs - passes, -_RATES)
-    return np.asarray(betaln(passes + 1, runs - passes + 1) - fit)
 
 
 def _least_sum(part: Floats, against: Floats, limit: float) -> float:
@@ -331,7 +327,8 @@ def projected(rates: Floats, mean: Floats, stake: Floats) -> tuple[Floats, Float
     ratio of a run is 1 + stake (x - m). `stake` is where the search starts.
     """
     for _ in range(_NEWTON_STEPS):
-        centres = _centres(rates, stake)
+        grown = 1 + stake[..., None]
+        centres = 2 * rates / (grown + np.sqrt(grown * grown - 4 * stake[..., None] * rates))
         excess = _mean(centres) - mean
         if np.abs(excess).max() < _MEAN_TOLERANCE:
             break
@@ -340,12 +337,6 @@ def projected(rates: Floats, mean: Floats, stake: Floats) -> tuple[Floats, Float
     # The guarantee needs the mean exactly and the factor not below 0; the rest is only power.
     centres = centres + (mean - _mean(centres))[..., None]
     return np.minimum(stake, _LARGEST_PROJECTION_LOSS / centres.max(axis=-1)), centres
-
-
-def _centres(rates: Floats, stake: Floats) -> Floats:
-    stake = stake[..., None]
-    grown = 1 + stake
-    return np.asarray(2 * rates / (grown + np.sqrt(grown * grown - 4 * stake * rates)))
 
 
 def _mean(values: Floats) -> Floats:

@@ -150,7 +150,10 @@ def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> Operating
         zip(boundaries.fail_at, boundaries.pass_at, strict=True)
     ):
         still_open[run] = mass.sum(axis=1)
-        mass = _one_more_run(mass, rates[:, None])
+        grown = np.zeros((rates.size, mass.shape[1] + 1))
+        grown[:, :-1] = mass * (1 - rates[:, None])
+        grown[:, 1:] += mass * rates[:, None]
+        mass = grown
         cut_low = min(max(fail_at + 1 - fewest, 0), mass.shape[1])
         cut_high = min(max(pass_at - fewest, cut_low), mass.shape[1])
         failed += mass[:, :cut_low].sum(axis=1)
@@ -169,13 +172,6 @@ def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> Operating
         runs_95=(still_open[: boundaries.max_runs] > 0.05).sum(axis=0).astype(np.float64),
         max_runs=boundaries.max_runs,
     )
-
-
-def _one_more_run(mass: Floats, rates: Floats) -> Floats:
-    grown = np.zeros((mass.shape[0], mass.shape[1] + 1))
-    grown[:, :-1] = mass * (1 - rates)
-    grown[:, 1:] += mass * rates
-    return grown
 
 
 # When a gate stops: the boundaries of each design, in passes after each run.

@@ -95,13 +95,6 @@ def draws_per_bet(tasks: int) -> int:
     return 1 + tasks // _TASKS_PER_BET
 
 
-def _seen(state: SuiteState, task: int, x: float) -> BettingSequence:
-    # How much easier than the mean each task is predicted to be, before the run; 0 on average.
-    offsets = state.wealth.centres[PASS_SIDE] - state.wealth.null[PASS_SIDE]
-    ends = float(offsets.min()), float(offsets.max())
-    return state.seen.after(x, offset=float(offsets[task]), offsets=ends)
-
-
 _ONE_THRESHOLD_CAP = 1000
 
 # At most this share of the wealth is lost on one draw.
@@ -252,7 +245,10 @@ class RandomTaskGate(ABC):
         if isinstance(x, SetAside):
             return replace(state, verdict="UNDECIDED" if index + 1 == self.max_draws else None)
         task = drawn_task(self.seed, index, self.tasks)
-        seen = _seen(state, task, x)
+        # How much easier than the mean each task is predicted to be, before the run; 0 on average.
+        offsets = state.wealth.centres[PASS_SIDE] - state.wealth.null[PASS_SIDE]
+        ends = float(offsets.min()), float(offsets.max())
+        seen = state.seen.after(x, offset=float(offsets[task]), offsets=ends)
         wealth = state.wealth.after((task,), x)
         verdict: GateVerdict | None = None
         if wealth.log[PASS_SIDE] >= -log(self.alpha):

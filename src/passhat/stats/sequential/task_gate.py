@@ -319,7 +319,17 @@ class EveryTaskGate:
             lengths = (len(self.p0), len(self.p1))
             raise ArgumentError("(p0, p1)", "must hold a rate per task each", lengths)
         # Built once, so that a bad bar is an error now and not at the first run of its task.
-        gates = (self._gate(p0, p1) for p0, p1 in zip(self.p0, self.p1, strict=True))
+        gates = (
+            TaskGate(
+                p0=p0,
+                p1=p1,
+                alpha=self.alpha,
+                beta=self.beta / len(self.p0),
+                design=self.design,
+                max_runs=self.max_runs_per_task,
+            )
+            for p0, p1 in zip(self.p0, self.p1, strict=True)
+        )
         object.__setattr__(self, "gates", tuple(gates))
 
     @classmethod
@@ -436,16 +446,6 @@ class EveryTaskGate:
             expected_runs=np.sum([one.expected_runs for one in each], axis=0),
             runs_95=np.sum([one.runs_95 for one in each], axis=0),
             max_runs=sum(one.max_runs for one in each),
-        )
-
-    def _gate(self, p0: float, p1: float) -> TaskGate:
-        return TaskGate(
-            p0=p0,
-            p1=p1,
-            alpha=self.alpha,
-            beta=self.beta / len(self.p0),
-            design=self.design,
-            max_runs=self.max_runs_per_task,
         )
 
 
