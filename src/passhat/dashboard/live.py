@@ -346,9 +346,7 @@ def _marks(runs: str) -> str:
     return "".join(_LETTERS[outcome] for _, outcome in by_number)
 
 
-# --------------------------------------------------------------------------------------------------
 # The numbers that gates ask for while a run lasts: how each closes in on its line.
-# --------------------------------------------------------------------------------------------------
 
 MOST_POINTS = 60
 """Points of a line: a screen cannot show more."""

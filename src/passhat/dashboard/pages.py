@@ -347,9 +347,7 @@ def _table_link(run: Run, choice: Choice, **changes: object) -> str:
     return url(f"/run/{run.key}", **{**query, **changes}) + "#tasks"
 
 
-# --------------------------------------------------------------------------------------------------
 # Two or more runs side by side: compared when there are two systems, ranked when more.
-# --------------------------------------------------------------------------------------------------
 
 MOST_SIDES = 12
 
@@ -418,9 +416,7 @@ def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
     return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"
 
 
-# --------------------------------------------------------------------------------------------------
 # A long table of tasks a page at a time: found, sorted and cut before it is sent.
-# --------------------------------------------------------------------------------------------------
 
 ROWS_A_PAGE = 200
 

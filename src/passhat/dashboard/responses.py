@@ -144,13 +144,11 @@ def _headers(*, live: bool) -> dict[str, str]:
     return {"content-security-policy": _policy() + more}
 
 
-# --------------------------------------------------------------------------------------------------
 # The one guard around the whole site: who may ask, from where, and what an answer may do.
 #
 # A page on the internet can make a browser send requests to 127.0.0.1 (cross-site requests), or
 # point its own name there (DNS rebinding). So every request, of whatever kind, must carry a Host
 # that is ours, no Origin but ours, and the cookie that the one-time token was exchanged for.
-# --------------------------------------------------------------------------------------------------
 
 ENTRANCE = "/enter"
 

@@ -59,9 +59,7 @@ def column_chart(columns: Sequence[Column], *, title: str, finding: str, x_label
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # One bar cut into parts: where a whole comes from.
-# --------------------------------------------------------------------------------------------------
 
 BAR_HEIGHT, BAR_LEFT = 84, 8
 

@@ -295,13 +295,11 @@ def _attribute_value(value: str | float | None) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-# --------------------------------------------------------------------------------------------------
 # A picture as a separate file: plain colours on white, with its heading and finding as text.
 #
 # Style sheets, variables and media queries are for browsers. Other programs that draw SVG
 # (Inkscape, librsvg, CairoSVG, LaTeX's converters) know attributes best, so that is all a file
 # holds.
-# --------------------------------------------------------------------------------------------------
 
 SVG = "http://www.w3.org/2000/svg"
 

@@ -169,9 +169,7 @@ def _text_row(name: str, row: IntervalRow, x: Scale) -> str:
     return f"{name} {''.join(cells)} {row.note}".rstrip()
 
 
-# --------------------------------------------------------------------------------------------------
 # Points with intervals in both directions: what reliability costs.
-# --------------------------------------------------------------------------------------------------
 
 HEIGHT, TALL = 300, 380
 

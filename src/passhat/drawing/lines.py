@@ -385,9 +385,7 @@ def sparkline(values: Sequence[float], *, title: str, finding: str) -> Figure:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # From values to places on an axis, and the ticks a person expects there.
-# --------------------------------------------------------------------------------------------------
 
 Kind = Literal["number", "whole", "percent", "log"]
 

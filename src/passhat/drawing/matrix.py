@@ -249,9 +249,7 @@ def _text_row(name: str, row: Sequence[float | None]) -> str:
     return f"{name} {shown}".rstrip()
 
 
-# --------------------------------------------------------------------------------------------------
 # A cell a run: which attempts at which task passed, failed or errored.
-# --------------------------------------------------------------------------------------------------
 
 GRID_TOP, CELL, GRID_ROW = 34, 14, 16
 

@@ -182,9 +182,7 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
     return lines
 
 
-# --------------------------------------------------------------------------------------------------
 # What an answer is made of, before any format: sentences, tables, pictures, next steps.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Terminal styles in the reader's own colours, or none at all."""
+"""Numbers, intervals, names and terminal styles as people read them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def _plain(text: str) -> str:
     return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
-# --------------------------------------------------------------------------------------------------
 # Bars and intervals drawn with characters, in Unicode or in plain ASCII.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +145,7 @@ def run_marks(sequence: str, *, pen: CharacterSet = UNICODE) -> str:
     return sequence.translate(str.maketrans("PFE", pen.passed + pen.failed + pen.errored))
 
 
-# --------------------------------------------------------------------------------------------------
 # Numbers as people read them: never 100 % for less than all, never 0 % for more than none.
-# --------------------------------------------------------------------------------------------------
 
 _UNGROUPED_FROM = 1e15  # larger numbers in groups of three digits are hard to read
 
@@ -289,9 +285,7 @@ def scope_cells(found: Metric | Difference) -> dict[str, float | None]:
     return end_cells("this_suite", here) | end_cells("tasks_like_these", there)
 
 
-# --------------------------------------------------------------------------------------------------
 # Text from data, made safe to show: no control of the terminal, no reordering, bounded width.
-# --------------------------------------------------------------------------------------------------
 
 LONGEST_NAME = 60
 """Columns of a name from data in a sentence or a table."""

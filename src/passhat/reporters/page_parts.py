@@ -1,4 +1,4 @@
-"""Which transcripts a page shows: as many as fit, the most interesting first."""
+"""What pages share: transcripts that fit, as cards; templates; how blocks lie on a page."""
 
 from __future__ import annotations
 
@@ -312,9 +312,7 @@ def _from_rows(
     return found
 
 
-# --------------------------------------------------------------------------------------------------
 # A transcript as cards: who said what, which tool was called with what, and what came back.
-# --------------------------------------------------------------------------------------------------
 
 Kind = Literal["user", "agent", "call", "result", "system", "other"]
 
@@ -538,14 +536,12 @@ def _size(text: str, parsed: Any = None) -> str:
     return f"{plural(text.count(chr(10)) + 1, 'line')}, {weight}"
 
 
-# --------------------------------------------------------------------------------------------------
 # Compiled templates, kept beside the compiled modules of Python: a page takes half the time.
 #
 # Compiling the templates of a report takes a hundred milliseconds. What they compile to is kept
 # where Python keeps its own bytecode (`__pycache__`, or PYTHONPYCACHEPREFIX), under the same
 # rules: nothing is written with PYTHONDONTWRITEBYTECODE, and a folder that cannot be written to
 # is left alone.
-# --------------------------------------------------------------------------------------------------
 
 
 def page_templates() -> Environment:
@@ -604,9 +600,7 @@ def _newest_change() -> int:
     return max(file.stat().st_mtime_ns for file in top.rglob("*.py"))
 
 
-# --------------------------------------------------------------------------------------------------
 # What was said in a trial, as a person reads it.
-# --------------------------------------------------------------------------------------------------
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -696,9 +690,7 @@ def _beside(text: str) -> str:
     return text.replace("\n", "\n    ")
 
 
-# --------------------------------------------------------------------------------------------------
 # How the blocks of an answer lie on its page: pictures and tables to the left, words beside.
-# --------------------------------------------------------------------------------------------------
 
 _FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
 

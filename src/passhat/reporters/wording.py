@@ -297,9 +297,7 @@ def _reach(means: Collection[float]) -> str:
     return percent_range(Interval(min(means), max(means)))
 
 
-# --------------------------------------------------------------------------------------------------
 # The words of passhat, each with half a sentence of meaning: reports and the docs share them.
-# --------------------------------------------------------------------------------------------------
 
 GLOSSARY: Mapping[str, str] = {
     "task": "one thing the agent is asked to do, with a way to tell whether it did it",
@@ -366,9 +364,7 @@ def meaning(term: str) -> str:
     return f"{capitalised(term)} is {GLOSSARY[term]}."
 
 
-# --------------------------------------------------------------------------------------------------
 # What makes an interval for tasks like these wide, in words and as data.
-# --------------------------------------------------------------------------------------------------
 
 
 class NoiseObject(TypedDict):

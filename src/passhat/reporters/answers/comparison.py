@@ -317,9 +317,7 @@ ANSWER_CHIPS = {"better": StatusLabel("Better", "good"), "worse": StatusLabel("W
 _CHIPS = {**ANSWER_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
 
 
-# --------------------------------------------------------------------------------------------------
-# A comparison as JSON, and the sentence that opens it: schema "passhat.comparison/1".
-# --------------------------------------------------------------------------------------------------
+# The JSON of a comparison, and the sentence that opens it.
 
 
 class ScopedDifference(TypedDict):
@@ -534,9 +532,7 @@ def _is_open(task: TaskDifference, confidence: float) -> bool:
     return tested and 0 not in task.interval and task.p_holm > 1 - confidence
 
 
-# --------------------------------------------------------------------------------------------------
 # The change of a system against a baseline, in the few words that a page has room for.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

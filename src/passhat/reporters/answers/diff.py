@@ -182,9 +182,7 @@ def verdict(found: RunDiff) -> str:
     return f"{names} first differ at row {found.parting + 1}: {differs}."
 
 
-# --------------------------------------------------------------------------------------------------
 # Two runs as a page: the calls of every run, the two beside each other as cards, then each run.
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

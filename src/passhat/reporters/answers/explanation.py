@@ -162,9 +162,7 @@ def verdict(explanation: Explanation) -> str:
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
 
 
-# --------------------------------------------------------------------------------------------------
 # What the page of an explanation shows: causes, each with two runs side by side, then the rest.
-# --------------------------------------------------------------------------------------------------
 
 LONGEST_PAIR = 200_000
 """Characters of two transcripts up to which a page shows them beside each other."""
@@ -212,9 +210,7 @@ def _pair_view(found: RunDiff | None, where: str) -> PairView | None:
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # Why runs fail: what goes together with failing, what went wrong, and which ways runs took.
-# --------------------------------------------------------------------------------------------------
 
 MOST_CATEGORIES = 12
 """Categories with a row of their own; the others are counted together."""
@@ -407,9 +403,7 @@ def _diff_command(example: Example, results: str, explanation: Explanation) -> s
     return f"passhat diff {results}{chosen} {words}"
 
 
-# --------------------------------------------------------------------------------------------------
 # The ways that runs took, and what results say of their suite, in blocks.
-# --------------------------------------------------------------------------------------------------
 
 MOST_TOOLS = 8
 """Rows and columns of a matrix of tools; the tools that are mistaken most often."""

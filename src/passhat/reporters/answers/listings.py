@@ -1,4 +1,4 @@
-"""Tasks against systems: which task passes with which system."""
+"""Answers that list: tasks by systems, stored runs, what a run would do, search, trials, checks."""
 
 from __future__ import annotations
 
@@ -119,10 +119,6 @@ def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) ->
     ]
 
 
-# --------------------------------------------------------------------------------------------------
-# The runs of the history store as a list, the newest first.
-# --------------------------------------------------------------------------------------------------
-
 HEADER = ("run", "started", "suite", "commit", "branch", "trials", "pass^1", "status")
 LEFT = ("run", "started", "suite", "commit", "branch", "status")
 SUITE, BRANCH, STATUS = map(HEADER.index, ("suite", "branch", "status"))
@@ -206,11 +202,6 @@ def _status(row: Row) -> str:
 RUNS = JsonShape("runs", RunList, "The runs of a history store, the newest first.", "schema runs")
 
 
-# --------------------------------------------------------------------------------------------------
-# What a run would do and what it may cost, before anything is started.
-# --------------------------------------------------------------------------------------------------
-
-
 class RunPlanAnswer(Answer["RunPlan"]):
     """What a run would do and what it may cost, before anything is started."""
 
@@ -262,11 +253,6 @@ def _price(cost: CostRange) -> str:
     if not cost.high:
         return f"nothing ({cost.how})"
     return f"${cost.low:,.2f} to ${cost.high:,.2f} ({cost.how})"
-
-
-# --------------------------------------------------------------------------------------------------
-# Trials in which a text was said, each with the words around it.
-# --------------------------------------------------------------------------------------------------
 
 
 class SearchAnswer(Answer[TranscriptMatches]):
@@ -328,11 +314,6 @@ SEARCH = JsonShape(
 )
 
 
-# --------------------------------------------------------------------------------------------------
-# What a table of trials holds, in a few lines: who tried how much, and how it ended.
-# --------------------------------------------------------------------------------------------------
-
-
 class TrialsAnswer(Answer[Trials]):
     """What a table of trials holds: who tried how much, and how it ended."""
 
@@ -385,11 +366,6 @@ def _row(tally: Tally) -> tuple[str, ...]:
         f"{tally.trials:,}",
         *(f"{int(count.sum()):,}" for count in ends),
     )
-
-
-# --------------------------------------------------------------------------------------------------
-# What is wrong with suite files: a line each, and a test case each.
-# --------------------------------------------------------------------------------------------------
 
 
 class FaultObject(TypedDict):

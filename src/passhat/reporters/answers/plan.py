@@ -1,4 +1,4 @@
-"""A plan: what the wanted precision takes, and what each design shows."""
+"""A plan: what the wanted precision takes, what each design shows, and what gates will cost."""
 
 from __future__ import annotations
 
@@ -359,11 +359,6 @@ def _points(half_width: float) -> str:
 
 def _times(runs: int) -> str:
     return {1: "once", 2: "twice"}.get(runs, f"{runs:,} times")
-
-
-# --------------------------------------------------------------------------------------------------
-# What gates will cost: the chance of each verdict and the runs it takes, over possible truths.
-# --------------------------------------------------------------------------------------------------
 
 
 class GatePlanAnswer(Answer[Sequence[GatePlan]]):

@@ -1,4 +1,4 @@
-"""A ranking: who leads, who is tied, and every rank that a system may truly have."""
+"""A ranking: who leads and who is tied; and a profile: an agent among reference agents."""
 
 from __future__ import annotations
 
@@ -198,11 +198,6 @@ def _names(names: list[str]) -> str:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
-
-
-# --------------------------------------------------------------------------------------------------
-# A profile: an agent among reference agents, number by number.
-# --------------------------------------------------------------------------------------------------
 
 
 _HOW_TO_READ_A_PROFILE = (

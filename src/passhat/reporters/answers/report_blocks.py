@@ -388,9 +388,7 @@ def _target_value(number: Value) -> str:
     return amount(number)
 
 
-# --------------------------------------------------------------------------------------------------
 # Several systems, levels or tags in one table, a row each.
-# --------------------------------------------------------------------------------------------------
 
 
 def most_reliable_first(

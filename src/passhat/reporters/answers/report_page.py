@@ -222,9 +222,7 @@ def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> 
     return found
 
 
-# --------------------------------------------------------------------------------------------------
 # What the page of several systems shows: the answer at each k, facts, all tasks in one table.
-# --------------------------------------------------------------------------------------------------
 
 MOST_OWN_ROWS = 150
 """Tasks times systems up to which each system has a table of its own, with its intervals.

@@ -1,4 +1,4 @@
-"""A trend: how reliability moved over the runs of a suite, and where it changed."""
+"""A trend: how reliability moved over the runs of a suite; and the tasks flaky over them."""
 
 from __future__ import annotations
 
@@ -133,9 +133,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         }
 
 
-# --------------------------------------------------------------------------------------------------
 # What the page of a trend shows: the newest change, its picture, and the tasks that moved.
-# --------------------------------------------------------------------------------------------------
 
 MOST_MOVED = 10
 """Tasks that moved which are seen without opening a fold."""
@@ -278,10 +276,6 @@ def _row(point: TrendPoint) -> tuple[str, ...]:
     tasks = f"{point.tasks}{'*' if point.carried else ''}"
     return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *numbers
 
-
-# --------------------------------------------------------------------------------------------------
-# The tasks that passed and failed over the last runs.
-# --------------------------------------------------------------------------------------------------
 
 MOST_MARKS = 30
 """Runs that are shown for a task: the newest."""

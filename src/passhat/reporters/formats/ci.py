@@ -1,4 +1,4 @@
-"""What failed as a GitLab code quality report."""
+"""Test cases as CI systems read them: code quality, CTRF, JUnit, OpenMetrics, SARIF, TAP."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def _fingerprint(*names: str) -> str:
     return hashlib.sha256("\0".join(names).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-# --------------------------------------------------------------------------------------------------
 # Test cases as CTRF, the Common Test Report Format (specification 0.0).
-# --------------------------------------------------------------------------------------------------
 
 _STATUS = {"failure": "failed", "error": "other", "skipped": "skipped"}
 
@@ -81,9 +79,7 @@ def _test(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
     return test
 
 
-# --------------------------------------------------------------------------------------------------
 # Test cases as JUnit XML, which every CI system shows.
-# --------------------------------------------------------------------------------------------------
 
 # XML 1.0 has no place for these, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -142,9 +138,7 @@ def _clean(text: str) -> str:
     return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-# --------------------------------------------------------------------------------------------------
 # Rates and verdicts as OpenMetrics, for a dashboard or GitLab's metrics report.
-# --------------------------------------------------------------------------------------------------
 
 _HELP = {
     "passhat_task_pass_rate": "Pass rate of a task, with the ends of its interval.",
@@ -205,9 +199,7 @@ def _openmetrics_escaped(text: str) -> str:
     return safe_text(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
-# --------------------------------------------------------------------------------------------------
 # What failed as SARIF 2.1.0, which code hosts show beside a change.
-# --------------------------------------------------------------------------------------------------
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -249,9 +241,7 @@ def _place(case: ReportedCase) -> dict[str, Any]:
     return {**place, "region": {"startLine": case.line}}
 
 
-# --------------------------------------------------------------------------------------------------
 # Test cases as TAP, the Test Anything Protocol (version 14).
-# --------------------------------------------------------------------------------------------------
 
 
 def render_tap(answer: Answer[Any], options: DisplayOptions) -> str:

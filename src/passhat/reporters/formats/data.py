@@ -1,4 +1,4 @@
-"""Answers as CSV (RFC 4180): a header, then a row a number, unrounded."""
+"""Answers as data, numbers unrounded: CSV, JSON and NDJSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render_csv(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The rows of an answer."""
+    """The rows of an answer (RFC 4180): a header, then a row a number."""
     rows = answer.rows()
     text = io.StringIO()
     writer = csv.writer(text)
@@ -37,24 +37,14 @@ def _cell(value: object) -> object:
     return value
 
 
-# --------------------------------------------------------------------------------------------------
-# Answers as JSON, numbers unrounded: the same bytes for the same input and seed.
-# --------------------------------------------------------------------------------------------------
-
-
 def render_json(answer: Answer[Any], options: DisplayOptions) -> str:
     """The data of an answer; its first key names the schema."""
     return to_json(answer.data())
 
 
 def to_json(value: Any) -> str:
-    """Stable text: key order as built, ASCII only, so that it is also safe to print."""
+    """The same bytes for the same value: keys as built, ASCII only, so that it is safe to print."""
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
-
-
-# --------------------------------------------------------------------------------------------------
-# The rows of an answer as NDJSON: one JSON object a line, numbers unrounded.
-# --------------------------------------------------------------------------------------------------
 
 
 def render_ndjson(answer: Answer[Any], options: DisplayOptions) -> str:

@@ -298,13 +298,11 @@ def _meaning(metric: str) -> str:
     return f"{k} attempts all succeed" if "^" in metric else f"at least one of {k} succeeds"
 
 
-# --------------------------------------------------------------------------------------------------
 # Answers as a piece of HTML for a notebook cell, or for a page of your own.
 #
 # A notebook puts this text into its page as it is, so everything from data is escaped, nothing
 # loads from elsewhere, and there is no script, no class and no style sheet that could touch the
 # rest.
-# --------------------------------------------------------------------------------------------------
 
 MOST_FRAGMENT_ROWS = 60
 """Rows of a table that a cell shows; `to_frame()` and the page have them all."""

@@ -1,4 +1,4 @@
-"""One number for a README: a badge as SVG, or as JSON for shields.io."""
+"""Answers as pictures: a badge for a README, and figures as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -73,11 +73,6 @@ def _reliability(suite: TestSuite) -> tuple[str, str, str] | None:
 
 def _value(suite: TestSuite, name: str) -> float:
     return float(str(suite.values[name]))
-
-
-# --------------------------------------------------------------------------------------------------
-# The figure of an answer as a file: SVG, and PNG or PDF made from it.
-# --------------------------------------------------------------------------------------------------
 
 
 def render_svg(answer: Answer[Any], options: DisplayOptions) -> str:

@@ -1,4 +1,4 @@
-"""Blocks as Markdown, for pull requests and notes; everything from data is escaped."""
+"""Answers as Markdown and as LaTeX; everything from data is escaped."""
 
 from __future__ import annotations
 
@@ -113,9 +113,7 @@ def _table(table: part.Table) -> str:
     return "\n".join([line([escape_markdown(table.header[i]) for i in kept]), rule, *rows])
 
 
-# --------------------------------------------------------------------------------------------------
 # Answers as LaTeX: a booktabs table with a caption, and a paragraph on methods.
-# --------------------------------------------------------------------------------------------------
 
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
