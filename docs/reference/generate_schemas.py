@@ -88,7 +88,7 @@ _WRITTEN_AS: dict[Any, Any] = {
     Metric: MetricObject,
     Provenance: PROVENANCE,
 }
-"""What `plain` writes in its own way, and the type of that."""
+"""What `to_json` writes in its own way, and the type of that."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 

@@ -121,7 +121,7 @@ class PageState:
             "left": time_left(done, fewest, most, pace=self._pace(done, time.time())),
             "spent": None if progress.cost is None else f"${progress.cost:.2f}",
             "in_all": cost_in_all(progress.cost, done, fewest, most),
-            "gates": [self._gate_words(gate, progress, done) for gate in self.expected.gates],
+            "gates": [self._gate_text(gate, progress, done) for gate in self.expected.gates],
             "funnel": self._pictures(len(systems), most),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
@@ -129,7 +129,7 @@ class PageState:
             "recent": fresh[-MOST_RECENT:],
         }
 
-    def _gate_words(self, gate: StoredGate, progress: StoredProgress, done: int) -> str:
+    def _gate_text(self, gate: StoredGate, progress: StoredProgress, done: int) -> str:
         """What is known of a gate while the run lasts: no verdict, but where it is heading."""
         drawn = {asked for one in self.funnels for asked, _ in one.number.gates}
         if gate.require in drawn:

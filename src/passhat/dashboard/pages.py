@@ -45,7 +45,7 @@ from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report_page import page_of
 from passhat.reporters.formats.html import page_values
 from passhat.reporters.formatting import LONGEST_NAME, shorten
-from passhat.reporters.page_parts import check_cards, ending_words, transcript_cards
+from passhat.reporters.page_parts import check_cards, ending_text, transcript_cards
 from passhat.reporters.rendering import answer_of
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import TaskAnswer
@@ -192,7 +192,7 @@ class Pages:
             "trial.html", store=self.reports.title, run=run, trial=kept.trial, first=first,
             cards=None if shown is None else transcript_cards(shown),
             checks=() if shown is None else check_cards(shown.checks),
-            ending="" if shown is None else ending_words(shown),
+            ending="" if shown is None else ending_text(shown),
             cut=shown is not said, before=beside[0], after=beside[1],
         )  # fmt: skip
 

@@ -98,10 +98,10 @@ class JsonShape:
         self._read = read | ({"schema": lambda _: self.schema} if "schema" in read else {})
 
     def __call__(self, value: Any) -> dict[str, Any]:
-        return {key: plain(read(value), self.shapes) for key, read in self._read.items()}
+        return {key: to_json(read(value), self.shapes) for key, read in self._read.items()}
 
 
-def plain(value: Any, shapes: Mapping[type, JsonShape] = MappingProxyType({})) -> Any:
+def to_json(value: Any, shapes: Mapping[type, JsonShape] = MappingProxyType({})) -> Any:
     """A frozen answer as dicts, lists and numbers."""
     if value is None or isinstance(value, (str, int, float)):
         return value
@@ -116,11 +116,11 @@ def plain(value: Any, shapes: Mapping[type, JsonShape] = MappingProxyType({})) -
     if isinstance(value, Provenance):
         return PROVENANCE(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name), shapes) for field in fields(value)}
+        return {field.name: to_json(getattr(value, field.name), shapes) for field in fields(value)}
     if isinstance(value, (list, tuple)):
-        return [plain(part, shapes) for part in value]
+        return [to_json(part, shapes) for part in value]
     if isinstance(value, Mapping):
-        return {name: plain(part, shapes) for name, part in value.items()}
+        return {name: to_json(part, shapes) for name, part in value.items()}
     return value
 
 

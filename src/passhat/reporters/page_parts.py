@@ -394,11 +394,11 @@ def transcript_page(kept: str, longest: int) -> str:
     if not is_in_turns(kept):
         return str(shown((), "", (), cut_text(safe_passage(kept), longest))).strip()
     said = Transcript.from_json(kept).cut(longest)
-    parts = check_cards(said.checks), ending_words(said), transcript_cards(said)
+    parts = check_cards(said.checks), ending_text(said), transcript_cards(said)
     return str(shown(*parts, None)).strip()
 
 
-def ending_words(transcript: Transcript) -> str:
+def ending_text(transcript: Transcript) -> str:
     """How it ended: the reason to stop, the exit code, the faults that were injected."""
     parts = []
     if transcript.stop_reason:

@@ -54,16 +54,6 @@ def shown_metrics(system: SystemReport) -> list[Metric]:
     return [metric for name, metric in system.metrics.items() if name not in again]
 
 
-def hats(system: SystemReport) -> list[Metric]:
-    """pass^k for every k."""
-    return [system.pass_hat(k) for k in system.ks]
-
-
-def ats(system: SystemReport) -> list[Metric]:
-    """pass@k for every k but 1, where it is pass^1 again."""
-    return [system.pass_at(k) for k in system.ks if k > 1]
-
-
 def gives_partial_credit(system: SystemReport) -> bool:
     """Whether the score of a task is ever another number than its pass rate."""
     return not np.allclose(system.tasks.mean_score, system.tasks.rate)

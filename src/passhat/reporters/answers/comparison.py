@@ -30,7 +30,7 @@ from passhat.reporters.answer import (
 from passhat.reporters.data import (
     JsonShape,
     UnavailableObject,
-    plain,
+    to_json,
 )
 from passhat.reporters.formatting import (
     LONGEST_NAME,
@@ -106,7 +106,8 @@ class ComparisonAnswer(Answer[Comparison]):
         alone = (comparison.only_first, comparison.only_second)
         for owner, names in zip(called(comparison), alone, strict=True):
             if names:
-                blocks.append(Paragraph("Left out", _unshared(owner, names)))
+                tasks = f"{plural(len(names), 'task')}, left out: {listed(names, 5, show=short)}"
+                blocks.append(Paragraph("Left out", f"Only {owner} ran {tasks}."))
         blocks += [Paragraph("Note", f"{note}.") for note in comparison.notes]
         if steps := _steps(comparison, options.every_task_follows):
             blocks.append(Steps("Next", tuple(map(NextStep, steps))))
@@ -128,7 +129,8 @@ class ComparisonAnswer(Answer[Comparison]):
 
 def _difference_table(comparison: Comparison) -> Table:
     found = _distinct(comparison)
-    reach = max([0.05, *(abs(end) for one in found for end in _ends(one))])
+    bounds = [interval for one in found for interval in both_intervals(one) if interval]
+    reach = max([0.05, *(abs(end) for one in bounds for end in (one.low, one.high))])
     return Table(
         header=("in %", *called(comparison), "diff.", "this suite", "tasks like these", ""),
         rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
@@ -212,10 +214,6 @@ def _distinct(comparison: Comparison) -> list[Difference]:
     return [one for one in found.values() if not (same and one.name == "mean_score")]
 
 
-def _ends(one: Difference) -> list[float]:
-    return [end for bounds in both_intervals(one) if bounds for end in (bounds.low, bounds.high)]
-
-
 def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
     tasks = comparison.tasks
     answers = Counter(task.answer for task in tasks)
@@ -242,11 +240,6 @@ def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
         return f" Listed are tasks shown to differ, and flipped ones unless both p are 1{where}."
     flipped = any(task.flip for task in comparison.tasks)
     return f" None is listed, as both p of each are 1{where}." if flipped else ""
-
-
-def _unshared(owner: str, names: tuple[str, ...]) -> str:
-    shown = listed(names, 5, show=short)
-    return f"Only {owner} ran {plural(len(names), 'task')}, left out: {shown}."
 
 
 def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
@@ -348,7 +341,8 @@ class DifferenceObject(TypedDict):
 def verdict(comparison: Comparison) -> str:
     """Which of the two is better, in one sentence, by what was asked for."""
     first, second = called(comparison)
-    asked, by = comparison.headline, _by(comparison)
+    asked = comparison.headline
+    by = "" if asked.name == "mean_score" else f" by {asked.name}"
     here, there = (
         asked.answer(scope, comparison.margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE)
     )
@@ -376,12 +370,6 @@ def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
     """The difference for this suite or, if that is unknown, for tasks like these."""
     here = difference.this_suite
     return difference.tasks_like_these if isinstance(here, Unavailable) else here
-
-
-def _by(comparison: Comparison) -> str:
-    """The metric of the verdict, if it is not the mean score."""
-    name = comparison.headline.name
-    return "" if name == "mean_score" else f" by {name}"
 
 
 def _mean_beside(comparison: Comparison) -> str:
@@ -426,7 +414,7 @@ def _scoped(
     if isinstance(number, PairedDifference):
         names += ["p_value", "standard_error", "needed", "notes"]
     ends, verdict = end_cells("", number.interval), one.answer(scope, margin)
-    found = {**ends, "verdict": verdict, **{name: plain(getattr(number, name)) for name in names}}
+    found = {**ends, "verdict": verdict, **{name: to_json(getattr(number, name)) for name in names}}
     return cast(ScopedDifference, found)
 
 

@@ -26,7 +26,7 @@ from passhat.reporters.page_parts import (
     Card,
     CheckCard,
     check_cards,
-    ending_words,
+    ending_text,
     safe_passage,
     transcript_cards,
 )
@@ -54,12 +54,12 @@ class DiffAnswer(Answer[RunDiff]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Where they part, the calls side by side, what differs in them, how each ended."""
-        found = self.result
-        blocks: list[Block] = [Headline(verdict(found))]
-        if found.pairs:
-            blocks.append(_table(found))
-        blocks += [Paragraph(f"Row {row}", text) for row, text in _details(found)]
-        blocks += [Paragraph(side, _ending(run)) for side, run in _sides(found)]
+        diff = self.result
+        blocks: list[Block] = [Headline(verdict(diff))]
+        if diff.pairs:
+            blocks.append(_table(diff))
+        blocks += [Paragraph(f"Row {row}", text) for row, text in _details(diff)]
+        blocks += [Paragraph(side, _ending(run)) for side, run in _sides(diff)]
         return blocks
 
     def rows(self) -> Records:
@@ -68,8 +68,8 @@ class DiffAnswer(Answer[RunDiff]):
             {
                 "row": i,
                 "relation": pair.relation,
-                "left": call_words(pair.left),
-                "right": call_words(pair.right),
+                "left": call_text(pair.left),
+                "right": call_text(pair.right),
             }
             for i, pair in enumerate(self.result.pairs, 1)
         ]
@@ -81,12 +81,12 @@ class DiffAnswer(Answer[RunDiff]):
         return diff_values(self.result)
 
 
-def _sides(found: RunDiff) -> list[tuple[str, ExplainedRun]]:
-    return [(run_number(run.trial, found.first_trial), run) for run in (found.left, found.right)]
+def _sides(diff: RunDiff) -> list[tuple[str, ExplainedRun]]:
+    return [(run_number(run.trial, diff.first_trial), run) for run in (diff.left, diff.right)]
 
 
-def _table(found: RunDiff) -> Table:
-    (left, one), (right, other) = _sides(found)
+def _table(diff: RunDiff) -> Table:
+    (left, one), (right, other) = _sides(diff)
     return Table(
         header=(
             f"{left}, {OUTCOMES[one.outcome]}",
@@ -97,41 +97,41 @@ def _table(found: RunDiff) -> Table:
         ),
         rows=tuple(
             (
-                _side_words(pair.left),
+                _side_text(pair.left),
                 MARKS[pair.relation],
                 str(i),
-                "<- first difference" if found.parting == i - 1 else "",
-                _side_words(pair.right),
+                "<- first difference" if diff.parting == i - 1 else "",
+                _side_text(pair.right),
             )
-            for i, pair in enumerate(found.pairs, 1)
+            for i, pair in enumerate(diff.pairs, 1)
         ),
         left=(0, 1, 3, 4),
         cut=((4, 12),),
     )
 
 
-def _side_words(call: NormalizedCall | None) -> str:
+def _side_text(call: NormalizedCall | None) -> str:
     if call is None:
         return ""
     marks = [word for word, is_so in (("error", not call.worked), ("empty", call.empty)) if is_so]
     return short(call.tool) + "".join(f" ({word})" for word in marks)
 
 
-def _details(found: RunDiff) -> list[tuple[int, str]]:
+def _details(diff: RunDiff) -> list[tuple[int, str]]:
     """The first rows that differ, with what differs in them."""
-    rows = [(i, pair) for i, pair in enumerate(found.pairs, 1) if pair.relation != "same"]
+    rows = [(i, pair) for i, pair in enumerate(diff.pairs, 1) if pair.relation != "same"]
     return [(i, _detail(pair)) for i, pair in rows[:_MOST_DETAILS]]
 
 
 def _detail(pair: AlignedCalls) -> str:
     if pair.left is None or pair.right is None:
-        return call_words(pair.left or pair.right)
+        return call_text(pair.left or pair.right)
     if pair.relation == "other result":
         one, other = (
             call.error or ("empty result" if call.empty else "worked")
             for call in (pair.left, pair.right)
         )
-        return f"{call_words(pair.left)}: {one} | {other}"
+        return f"{call_text(pair.left)}: {one} | {other}"
     texts = [
         f"{name or 'its argument'}: {_value(pair.left, name)} | {_value(pair.right, name)}"
         for name in pair.arguments
@@ -154,12 +154,12 @@ def _ending(run: ExplainedRun) -> str:
         for one in run.checks
         if one.score is not None and one.score < 1
     ]
-    if said := _last_words(run):
+    if said := _last_text(run):
         texts.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
     return "; ".join(texts) + "."
 
 
-def _last_words(run: ExplainedRun) -> str:
+def _last_text(run: ExplainedRun) -> str:
     if run.transcript is None:
         return ""
     spoken = [t.text for t in run.transcript.messages if t.role == "assistant" and t.text]
@@ -167,19 +167,19 @@ def _last_words(run: ExplainedRun) -> str:
     return " ".join(last.split())
 
 
-def verdict(found: RunDiff) -> str:
+def verdict(diff: RunDiff) -> str:
     """Where two runs first differ, in one sentence."""
     left, right = (
-        f"{run_number(run.trial, found.first_trial)} ({OUTCOMES[run.outcome]})"
-        for run in (found.left, found.right)
+        f"{run_number(run.trial, diff.first_trial)} ({OUTCOMES[run.outcome]})"
+        for run in (diff.left, diff.right)
     )
-    names = f"{left} and {right} of task {short(found.left.task)}"
-    if found.parting is None:
-        calls = len(found.pairs)
+    names = f"{left} and {right} of task {short(diff.left.task)}"
+    if diff.parting is None:
+        calls = len(diff.pairs)
         made = f"made the same {plural(calls, 'call')}" if calls else "made no calls"
         return f"{names} {made}: read what they said."
-    differs = parting_words(found.pairs[found.parting])
-    return f"{names} first differ at row {found.parting + 1}: {differs}."
+    differs = difference_text(diff.pairs[diff.parting])
+    return f"{names} first differ at row {diff.parting + 1}: {differs}."
 
 
 # Two runs as a page: the calls of every run, the two beside each other as cards, then each run.
@@ -212,35 +212,35 @@ class RunView:
     ending: str
 
 
-def diff_values(found: RunDiff) -> dict[str, Any]:
+def diff_values(diff: RunDiff) -> dict[str, Any]:
     """What the template of two runs shows."""
-    pair = pair_values(found)
+    pair = pair_values(diff)
     views = pair["views"]
     return {
-        "headline": verdict(found),
+        "headline": verdict(diff),
         "subject": "two runs",
         **pair,
         "neighbours": list(zip(views, (None, *views), (*views[1:], None), strict=False)),
     }
 
 
-def pair_values(found: RunDiff) -> dict[str, Any]:
+def pair_values(diff: RunDiff) -> dict[str, Any]:
     """Every run of the task, the two that are compared, and these in stretches."""
-    views = run_views(found)
+    views = run_views(diff)
     by_trial = {view.trial: view for view in views}
-    left, right = by_trial[found.left.trial], by_trial[found.right.trial]
-    return {"views": views, "left": left, "right": right, "stretches": stretches(found)}
+    left, right = by_trial[diff.left.trial], by_trial[diff.right.trial]
+    return {"views": views, "left": left, "right": right, "stretches": stretches(diff)}
 
 
-def stretches(found: RunDiff) -> tuple[Stretch, ...]:
+def stretches(diff: RunDiff) -> tuple[Stretch, ...]:
     """The two runs in stretches side by side, divided at calls that both made."""
-    left = _marked(_cards(found.left), {p.left.place: p for p in found.pairs if p.left})
-    right = _marked(_cards(found.right), {p.right.place: p for p in found.pairs if p.right})
+    left = _marked(_cards(diff.left), {p.left.place: p for p in diff.pairs if p.left})
+    right = _marked(_cards(diff.right), {p.right.place: p for p in diff.pairs if p.right})
     rows: list[Stretch] = []
     at = [0, 0]
     parted = False
-    for i, pair in enumerate(found.pairs):
-        here = not parted and found.parting is not None and i >= found.parting
+    for i, pair in enumerate(diff.pairs):
+        here = not parted and diff.parting is not None and i >= diff.parting
         if pair.left is None or pair.right is None:
             continue
         upto = _cards_up_to(left, pair.left.place), _cards_up_to(right, pair.right.place)
@@ -248,30 +248,30 @@ def stretches(found: RunDiff) -> tuple[Stretch, ...]:
             Stretch(
                 left=left[at[0] : upto[0]],
                 right=right[at[1] : upto[1]],
-                banner=_banner(found) if here else "",
+                banner=_banner(diff) if here else "",
                 foot=_foot(pair),
             )
         )
         parted, at = parted or here, [max(at[0], upto[0]), max(at[1], upto[1])]
-    banner = _banner(found) if found.parting is not None and not parted else ""
+    banner = _banner(diff) if diff.parting is not None and not parted else ""
     rest = Stretch(left=left[at[0] :], right=right[at[1] :], banner=banner)
     return (*rows, rest) if rest.left or rest.right else tuple(rows)
 
 
-def run_views(found: RunDiff) -> tuple[RunView, ...]:
+def run_views(diff: RunDiff) -> tuple[RunView, ...]:
     """Every run of the task, those that passed first."""
     return tuple(
         RunView(
             trial=run.trial,
-            number=run_number(run.trial, found.first_trial),
+            number=run_number(run.trial, diff.first_trial),
             outcome=OUTCOMES[run.outcome],
             tools=tuple(safe_passage(tool) for tool in run.tools),
-            parting=found.partings.get(run.trial),
+            parting=diff.partings.get(run.trial),
             checks=check_cards(run.checks),
             cards=_cards(run),
             ending=_ending_on_page(run),
         )
-        for run in found.runs
+        for run in diff.runs
     )
 
 
@@ -304,10 +304,10 @@ def _difference(pair: AlignedCalls) -> str:
     return pair.relation if pair.relation == "other result" else "only here"
 
 
-def _banner(found: RunDiff) -> str:
-    assert found.parting is not None, "asked only where the runs part"
-    before = plural(found.parting, "identical call")
-    said = parting_words(found.pairs[found.parting])
+def _banner(diff: RunDiff) -> str:
+    assert diff.parting is not None, "asked only where the runs part"
+    before = plural(diff.parting, "identical call")
+    said = difference_text(diff.pairs[diff.parting])
     return f"After {before}: {said}."
 
 
@@ -319,7 +319,7 @@ def _foot(pair: AlignedCalls) -> str:
 
 def _ending_on_page(run: ExplainedRun) -> str:
     error = f"error: {safe_passage(shorten(run.error, 5 * LONGEST_CALL))}" if run.error else ""
-    ending = "" if run.transcript is None else ending_words(run.transcript)
+    ending = "" if run.transcript is None else ending_text(run.transcript)
     return ", ".join(part for part in (plural(len(run.calls), "call"), error, ending) if part)
 
 
@@ -330,7 +330,7 @@ LONGEST_CALL = 60
 """Columns of a call on one line."""
 
 
-def parting_words(pair: AlignedCalls) -> str:
+def difference_text(pair: AlignedCalls) -> str:
     """What differs in a pair of calls."""
     if pair.left is not None and pair.right is not None:
         if pair.relation == "other result":
@@ -343,10 +343,10 @@ def parting_words(pair: AlignedCalls) -> str:
     return f"only the {side} calls {only.tool if only else ''}"
 
 
-def call_words(call: NormalizedCall | None) -> str:
+def call_text(call: NormalizedCall | None) -> str:
     """A call on one short line.
 
-    >>> call_words(None)
+    >>> call_text(None)
     ''
     """
     if call is None:

@@ -40,7 +40,7 @@ from passhat.reporters.answer import (
     Steps,
     Table,
 )
-from passhat.reporters.answers.diff import RunView, Stretch, pair_values, parting_words
+from passhat.reporters.answers.diff import RunView, Stretch, difference_text, pair_values
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     amount,
@@ -90,10 +90,10 @@ class ExplanationAnswer(Answer[Explanation]):
         return found
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
-        """The causes, what went wrong, the ways, the suite, and how to look."""
+        """The causes, what went wrong, the paths, the suite, and how to look."""
         explanation = self.result
         blocks: list[Block] = [Headline(verdict(explanation)), *_findings(explanation)]
-        blocks += way_blocks(explanation)
+        blocks += trajectory_blocks(explanation)
         steps = next_commands(explanation, options.results)
         return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
 
@@ -115,17 +115,17 @@ class ExplanationAnswer(Answer[Explanation]):
                 detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
                 example=_pair_view(
                     pairs.pop((cause.example.failing, cause.example.passing), None),
-                    _call(cause.example),
+                    _where(cause.example),
                 ),
             )
             for cause in explanation.causes
         ]
         steps = next_commands(explanation, options.results)
-        rest: list[Block] = [*way_blocks(explanation)]
+        rest: list[Block] = [*trajectory_blocks(explanation)]
         return {
             "subject": "why runs fail",
             "headline": verdict(explanation),
-            "compared": compared_words(explanation),
+            "compared": compared_text(explanation),
             "causes": causes,
             "caution": caution(explanation),
             "tables": category_tables(explanation),
@@ -157,7 +157,7 @@ def verdict(explanation: Explanation) -> str:
     first = explanation.categories[0] if explanation.categories else None
     if first is not None and first.kind in _SELF_EVIDENT and first.share.value >= _MOST_RUNS:
         failed = plural(counts.failed + counts.errored, "run")
-        said = f"{category_words(first)}, in {first.count:,} of {failed} that did not pass"
+        said = f"{category_text(first)}, in {first.count:,} of {failed} that did not pass"
         return f"The runs say it themselves: {said}. Nothing in their calls goes together with it."
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
 
@@ -189,7 +189,7 @@ class CauseView:
     example: PairView | None
 
 
-def _call(example: Example) -> str:
+def _where(example: Example) -> str:
     return "" if example.call is None else f": look at call {example.call + 1}"
 
 
@@ -201,7 +201,7 @@ def _pair_view(found: RunDiff | None, where: str) -> PairView | None:
     if sum(one.size() for one in said if one is not None) > LONGEST_PAIR:
         return None
     if not where and found.parting is not None:
-        where = f": {parting_words(found.pairs[found.parting])}"
+        where = f": {difference_text(found.pairs[found.parting])}"
     numbers = (run_number(run.trial, found.first_trial) for run in (found.left, found.right))
     return PairView(
         title=f"Read {short(found.left.task)} {' beside '.join(numbers)}, which passed{where}",
@@ -210,7 +210,7 @@ def _pair_view(found: RunDiff | None, where: str) -> PairView | None:
     )
 
 
-# Why runs fail: what goes together with failing, what went wrong, and which ways runs took.
+# Why runs fail: what goes together with failing, what went wrong, and which paths runs took.
 
 MOST_CATEGORIES = 12
 """Categories with a row of their own; the others are counted together."""
@@ -244,7 +244,7 @@ def place(key: TranscriptKey, explanation: Explanation) -> str:
     return f"{short(system)}, {run}" if len(explanation.systems) > 1 else run
 
 
-def category_words(category: Category) -> str:
+def category_text(category: Category) -> str:
     """What went wrong in the runs of a category."""
     argument = f" ({category.arguments[0]})" if category.arguments else ""
     colon = "" if category.kind == EXIT else ":"
@@ -253,9 +253,9 @@ def category_words(category: Category) -> str:
 
 def _findings(explanation: Explanation) -> list[Block]:
     """What was compared, the causes, and what went wrong."""
-    blocks: list[Block] = [Paragraph("Compared", compared_words(explanation))]
+    blocks: list[Block] = [Paragraph("Compared", compared_text(explanation))]
     blocks += [
-        Paragraph(str(i), _cause_words(cause, explanation))
+        Paragraph(str(i), _cause_text(cause, explanation))
         for i, cause in enumerate(explanation.causes, 1)
     ]
     if explanation.causes or explanation.counts.mixed_tasks:
@@ -289,7 +289,7 @@ def _named(causes: Sequence[Cause]) -> str:
     return f"{head}{also}."
 
 
-def compared_words(explanation: Explanation) -> str:
+def compared_text(explanation: Explanation) -> str:
     """Which runs were compared, and which could not be."""
     counts = explanation.counts
     texts = []
@@ -316,7 +316,7 @@ def compared_words(explanation: Explanation) -> str:
     return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
 
 
-def _cause_words(cause: Cause, explanation: Explanation) -> str:
+def _cause_text(cause: Cause, explanation: Explanation) -> str:
     said = f"{cause.sentence} p = {cause.p:.2g}. "
     return said + (f"{cause.detail} " if cause.detail else "") + _read(cause.example, explanation)
 
@@ -345,7 +345,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
     tasks_named = shorten_apart([one.example[1] for one in shown], LONGEST_EXAMPLE)
     rows: list[tuple[str | Bar, ...]] = [
         (
-            category_words(one),
+            category_text(one),
             f"{one.count:,}",
             points(one.share.value),
             span(one.share.interval, digits=0),
@@ -403,7 +403,7 @@ def _diff_command(example: Example, results: str, explanation: Explanation) -> s
     return f"passhat diff {results}{chosen} {words}"
 
 
-# The ways that runs took, and what results say of their suite, in blocks.
+# The paths that runs took, and what results say of their suite, in blocks.
 
 MOST_TOOLS = 8
 """Rows and columns of a matrix of tools; the tools that are mistaken most often."""
@@ -425,16 +425,16 @@ _KAPPA_WORDS = (
 )
 
 
-def way_blocks(explanation: Explanation) -> list[Block]:
+def trajectory_blocks(explanation: Explanation) -> list[Block]:
     """How alike runs are, what they repeat and mend, which tool for which, cost, and the suite."""
-    ways = explanation.trajectories
-    alike = _likeness(ways)
+    trajectories = explanation.trajectories
+    alike = _likeness(trajectories)
     blocks: list[Block] = [alike] if alike.rows else []
-    if ways.behaviours:
-        blocks.append(_behaviours(ways))
-    if ways.matrix.tools:
-        blocks.append(_matrix(ways.matrix))
-    costs = [Paragraph("Cost", text) for text in _cost_words(ways)]
+    if trajectories.behaviours:
+        blocks.append(_behaviours(trajectories))
+    if trajectories.matrix.tools:
+        blocks.append(_matrix(trajectories.matrix))
+    costs = [Paragraph("Cost", text) for text in _cost_texts(trajectories)]
     if blocks:
         blocks.insert(0, Section("Which paths the runs took"))
     elif costs:
@@ -446,12 +446,12 @@ def way_blocks(explanation: Explanation) -> list[Block]:
     return blocks + [Paragraph(label, text) for label, text in review]
 
 
-def _likeness(ways: Trajectories) -> Table:
+def _likeness(trajectories: Trajectories) -> Table:
     numbers = {
-        "which tools they call": ways.tools,
-        "the order of their calls": ways.order,
-        "taking the very same path": ways.path,
-        **{_COST_WORDS[name]: number for name, number in ways.costs.items()},
+        "which tools they call": trajectories.tools,
+        "the order of their calls": trajectories.order,
+        "taking the very same path": trajectories.path,
+        **{_COST_WORDS[name]: number for name, number in trajectories.costs.items()},
     }
     return Table(
         header=("two runs of a task are alike in", "%", "", ""),
@@ -469,7 +469,7 @@ def _likeness(ways: Trajectories) -> Table:
     )
 
 
-def _behaviours(ways: Trajectories) -> Table:
+def _behaviours(trajectories: Trajectories) -> Table:
     return Table(
         header=("along the way", "runs", "%", "", "passed %", "", ""),
         rows=tuple(
@@ -482,7 +482,7 @@ def _behaviours(ways: Trajectories) -> Table:
                 span(one.pass_rate.interval, digits=0),
                 Bar(value=one.pass_rate.value, inner=one.pass_rate.interval),
             )
-            for one in ways.behaviours
+            for one in trajectories.behaviours
         ),
         left=(0, 3, 5),
         spare=(3,),
@@ -503,8 +503,8 @@ def _matrix(matrix: ToolMatrix) -> Table:
     return Table(header=(what, *map(str, range(1, len(tools))), "none"), rows=tuple(rows))
 
 
-def _cost_words(ways: Trajectories) -> Iterator[str]:
-    for split in ways.splits:
+def _cost_texts(trajectories: Trajectories) -> Iterator[str]:
+    for split in trajectories.splits:
         if split.passing is None or split.failing is None:
             continue
         name, spent = _COST_WORDS[split.name], f"{percent(split.failing_share)} of all"
@@ -541,7 +541,7 @@ def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
         come = f"comes from {plural(len(review.lucky), 'task')}"
         yield "Suite", f"{held} of the variation between runs of one task {come}: {names}."
     for pair in review.graders[:_MOST_NAMES]:
-        kappa = "" if pair.kappa is None else f", {_kappa_words(pair.kappa)}"
+        kappa = "" if pair.kappa is None else f", {_kappa_text(pair.kappa)}"
         texts = f"{short(pair.first)} and {short(pair.second)} agree in "
         texts += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
         number = run_number(pair.example[2], first_trial)
@@ -549,7 +549,7 @@ def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "Graders", f"{texts}{kappa}; {read}."
 
 
-def _kappa_words(kappa: float) -> str:
+def _kappa_text(kappa: float) -> str:
     """Agreement beyond chance in words."""
     words = next(words for most, words in _KAPPA_WORDS if kappa <= most + 1e-9)
     return f"{words} (kappa {kappa:.2f})"

@@ -27,7 +27,7 @@ from passhat.reporters.answer import (
     Table,
     paragraphs,
 )
-from passhat.reporters.data import JsonShape, plain
+from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import percent, safe_text
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -224,7 +224,7 @@ class RunPlanAnswer(Answer["RunPlan"]):
 
     def rows(self) -> Records:
         """One row: lists of names in one cell each, the range of the cost in two."""
-        found = plain(self.result)
+        found = to_json(self.result)
         cost = found.pop("cost")
         cells = {name: listed(value, len(value)) if isinstance(value, list) else value
                  for name, value in found.items() if name not in ("servers", "budget")}  # fmt: skip
@@ -233,7 +233,7 @@ class RunPlanAnswer(Answer["RunPlan"]):
         ]
 
     def data(self) -> Any:
-        return plain(self.result)
+        return to_json(self.result)
 
 
 def _parts(plan: RunPlan) -> Iterator[tuple[str, Sequence[str]]]:
@@ -402,7 +402,7 @@ class ValidationAnswer(Answer[Sequence[SuiteCheck]]):
         return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
 
     def rows(self) -> Records:
-        return [{"file": one.file, **plain(fault)} for one in self.result for fault in one.faults]
+        return [{"file": one.file, **to_json(fault)} for one in self.result for fault in one.faults]
 
     def data(self) -> Any:
         return [_object(check) for check in self.result]

@@ -22,7 +22,7 @@ from passhat.reporters.answer import (
     Records,
     Table,
 )
-from passhat.reporters.data import JsonShape, plain
+from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import amount, decimals, percent, signed_points
 from passhat.stats.estimate import Interval, Unavailable
 
@@ -106,7 +106,7 @@ class PlanAnswer(Answer[Plan]):
         """Schema "passhat.plan/1"."""
         plan = self.result
         head: PlanHead = {"schema": "passhat.plan/1", "verdict": verdict(plan)}
-        return {**head, **plain(plan)}
+        return {**head, **to_json(plan)}
 
     def figures(self) -> Mapping[str, Figure]:
         """How precise the mean becomes with more runs of each task."""

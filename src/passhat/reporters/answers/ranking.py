@@ -41,7 +41,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import held_for, not_for_others
 from passhat.reporters.next_steps import advise, at_confidence, only
-from passhat.stats.estimate import Estimate, Interval
+from passhat.stats.estimate import Interval
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -278,18 +278,17 @@ class ProfileAnswer(Answer[Profile]):
 
 def profile_verdict(profile: Profile) -> str:
     """The agent among the field, in one sentence."""
-    known = [norm for norm in profile.norms if norm.percentile and "/" not in norm.name]
-    known = [norm for norm in known if norm.name.startswith("pass^")]
+    known = [
+        norm
+        for norm in profile.norms
+        if norm.percentile and norm.name.startswith("pass^") and "/" not in norm.name
+    ]
     name, field = short(profile.system), plural(len(profile.agents), "reference agent")
     if not known:
         return f"{name} cannot be placed among {field}."
-    parts = [f"{_above(norm)} at {norm.name}" for norm in (known[0], known[-1])]
+    ends = (known[0], known[-1])
+    parts = [f"{percent(value_of(norm.percentile))} at {norm.name}" for norm in ends]
     return f"Of {field}, {name} is above {' and '.join(dict.fromkeys(parts))}."
-
-
-def _above(norm: Norm) -> str:
-    assert isinstance(norm.percentile, Estimate)
-    return percent(norm.percentile.value)
 
 
 def _row(norm: Norm) -> tuple[str | Bar, ...]:

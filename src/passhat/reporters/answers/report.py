@@ -74,10 +74,23 @@ class ReportAnswer(Answer[Report]):
     def methods(self) -> str:
         """How the numbers of a report were made, in sentences that a reviewer can check."""
         report = self.result
-        system = report.systems[0]
-        origin = report.provenance
-        parts = _design(report), _METRICS, _intervals(system, origin), _errors(origin)
-        return " ".join([*parts, _software(origin)])
+        design, origin = report.systems[0].design, report.provenance
+        runs = f"{design.fewest_runs}"
+        if not design.equal_runs:
+            runs = f"{design.fewest_runs} to {design.most_runs}"
+        who = plural(len(report.systems), "system")
+        made_from = (
+            f"seed {origin.options.seed}, fingerprint of the trials {origin.input_sha256[:12]}"
+        )
+        counted = "counted as failures" if origin.options.errors == "fail" else "left out"
+        parts = (
+            f"We ran {who} {runs} times on each of {plural(design.tasks, 'task')}.",
+            _METRICS,
+            _intervals(report.systems[0], origin),
+            f"Trials that errored were {counted}.",
+            f"Computed with passhat {origin.versions['passhat']} ({made_from}).",
+        )
+        return " ".join(parts)
 
 
 def _system_rows(system: SystemReport) -> Iterator[dict[str, object]]:
@@ -115,16 +128,6 @@ _METRICS = (
 )
 
 
-def _design(report: Report) -> str:
-    system = report.systems[0]
-    shape = system.design
-    runs = (
-        f"{shape.fewest_runs}" if shape.equal_runs else f"{shape.fewest_runs} to {shape.most_runs}"
-    )
-    who = plural(len(report.systems), "system")
-    return f"We ran {who} {runs} times on each of {plural(shape.tasks, 'task')}."
-
-
 def _intervals(system: SystemReport, origin: Provenance) -> str:
     level = percent(origin.options.confidence)
     metric = system.pass_hat(max(system.ks)) if system.ks else system.mean_score
@@ -138,18 +141,6 @@ def _intervals(system: SystemReport, origin: Provenance) -> str:
         "first treats the tasks as fixed, the second as a sample of more tasks of their kind."
         if scopes
         else f"Confidence intervals are at {level}."
-    )
-
-
-def _errors(origin: Provenance) -> str:
-    counted = "counted as failures" if origin.options.errors == "fail" else "left out"
-    return f"Trials that errored were {counted}."
-
-
-def _software(origin: Provenance) -> str:
-    return (
-        f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
-        f"fingerprint of the trials {origin.input_sha256[:12]})."
     )
 
 

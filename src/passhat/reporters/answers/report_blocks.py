@@ -107,7 +107,7 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
             {system.name: system for system in shown}, "in %", asked=report.provenance.options.ks
         ),
         *paragraphs("Shown", _how_many(shown, systems)),
-        *paragraphs("Each", _each(systems)),
+        *paragraphs("Each", (design := common_design(systems)) and f"{design}."),
         *paragraphs("Note", wording.errors_note(systems)),
     ]
     if steps := _steps_for_several(report, systems, options):
@@ -170,8 +170,14 @@ def _few_numbers(system: SystemReport) -> list[Block]:
 def _every_number(system: SystemReport) -> list[Block]:
     rows: list[tuple[str | Bar, ...] | HeadingRow] = []
     groups = [
-        ("all k attempts succeed (pass^k, also called reliability@k)", wording.hats(system)),
-        ("at least one of k attempts succeeds (pass@k)", wording.ats(system)),
+        (
+            "all k attempts succeed (pass^k, also called reliability@k)",
+            [system.pass_hat(k) for k in system.ks],
+        ),
+        (  # pass@1 is pass^1 again
+            "at least one of k attempts succeeds (pass@k)",
+            [system.pass_at(k) for k in system.ks if k > 1],
+        ),
     ]
     if wording.gives_partial_credit(system):
         groups.insert(0, ("average score, partial credit counted", [system.mean_score]))
@@ -306,11 +312,6 @@ def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]
         command = f"passhat report {options.results} -v"
         steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]
     return tuple(steps)
-
-
-def _each(systems: Sequence[SystemReport]) -> str | None:
-    design = wording.common_design(systems)
-    return None if design is None else f"{design}."
 
 
 def _steps_for_several(

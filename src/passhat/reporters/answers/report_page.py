@@ -18,7 +18,7 @@ from passhat.messages import plural
 from passhat.records.trial import natural_key, run_number
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import Block, DisplayOptions, Judged, Paragraph, StatusLabel, Table
-from passhat.reporters.answers.explanation import category_words, why_section
+from passhat.reporters.answers.explanation import category_text, why_section
 from passhat.reporters.answers.report_blocks import (
     most_reliable_first,
     origin,
@@ -178,7 +178,7 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     """What went wrong in most failed runs of each task, in the words of the categories."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for category in explanation.categories:
-        words = category_words(category).removesuffix(": nothing to compare with")
+        words = category_text(category).removesuffix(": nothing to compare with")
         for system, task, _ in category.runs:
             counts.setdefault((system, task), Counter())[words] += 1
     return {key: found.most_common(1)[0][0] for key, found in counts.items()}

@@ -255,12 +255,29 @@ _SENTENCE_K = 5
 
 def _recovery_blocks(recovery: Recovery) -> list[Block]:
     """One system with and without faults."""
-    blocks: list[Block] = [Headline(_sentence(recovery)), _levels(recovery)]
-    if recovery.kinds:
-        blocks.append(_kinds(recovery))
-    if recovery.reactions:
-        blocks.append(_reactions(recovery))
-    return blocks
+    levels = Table(
+        header=("in %", "without", "", "under", "", "kept", "", ""),
+        rows=tuple(_level_row(level) for level in recovery.levels),
+        left=(0, 2, 4, 6),
+    )
+    kinds = Table(
+        header=("fault that struck", "trials", "passed", "", "kept", ""),
+        rows=tuple(
+            (one.kind.replace("_", " "), f"{one.trials:,}", *_cells(one.rate), *_cells(one.score))
+            for one in recovery.kinds
+        ),
+        left=(0, 3, 5),
+    )
+    reactions = Table(
+        header=("what it did next", "trials", "share", "", "passed", ""),
+        rows=tuple(
+            (one.reaction, f"{one.trials:,}", *_cells(one.share), *_cells(one.rate))
+            for one in recovery.reactions
+        ),
+        left=(0, 3, 5),
+    )
+    tables = [levels, *(table for table in (kinds, reactions) if table.rows)]
+    return [Headline(_sentence(recovery)), *tables]
 
 
 def _sentence(recovery: Recovery) -> str:
@@ -274,48 +291,14 @@ def _sentence(recovery: Recovery) -> str:
     return f"Under faults {recovery.system} keeps {kept}{bounds}; {struck}."
 
 
-def _levels(recovery: Recovery) -> Table:
-    return Table(
-        header=("in %", "without", "", "under", "", "kept", "", ""),
-        rows=tuple(_level_row(level) for level in recovery.levels),
-        left=(0, 2, 4, 6),
-    )
-
-
 def _level_row(level: RecoveryAt) -> tuple[str | Bar, ...]:
+    kept = value_of(level.score)
     return (
         f"pass^{level.k}",
         *_cells(level.without),
         *_cells(level.under),
         *_cells(level.score),
-        Bar(value=_capped(level.score), inner=None),
-    )
-
-
-def _capped(number: Number) -> float | None:
-    value = value_of(number)
-    return None if value is None else min(1.0, value)
-
-
-def _kinds(recovery: Recovery) -> Table:
-    return Table(
-        header=("fault that struck", "trials", "passed", "", "kept", ""),
-        rows=tuple(
-            (one.kind.replace("_", " "), f"{one.trials:,}", *_cells(one.rate), *_cells(one.score))
-            for one in recovery.kinds
-        ),
-        left=(0, 3, 5),
-    )
-
-
-def _reactions(recovery: Recovery) -> Table:
-    return Table(
-        header=("what it did next", "trials", "share", "", "passed", ""),
-        rows=tuple(
-            (one.reaction, f"{one.trials:,}", *_cells(one.share), *_cells(one.rate))
-            for one in recovery.reactions
-        ),
-        left=(0, 3, 5),
+        Bar(value=None if kept is None else min(1.0, kept)),
     )
 
 

@@ -29,7 +29,7 @@ from passhat.reporters.answer import (
     StatusLabel,
     Table,
 )
-from passhat.reporters.data import JsonShape, plain
+from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import (
     end_cells,
     percent,
@@ -230,7 +230,11 @@ def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
         )
     for name, changes in trend.changes.items():
         texts += [_change(name, change, trend.points) for change in changes.points]
-    texts += [_turn(turn) for turn in trend.turns if turns]
+    if turns:
+        texts += [
+            f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
+            for turn in trend.turns
+        ]
     return texts or [_no_change(trend)]
 
 
@@ -249,10 +253,6 @@ def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> st
         f"{percent(change.after)} ({signed_points(change.interval.low)} to "
         f"{signed_points(change.interval.high)} points)."
     )
-
-
-def _turn(turn: TaskTurn) -> str:
-    return f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
 
 
 def runs_table(trend: SystemTrend) -> Table:
@@ -323,7 +323,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
     def rows(self) -> Records:
         return [
             {
-                **{name: value for name, value in plain(one).items() if name != "interval"},
+                **{name: value for name, value in to_json(one).items() if name != "interval"},
                 **end_cells("", one.interval),
             }
             for one in self.result.tasks

@@ -39,10 +39,10 @@ def _cell(value: object) -> object:
 
 def render_json(answer: Answer[Any], options: DisplayOptions) -> str:
     """The data of an answer; its first key names the schema."""
-    return to_json(answer.data())
+    return json_text(answer.data())
 
 
-def to_json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """The same bytes for the same value: keys as built, ASCII only, so that it is safe to print."""
     return json.dumps(value, indent=2, allow_nan=False) + "\n"
 

@@ -64,7 +64,7 @@ _WANTED_NAME, _WANTED_TEXT = 60, 12
 
 
 def render(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The answer as text; without an Ink it is 80 columns wide and has no colour."""
+    """The answer as text; without a style it is 80 columns wide and has no colour."""
     ink = options.ink or TerminalStyle()
     return blocks_text(answer.all_blocks(replace(options, ink=ink)), ink)
 
