@@ -133,21 +133,25 @@ def compare(
     shared = _shared_tasks(tallies, sides)
     left, right = (side.only(shared) for side in sides)
     pair = _Pair(left=left, right=right, options=options, margin=margin)
-    differences = pair.differences()
+    independent = pair.differences()
     tables = _shared_trials(given, shared)
-    moved = with_dependence(differences, tables, options, margin)
+    differences, notes = with_dependence(independent, tables, options, margin)
     if days is not None:
-        wider = including_days(
-            moved.differences, (left, right), days, confidence=options.confidence, margin=margin
+        differences = including_days(
+            differences, (left, right), days, confidence=options.confidence, margin=margin
         )
-        moved = replace(moved, differences=wider, notes=(*moved.notes, days.note))
+        notes = (*notes, days.note)
     known = set(shared)
     return Comparison(
         first=tallies[0].system,
         second=tallies[1].system,
-        differences=moved.differences,
-        seeded=_COUNTS_ONLY if tables is None else _seeded_difference(tables, options),
-        noise=pair.noise() if moved.differences == differences else _WIDENED,
+        differences=differences,
+        seeded=(
+            _COUNTS_ONLY
+            if tables is None
+            else independent_difference(*(_seeded_mean(table, options) for table in tables))
+        ),
+        noise=pair.noise() if differences == independent else _WIDENED,
         tasks=task_differences(
             left, right, options, scores=task_scores(tables, shared, options.errors)
         ),
@@ -156,7 +160,7 @@ def compare(
         runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
         provenance=stamp(tallies, options),
-        notes=(*_error_note(tallies, options), *moved.notes),
+        notes=(*_error_note(tallies, options), *notes),
     )
 
 
@@ -227,8 +231,8 @@ class _Pair:
         if 1 in ks:
             # if every score is 0 or 1 the mean score is pass^1, and so is its difference
             plain = left.all_or_nothing and right.all_or_nothing
-            one = replace(means, name="pass^1") if plain else self._of_passes()
-            found.insert(1, one)
+            rates = self._of_sums("pass^1", left.outcomes, right.outcomes) if not plain else means
+            found.insert(1, replace(rates, name="pass^1"))
         return {one.name: _nested(_agreeing(one), self.margin) for one in found}
 
     def noise(self) -> NoiseSources | Unavailable:
@@ -236,9 +240,6 @@ class _Pair:
         level = self.options.confidence
         scores = self.left.scores, self.right.scores
         return noise_sources(*scores, family=self.family, weight=self.weight, confidence=level)
-
-    def _of_passes(self) -> Difference:
-        return self._of_sums("pass^1", self.left.outcomes, self.right.outcomes)
 
     def _of_sums(self, name: str, left: TaskSums, right: TaskSums) -> Difference:
         every = np.ones(left.runs.size, dtype=bool)
@@ -334,12 +335,6 @@ def _nested(found: Difference, margin: float | None) -> Difference:
         if isinstance(suite, PairedDifference):
             wider = replace(wider, needed=suite.needed)
     return replace(found, tasks_like_these=wider)
-
-
-def _seeded_difference(
-    tables: tuple[Trials, Trials], options: ReportOptions
-) -> Estimate | Unavailable:
-    return independent_difference(*(_seeded_mean(one, options) for one in tables))
 
 
 def _seeded_mean(trials: Trials, options: ReportOptions) -> Estimate | Unavailable:
@@ -591,43 +586,32 @@ _Excess = Mapping[str, Margins]
 _Found = TypeVar("_Found", bound=PairedDifference | Estimate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """Differences that include what moved runs together, and the sentences about it."""
-
-    differences: dict[str, Difference]
-    notes: tuple[str, ...] = ()
-
-
 def with_dependence(
     differences: dict[str, Difference],
     tables: tuple[Trials, Trials] | None,
     options: ReportOptions,
     margin: float | None,
-) -> Moved:
-    """The differences with what seeds and disturbances of both sides add to their intervals."""
+) -> tuple[dict[str, Difference], tuple[str, ...]]:
+    """The differences with what seeds and disturbances of both sides add; and notes on these."""
     if tables is None:
-        return Moved(differences=differences)
+        return differences, ()
     sides = [SystemTrials.of(one, errors=options.errors) for one in tables]
-    notes = [
+    notes = tuple(
         f"{side.name}: {sentence.rstrip('.')}"
         for side in sides
         if (sentence := disturbance_sentence(side.disturbances))
-    ]
-    why = dict.fromkeys(one.note for side in sides for one in side.groupings)
-    level, nothing = options.confidence, (0.0, 0.0)
-    first, second = (_side_excess(side, list(differences), confidence=level) for side in sides)
-    more = {
-        name: _difference_arms(first.get(name, nothing), second.get(name, nothing))
-        for name in differences
-    }
-    return Moved(
-        differences={
-            name: wider(found, more[name], more[name], "; ".join(why), margin)
-            for name, found in differences.items()
-        },
-        notes=tuple(notes),
     )
+    why = "; ".join(dict.fromkeys(one.note for side in sides for one in side.groupings))
+    first, second = (
+        _side_excess(side, list(differences), confidence=options.confidence) for side in sides
+    )
+    dependent = {}
+    for name, difference in differences.items():
+        a, b = first.get(name, (0.0, 0.0)), second.get(name, (0.0, 0.0))
+        # The far margin of the second side is its low one.
+        more = float(np.hypot(a[0], b[1])), float(np.hypot(a[1], b[0]))
+        dependent[name] = wider(difference, more, more, why, margin)
+    return dependent, notes
 
 
 def wider(
@@ -655,11 +639,6 @@ def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: flo
         if isinstance(before, Estimate) and isinstance(after, Estimate):
             grown[name] = excess(before, after)
     return grown
-
-
-def _difference_arms(first: Margins, second: Margins) -> Margins:
-    """What two independent sides add to their difference: the far arm of the second is its low."""
-    return float(np.hypot(first[0], second[1])), float(np.hypot(first[1], second[0]))
 
 
 def _with_added(found: _Found, more: Margins, note: str, margin: float | None) -> _Found:

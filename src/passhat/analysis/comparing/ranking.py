@@ -34,7 +34,6 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
-from passhat.stats.ranking import PairOfSystems
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_labels import FLAKY, label_tasks
 from passhat.stats.usage import ratio_of_totals
@@ -144,10 +143,26 @@ def rank(
     return RankReport(
         metric=metric,
         systems=tuple(
-            _ranked(names[i], found.means[i], found.rank_sets[i], metrics[i]) for i in found.order
+            RankedSystem(
+                name=names[i],
+                # The report's own, to the last bit: a mean in another order differs there.
+                value=found.means[i] if (value := metrics[i].value) is None else value,
+                ranks=found.rank_sets[i],
+                metric=metrics[i],
+            )
+            for i in found.order
         ),
         tie_bands=tuple(tuple(names[i] for i in band) for band in found.tie_bands),
-        pairs=tuple(_named(pair, names) for pair in found.pairs),
+        pairs=tuple(
+            PairDifference(
+                first=names[pair.first],
+                second=names[pair.second],
+                value=pair.value,
+                interval=pair.interval,
+                p_value=pair.p_value,
+            )
+            for pair in found.pairs
+        ),
         tasks=found.tasks,
         unshared=tuple(ranked.tasks[i] for i in found.excluded),
         unranked=tuple(
@@ -227,22 +242,6 @@ def _attempts(metric: str) -> int:
     if not metric.startswith("pass") or sign not in ("^", "@") or not is_count:
         raise ArgumentError("by", _METRICS, metric)
     return whole_number("k", int(number))
-
-
-def _ranked(name: str, mean: float, ranks: tuple[int, int], metric: Metric) -> RankedSystem:
-    """The value is the report's own, to the last bit: a mean in another order differs there."""
-    value = mean if metric.value is None else metric.value
-    return RankedSystem(name=name, value=value, ranks=ranks, metric=metric)
-
-
-def _named(pair: PairOfSystems, titles: Sequence[str]) -> PairDifference:
-    return PairDifference(
-        first=titles[pair.first],
-        second=titles[pair.second],
-        value=pair.value,
-        interval=pair.interval,
-        p_value=pair.p_value,
-    )
 
 
 # An agent among others: its numbers against those of a reference table.
@@ -343,7 +342,11 @@ def _measures(ks: Sequence[int]) -> list[tuple[str, Measure, bool | None]]:
     longest = max(ks)
     if longest > 1:
         found.append((f"pass^{longest}/pass^1", _kept(longest), True))
-    return [*found, ("icc", _icc, None), ("flaky share", _flaky_share, False)]
+
+    def correlation(evidence: Evidence, confidence: float) -> Number:
+        return icc(*evidence.score_sums, confidence=confidence)
+
+    return [*found, ("icc", correlation, None), ("flaky share", _flaky_share, False)]
 
 
 def _pass_hat(k: int) -> Measure:
@@ -368,10 +371,6 @@ def _kept(k: int) -> Measure:
         )
 
     return measure
-
-
-def _icc(evidence: Evidence, confidence: float) -> Number:
-    return icc(evidence.runs, evidence.score_total, evidence.score_squares, confidence=confidence)
 
 
 def _flaky_share(evidence: Evidence, confidence: float) -> Number:

@@ -78,6 +78,11 @@ class Evidence:
         return TaskSums(runs=self.runs, total=self.score_total, squares=self.score_squares)
 
     @property
+    def score_sums(self) -> tuple[Counts, Floats, Floats]:
+        """Runs, total and squares of the scores: what statistics of scores take."""
+        return self.runs, self.score_total, self.score_squares
+
+    @property
     def outcomes(self) -> TaskSums:
         return TaskSums.of_passes(self.runs, self.passes)
 
@@ -247,23 +252,19 @@ class Provenance:
 
 def stamp(trials: Trials | Sequence[Tally], options: ReportOptions) -> Provenance:
     """What is needed to know that two reports have the same origin."""
+    if isinstance(trials, Trials):
+        sizes = len(trials.systems), len(trials.tasks), len(trials)
+    else:
+        names = {name for tally in trials for name in tally.tasks}
+        sizes = len(trials), len(names), sum(tally.trials for tally in trials)
     return Provenance(
         input_sha256=input_hash(trials),
         sources=sources_of(trials),
         versions=versions(),
         options=options,
         platform=f"{sys.platform} {platform.machine()}",
-        counts=_counts(trials),
+        counts=dict(zip(("systems", "tasks", "trials"), sizes, strict=True)),
     )
-
-
-def _counts(trials: Trials | Sequence[Tally]) -> dict[str, int]:
-    if isinstance(trials, Trials):
-        sizes = len(trials.systems), len(trials.tasks), len(trials)
-    else:
-        names = {name for tally in trials for name in tally.tasks}
-        sizes = len(trials), len(names), sum(tally.trials for tally in trials)
-    return dict(zip(("systems", "tasks", "trials"), sizes, strict=True))
 
 
 def sources_of(trials: Trials | Sequence[Tally]) -> tuple[Source, ...]:
@@ -291,21 +292,19 @@ def input_hash(trials: Trials | Sequence[Tally]) -> str:
     True
     """
     if isinstance(trials, Trials):
-        trials = _in_order(trials)
+        task, system = (
+            _sorted_codes(column)[0][column.codes] for column in (trials.task, trials.system)
+        )
+        # By all else too, where these are equal.
+        order = np.lexsort((trials.score, trials.outcome, trials.trial, task, system))
+        parts = _columns(trials.take(order))
+    else:
+        parts = _sums(trials)
     digest = hashlib.sha256()
-    parts = _columns(trials) if isinstance(trials, Trials) else _sums(trials)
     for name, data in parts:
         digest.update(f"{name}:{len(data)}:".encode())
         digest.update(data)
     return digest.hexdigest()
-
-
-def _in_order(trials: Trials) -> Trials:
-    """The rows by system, task and number of the trial, and by all else where these are equal."""
-    task, system = (
-        _sorted_codes(column)[0][column.codes] for column in (trials.task, trials.system)
-    )
-    return trials.take(np.lexsort((trials.score, trials.outcome, trials.trial, task, system)))
 
 
 def _sorted_codes(column: Categorical) -> tuple[NDArray[np.int64], list[str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_see
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, sources_of, stamp
 from passhat.analysis.reports.metrics import (
     Bars,
+    RankedSubjects,
     RunGroups,
     SystemTrials,
     checked_bars,
@@ -22,6 +23,7 @@ from passhat.analysis.reports.metrics import (
     groupings_of,
     is_judged,
     measure_metrics,
+    rank_subjects,
     split_errors,
 )
 from passhat.analysis.reports.parts import (
@@ -86,9 +88,6 @@ from passhat.stats.variance import (
     variance_components,
 )
 
-if TYPE_CHECKING:
-    from passhat.analysis.reports.metrics import RankedSubjects
-
 
 def measure(
     trials: Trials | Sequence[Tally] | Any,
@@ -124,11 +123,15 @@ def measure(
         raise ArgumentError("trials", "must hold at least one trial", 0)
     subjects = [SystemTrials.of(one, errors=options.errors) for one in tables]
     systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
+    notes = tuple(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes)
+    if not isinstance(trials, Trials):
+        counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
+        notes = (counted, *notes)
     return Report(
         systems=systems,
         provenance=stamp(trials, options),
         leaders_by_k=_leaders(systems, subjects, options),
-        notes=_notes(trials),
+        notes=notes,
     )
 
 
@@ -214,7 +217,7 @@ def _design(tally: Tally, evidence: Evidence) -> Design:
 def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavailable:
     if not evidence.tasks:
         return Unavailable("no task has a run")
-    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    sums = evidence.score_sums
     split = variance_components(*sums, confidence=confidence)
     if isinstance(split, Unavailable):
         return split
@@ -300,27 +303,22 @@ def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[
     trials = subject.trials
     if trials is None:
         return {}
-    sizes = _level_sizes(trials) if kind == "level" else _tag_sizes(trials)
+    sizes = {}
+    if kind == "tag":
+        words = trials.words("tags")
+        sizes = {word: np.count_nonzero(trials.has_word("tags", word)) for word in words}
+    elif trials.level is not None:
+        names, codes = trials.level.names, trials.level.codes
+        counts = np.bincount(codes[codes >= 0], minlength=len(names))
+        sizes = dict(zip(names, counts.tolist(), strict=True))
     disturbed = bool(subject.disturbances)
-    found = {
-        name: partial(_measure_part, trials, options, kind, name, disturbed)
-        for name, size in sizes.items()
-        if 0 < size < len(trials)
-    }
-    return LazyMapping(found)
-
-
-def _level_sizes(trials: Trials) -> dict[str, int]:
-    if trials.level is None:
-        return {}
-    names, codes = trials.level.names, trials.level.codes
-    counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    return dict(zip(names, counts.tolist(), strict=True))
-
-
-def _tag_sizes(trials: Trials) -> dict[str, int]:
-    words = trials.words("tags")
-    return {word: int(np.count_nonzero(trials.has_word("tags", word))) for word in words}
+    return LazyMapping(
+        {
+            name: partial(_measure_part, trials, options, kind, name, disturbed)
+            for name, size in sizes.items()
+            if 0 < size < len(trials)
+        }
+    )
 
 
 def _measure_part(
@@ -350,12 +348,6 @@ def _group_notes(subject: SystemTrials, mean: Metric, confidence: float) -> tupl
     group = grouping(None, evidence.weight, len(evidence.tasks))
     weights = () if group is None else weight_notes(group)
     return weights if note is None else (note, *weights)
-
-
-def _notes(trials: Trials | Sequence[Tally]) -> tuple[str, ...]:
-    counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
-    notes = [] if isinstance(trials, Trials) else [counted]
-    return (*notes, *(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes))
 
 
 # How reliability decays with more attempts, and what the order of runs shows.
@@ -396,9 +388,8 @@ def describe_run_order(
         describe_columns(_passed([kept[i] for i in places]))
         for places in by_length([len(text) for text in kept])
     ]
-    decay = _mean_curve(groups)
     return RunOrder(
-        decay=decay,
+        decay=_mean_curve(groups),
         variance_amplification=_mean([g.variance_amplification for g in groups]),
         graceful_degradation=_mean([g.graceful_degradation for g in groups]),
         flips=_mean_known([g.flips for g in groups], TOO_SHORT_TO_FLIP),
@@ -471,12 +462,7 @@ def measure_decay(
     if not curves:
         return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
     hats, ats = _curves(evidence, options)
-    return Decay(
-        pass_hat=hats,
-        pass_at=ats,
-        beyond=_beyond(evidence),
-        run_order=order,
-    )
+    return Decay(pass_hat=hats, pass_at=ats, beyond=_beyond(evidence), run_order=order)
 
 
 def _curves(
@@ -644,8 +630,12 @@ def family_note(evidence: Evidence, trials: Trials | None, *, confidence: float)
     """What families that tags or names suggest would change; None unless the rule is met."""
     if evidence.family is not None or evidence.weight is not None:
         return None
-    for source, labels in _candidates(evidence, trials):
-        if _is_clear(evidence, labels):
+    candidates = {
+        "tag": None if trials is None else _single_tags(evidence, trials),
+        "start of their names": families_by_prefix(evidence.tasks),
+    }
+    for source, labels in candidates.items():
+        if labels is not None and _is_clear(evidence, labels):
             return _sentence(evidence, source, labels, confidence)
     return None
 
@@ -661,13 +651,6 @@ def given_families_note(mean: Metric) -> str | None:
     if found.family_interval is None:
         return start
     return f"{start}; for other families the mean score is {_points(found.family_interval)}"
-
-
-def _candidates(evidence: Evidence, trials: Trials | None) -> Iterator[tuple[str, _Labels]]:
-    tags = None if trials is None else _single_tags(evidence, trials)
-    if tags is not None:
-        yield "tag", tags
-    yield "start of their names", families_by_prefix(evidence.tasks)
 
 
 def _single_tags(evidence: Evidence, trials: Trials) -> _Labels | None:
@@ -688,22 +671,21 @@ def _is_clear(evidence: Evidence, labels: _Labels) -> bool:
         return False
     if not families_differ(evidence.score_total / evidence.runs, labels, level=_LEVEL):
         return False
-    share = _explained(evidence, labels)
-    return share is not None and share >= _LEAST_SHARE
+    return _explained(evidence, labels) >= _LEAST_SHARE
 
 
-def _explained(evidence: Evidence, labels: _Labels) -> float | None:
-    sums = evidence.runs, evidence.score_total, evidence.score_squares
-    split = family_components(*sums, family=labels)
-    return None if isinstance(split, Unavailable) else split.family_share
+def _explained(evidence: Evidence, labels: _Labels) -> float:
+    split = family_components(*evidence.score_sums, family=labels)
+    return 0.0 if isinstance(split, Unavailable) else split.family_share
 
 
 def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: float) -> str:
     named = [label for label in dict.fromkeys(labels) if label is not None]
-    share = _explained(evidence, labels) or 0.0
+    longest = _LONGEST_NAME
+    shown = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in named]
     start = (
-        f"tasks differ by the {source} ({listed(named, 3, show=_cut)}), which explains about "
-        f"{share:.0%} of the differences between them"
+        f"tasks differ by the {source} ({listed(shown, 3)}), which explains about "
+        f"{_explained(evidence, labels):.0%} of the differences between them"
     ).replace("%", " %")
     now, then = (_population(evidence, family, confidence) for family in (None, labels))
     if now is None or then is None or now.interval is None:
@@ -715,18 +697,9 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
     return f"{start}: as families (`family`) the mean score for {whose} is {change}"
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
-
-
 def _population(evidence: Evidence, family: _Labels | None, confidence: float) -> Estimate | None:
     found = score_estimate(
-        evidence.runs,
-        evidence.score_total,
-        evidence.score_squares,
-        scope=TASKS_LIKE_THESE,
-        family=family,
-        confidence=confidence,
+        *evidence.score_sums, scope=TASKS_LIKE_THESE, family=family, confidence=confidence
     )
     return None if isinstance(found, Unavailable) else found
 
@@ -759,8 +732,6 @@ def find_leaders(
     judged = [(one, subject) for one, subject in pairs if is_judged(one, k)]
     if len(judged) < 2:
         return Unavailable(f"being ahead takes two systems with a pass^{k}")
-    from passhat.analysis.reports.metrics import rank_subjects
-
     ranked = rank_subjects(
         [subject for _, subject in judged], f"pass^{k}", k, confidence=confidence, seed=seed
     )
@@ -787,7 +758,11 @@ def _who_leads(
     return Leaders(
         k=ranked.k,
         names=tuple(names[i] for i in first),
-        values=tuple(_value(judged[i], ranked.k, means[i], whole=not left_out) for i in first),
+        values=tuple(
+            # Over all tasks the report's own, to the last bit: a mean in another order differs.
+            own if not left_out and own is not None else float(means[i])
+            for i, own in ((i, judged[i].pass_hat(ranked.k).value) for i in first)
+        ),
         compared=tuple(names),
         ties=tuple(tuple(names[i] for i in group) for group in ties if len(group) > 1),
         tasks=tasks,
@@ -797,9 +772,3 @@ def _who_leads(
         confidence=confidence,
         here=None if ahead is None else names[ahead],
     )
-
-
-def _value(system: SystemReport, k: int, mean: float, *, whole: bool) -> float:
-    """Over all tasks the report's own, to the last bit: a mean in another order differs there."""
-    own = system.pass_hat(k).value
-    return own if whole and own is not None else float(mean)

@@ -94,7 +94,12 @@ def measure_metrics(
         if evidence.tasks and evidence.all_or_nothing
         else include_groups([_mean_score(evidence, scopes, confidence)], groupings)[0]
     )
-    return {metric.name: _nested(metric) for metric in (mean, *asked)}
+    return {
+        metric.name: replace(
+            metric, tasks_like_these=at_least_as_wide(metric.tasks_like_these, metric.this_suite)
+        )
+        for metric in (mean, *asked)
+    }
 
 
 def split_errors(
@@ -129,19 +134,12 @@ def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
     ]
 
 
-def _nested(metric: Metric) -> Metric:
-    wider = at_least_as_wide(metric.tasks_like_these, metric.this_suite)
-    return replace(metric, tasks_like_these=wider)
-
-
 def _mean_score(evidence: Evidence, scopes: Sequence[Scope], confidence: float) -> Metric:
     if not evidence.tasks:
         return _metric("mean_score", [Unavailable("mean_score needs a run; no task has one")] * 2)
     found = [
         score_estimate(
-            evidence.runs,
-            evidence.score_total,
-            evidence.score_squares,
+            *evidence.score_sums,
             scope=scope,
             confidence=confidence,
             family=evidence.family,
@@ -254,7 +252,7 @@ def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
     """Where one group less leaves too few runs for k, the interval grows as for the k before."""
     grown: Margins = (1.0, 1.0)
     found = []
-    for metric in sorted(metrics, key=_k):
+    for metric in sorted(metrics, key=lambda m: 0 if m.name == "mean_score" else int(m.name[5:])):
         suite = metric.this_suite
         if not isinstance(suite, Estimate):
             found.append(metric)
@@ -268,10 +266,6 @@ def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
         found.append(_replaced(metric, suite, wider, grouping.note))
     place = {metric.name: metric for metric in found}
     return [place[metric.name] for metric in metrics]
-
-
-def _k(metric: Metric) -> int:
-    return 0 if metric.name == "mean_score" else int(metric.name[5:])
 
 
 def _replaced(metric: Metric, before: Estimate, after: Estimate, note: str) -> Metric:
