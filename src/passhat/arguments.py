@@ -122,7 +122,7 @@ def path(argument: str, value: object, what: str = "a path") -> str | Path:
 def instance(argument: str, value: object, kind: type | UnionType, rule: str) -> None:
     """Refuse anything but an object of a class, or of one of several.
 
-    >>> instance("world", 3, dict, "must be SimulationModel(...)")
+    >>> instance("world", 3, dict, "must be World(...)")
     Traceback (most recent call last):
     passhat.errors.ArgumentError: world must be World(...), got 3
     """

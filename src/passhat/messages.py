@@ -331,7 +331,8 @@ def _shown(content: Any) -> str:
         return rounded(content)
     if hasattr(content, "low") and hasattr(content, "high"):
         return f"[{content.low:.3g}, {content.high:.3g}]"
-    if _is_plain_pair(content):
+    few = isinstance(content, tuple) and 0 < len(content) <= 4
+    if few and all(isinstance(one, int | float | str) for one in content):
         return f"({', '.join(map(_shown, content))})"
     if isinstance(content, Collection) or _is_array(content):
         return f"<{len(content):,}>"
@@ -340,11 +341,6 @@ def _shown(content: Any) -> str:
         if hasattr(content, "__dataclass_fields__")
         else quoted(str(content))
     )
-
-
-def _is_plain_pair(content: Any) -> bool:
-    few = isinstance(content, tuple) and 0 < len(content) <= 4
-    return few and all(isinstance(one, int | float | str) for one in content)
 
 
 def _is_array(content: Any) -> bool:
@@ -358,18 +354,14 @@ def _marked(shown: Sequence[str], cut: Sequence[str], width: int) -> list[str]:
     for mark in _MARKS:
         if mark + 2 > width:
             break
+        marks = (f"#{crc32(name.encode()):08x}"[: mark + 1] for name in shown)
         texts = [
-            _with_mark(name, mark, width) if alike[short] > 1 else short
-            for name, short in zip(shown, cut, strict=True)
+            shorten(name, width - len(own)) + own if alike[short] > 1 else short
+            for name, short, own in zip(shown, cut, marks, strict=True)
         ]
         if len(set(texts)) == len(set(shown)):
             break
     return texts
-
-
-def _with_mark(shown: str, digits: int, width: int) -> str:
-    mark = f"#{crc32(shown.encode()):08x}"[: digits + 1]
-    return shorten(shown, width - len(mark)) + mark
 
 
 def _cut_inside(shown: str, head: int, width: int) -> str:

@@ -272,7 +272,11 @@ def holds_prompts(cells: Iterable[Any]) -> bool:
         distinct: Iterable[Any] = dict.fromkeys(cells)
     except TypeError:  # lists of messages
         return True
-    return any(isinstance(cell, str) and _is_prompt(cell) for cell in distinct)
+    texts = (cell.strip() for cell in distinct if isinstance(cell, str))
+    return any(
+        "\n" in text or len(text) > LONGEST_AGENT or len(text.split()) >= MOST_WORDS
+        for text in texts
+    )
 
 
 # Asked of every file of a folder, and most have the same columns.
@@ -350,11 +354,6 @@ def find_conflict(names: Iterable[str], found: Mapping[str, str], cells: Cells) 
                 shown = cells(chosen)[row], cells(other)[row]
                 return Conflict(row=row, columns=(chosen, other), cells=shown)
     return None
-
-
-def _is_prompt(text: str) -> bool:
-    text = text.strip()
-    return "\n" in text or len(text) > LONGEST_AGENT or len(text.split()) >= MOST_WORDS
 
 
 def _number(cell: Any) -> float:

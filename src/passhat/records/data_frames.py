@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -148,9 +148,12 @@ def columns_of_records(
         return {"task": [], "outcome": []}, None
     if all(isinstance(row, Trial) for row in rows):
         return _of_trials(rows), None
-    names = dict.fromkeys(name for row in rows for name in _keys(row))
+    dicts = [
+        row if isinstance(row, Mapping) else {n: getattr(row, n) for n in _FIELDS} for row in rows
+    ]
+    names = dict.fromkeys(name for row in dicts for name in row)
     _check_keys(names, renamed)
-    given = {str(name): [_get(row, name) for row in rows] for name in names}
+    given = {str(name): [row.get(name) for row in dicts] for name in names}
     return columns_of_table("records", "records", given, renamed)
 
 
@@ -222,14 +225,6 @@ def _check_keys(names: Iterable[str], renamed: Mapping[str, str | None]) -> None
             hint = typo_hint(str(name), _NAMES)
             rule = f"have only keys that trials or files have{hint}; leave others out"
             raise ArgumentError("records", rule, name)
-
-
-def _keys(row: Trial | Mapping[str, Any]) -> Iterable[str]:
-    return row if isinstance(row, Mapping) else _FIELDS
-
-
-def _get(row: Trial | Mapping[str, Any], name: str) -> Any:
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
 
 
 GivenColumns = Mapping[str, Sequence[Any]]
@@ -317,14 +312,10 @@ def trial_numbers(values: Sequence[Any], systems: Sequence[Any], tasks: Sequence
 
 
 def _check_named(argument: str, given: GivenColumns, mapping: ColumnMap) -> None:
-    for column in _chosen_columns(given, mapping):
-        if column not in given:
-            raise ArgumentError(argument, f"must have the column {column}", sorted(given))
-
-
-def _chosen_columns(given: GivenColumns, mapping: ColumnMap) -> Iterator[str]:
     for meaning, column in mapping.chosen().items():
-        yield from name_parts(given, column) if meaning in ("task", "system") else [column]
+        for part in name_parts(given, column) if meaning in ("task", "system") else [column]:
+            if part not in given:
+                raise ArgumentError(argument, f"must have the column {part}", sorted(given))
 
 
 def _check_enough(

@@ -148,14 +148,10 @@ _LONG, _AT_ONCE = 500, 1 << 20
 
 def shapes_near(text: str) -> tuple[SecretPattern, ...]:
     """The shapes that may be in a text: for most texts, none."""
-    return _shapes_in_short(text) if len(text) <= _SHORT else _shapes_in(text)
+    return _shapes_in(text) if len(text) <= _SHORT else _shapes_in.__wrapped__(text)
 
 
 @lru_cache(maxsize=_KEPT)
-def _shapes_in_short(text: str) -> tuple[SecretPattern, ...]:
-    return _shapes_in(text)
-
-
 def _shapes_in(text: str) -> tuple[SecretPattern, ...]:
     if len(text) >= _LONG and "numpy" in sys.modules:
         found = {needle for needle in _needles_near(text) if needle in text}

@@ -96,8 +96,7 @@ class Budget:
 
     @property
     def limited(self) -> bool:
-        limits = (self.max_cost, self.max_tokens, self.max_minutes, self.max_calls)
-        return limits != (None, None, None, None)
+        return self != Budget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -655,18 +654,14 @@ def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
 
 def without_faults(suite: Suite) -> Suite:
     """Everything as it is when nothing goes wrong on purpose."""
-    return replace(
-        suite,
-        servers={name: replace(server, faults=()) for name, server in suite.servers.items()},
-        pairings=tuple(_calm(pairing) for pairing in suite.pairings),
-    )
-
-
-def _calm(pairing: Pairing) -> Pairing:
-    system = pairing.system
-    if not isinstance(system, ModelSystem) or not system.model.faults:
-        return pairing
-    return replace(pairing, system=replace(system, model=replace(system.model, faults=())))
+    pairings = [
+        replace(p, system=replace(p.system, model=replace(p.system.model, faults=())))
+        if isinstance(p.system, ModelSystem) and p.system.model.faults
+        else p
+        for p in suite.pairings
+    ]
+    servers = {name: replace(server, faults=()) for name, server in suite.servers.items()}
+    return replace(suite, servers=servers, pairings=tuple(pairings))
 
 
 def _both(suite: Suite) -> Suite:

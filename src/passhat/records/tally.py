@@ -135,7 +135,11 @@ def _merged(parts: Sequence[Tally]) -> Tally:
         return significant(total) if total.dtype == np.float64 else total
 
     def feature(name: str) -> FeatureSums:
-        own = [_sums_or_none(part, name) for part in parts]
+        own = []
+        for part in parts:
+            none = np.zeros((len(Outcome), len(part.tasks)))
+            nothing = FeatureSums(count=none.astype(np.int64), total=none, squares=none)
+            own.append(part.features.get(name, nothing))
         return FeatureSums(
             count=added([one.count for one in own]),
             total=added([one.total for one in own]),
@@ -156,15 +160,6 @@ def _merged(parts: Sequence[Tally]) -> Tally:
         family=_merged_families(parts, tasks),
         weight=_merged_weights(parts, added),
     )
-
-
-def _sums_or_none(part: Tally, name: str) -> FeatureSums:
-    """A feature of a part; sums of nothing where the part does not have it."""
-    shape = (len(Outcome), len(part.tasks))
-    nothing = FeatureSums(
-        count=np.zeros(shape, dtype=np.int64), total=np.zeros(shape), squares=np.zeros(shape)
-    )
-    return part.features.get(name, nothing)
 
 
 def _merged_families(

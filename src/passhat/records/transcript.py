@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -158,16 +158,18 @@ class Transcript:
         """
         if self.size() <= limit:
             return self
-        words = self._without_images()
-        if words is not self:  # words come first: pictures get the room that is left
+        if any(turn.images for turn in self.messages):
+            # Words come first: pictures get the room that is left.
+            turns = tuple(replace(turn, images=()) for turn in self.messages)
+            words = replace(self, messages=turns)
             return _with_images(words, self, limit) if words.size() <= limit else words.cut(limit)
         spoken = sum(map(turn_size, self.messages))
         end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
         ends = self.error, self.answer, self.stop_reason, self.stderr
         error, answer, stop, stderr = map(end.take, ends)
-        checks = tuple(_fit(self.checks, end, _more_checks))
+        checks = tuple(_fit(self.checks, end))
         room = _Room(limit - (given - end.left))
-        messages = tuple(_fit(self.messages, room, _more_messages))
+        messages = tuple(_fit(self.messages, room))
         return replace(
             self,
             messages=messages,
@@ -177,11 +179,6 @@ class Transcript:
             stderr=stderr,
             checks=checks,
         )
-
-    def _without_images(self) -> Transcript:
-        if not any(turn.images for turn in self.messages):
-            return self
-        return replace(self, messages=tuple(replace(turn, images=()) for turn in self.messages))
 
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
@@ -281,7 +278,7 @@ _TEXTS: Mapping[type, Sequence[str]] = {
 }
 
 
-def _fit(items: Sequence[Item], room: _Room, more: Callable[[int], Item]) -> Iterator[Item]:
+def _fit(items: Sequence[Item], room: _Room) -> Iterator[Item]:
     """The items that fit, the next one cut short, and a mark for the rest."""
     sizes: dict[type, Callable[[Any], int]]
     sizes = {Turn: turn_size, Call: _call_size, Check: _check_size}
@@ -297,7 +294,7 @@ def _fit(items: Sequence[Item], room: _Room, more: Callable[[int], Item]) -> Ite
             rest -= 1
         room.left = 0
         if rest:
-            yield more(rest)
+            yield _mark_of_more(item, rest)
         return
 
 
@@ -312,20 +309,18 @@ def _check_size(check: Check) -> int:
 def _cut(item: Item, room: _Room) -> Item:
     cut: dict[str, Any] = {name: room.take(getattr(item, name)) for name in _TEXTS[type(item)]}
     if isinstance(item, Turn):
-        cut["calls"] = tuple(_fit(item.calls, room, _more_calls))
+        cut["calls"] = tuple(_fit(item.calls, room))
     return replace(item, **cut)
 
 
-def _more_messages(more: int) -> Turn:
-    return Turn(role="passhat", text=cut_mark(more, "message"))
-
-
-def _more_calls(more: int) -> Call:
-    return Call(name=cut_mark(more, "call"))
-
-
-def _more_checks(more: int) -> Check:
-    return Check(target="passhat", message=cut_mark(more, "check"))
+def _mark_of_more(item: Item, more: int) -> Item:
+    """The last item of a list that was cut, of the same kind as the others."""
+    mark: dict[type, Any] = {
+        Turn: Turn(role="passhat", text=cut_mark(more, "message")),
+        Call: Call(name=cut_mark(more, "call")),
+        Check: Check(target="passhat", message=cut_mark(more, "check")),
+    }
+    return cast(Item, mark[type(item)])
 
 
 def _turn(turn: Turn) -> dict[str, object]:
@@ -355,6 +350,8 @@ def _check(check: Check) -> dict[str, object]:
 
 
 def _kept_turn(turn: Mapping[str, Any]) -> Turn:
+    images = turn.get("images")
+    pictures = map(safe_picture, images) if isinstance(images, list) else ()
     return Turn(
         role=_text(turn.get("role")) or UNKNOWN_ROLE,
         text=_text(turn.get("text")),
@@ -362,13 +359,8 @@ def _kept_turn(turn: Mapping[str, Any]) -> Turn:
         name=_text(turn.get("name")),
         is_error=bool(turn.get("is_error")),
         call_id=_text(turn.get("call_id")),
-        images=_kept_images(turn.get("images")),
+        images=tuple(picture for picture in pictures if picture is not None),
     )
-
-
-def _kept_images(images: object) -> tuple[str, ...]:
-    found = map(safe_picture, images) if isinstance(images, list) else ()
-    return tuple(image for image in found if image is not None)
 
 
 def _kept_call(call: Mapping[str, Any]) -> Call:
@@ -437,7 +429,9 @@ def answered_calls(transcript: Transcript) -> tuple[AnsweredCall, ...]:
     for place, turn in enumerate(transcript.messages):
         if turn.role in TOOL_ROLES and not turn.calls:
             if open_calls:
-                answered = _answered(turn, open_calls, made)
+                by_id = (i for i in open_calls if turn.call_id and made[i][0].id == turn.call_id)
+                by_name = (i for i in open_calls if turn.name and made[i][0].name == turn.name)
+                answered = next(by_id, next(by_name, open_calls[0]))
                 answers[answered] = place
                 open_calls.remove(answered)
             continue
@@ -453,13 +447,6 @@ def answered_calls(transcript: Transcript) -> tuple[AnsweredCall, ...]:
         )
         for i, (call, place) in enumerate(made)
     )
-
-
-def _answered(turn: Turn, open_calls: Sequence[int], made: Sequence[tuple[Call, int]]) -> int:
-    """Which of the open calls a turn answers."""
-    by_id = (i for i in open_calls if turn.call_id and made[i][0].id == turn.call_id)
-    by_name = (i for i in open_calls if turn.name and made[i][0].name == turn.name)
-    return next(by_id, next(by_name, open_calls[0]))
 
 
 # Transcripts of other tools' logs: keys and tokens are taken out where a text is taken out.

@@ -303,7 +303,9 @@ class Trials(Displayed):
 
     def tally(self, system: str | None = None) -> Tally:
         """Counts per task of one system (the only one, if none is named)."""
-        name = _system_name(self, system)
+        name = self.systems[0] if system is None and len(self.systems) == 1 else system
+        if name is None or name not in self.systems:
+            raise ArgumentError("system", f"must be one of {', '.join(self.systems)}", system)
         rows = self.system.codes == self.system.code(name)
         return count_trials(
             name,
@@ -375,14 +377,6 @@ def _having(argument: str, column: Categorical | None, name: str) -> NDArray[np.
 
 def _optional(column: Floats) -> list[float | None]:
     return [None if value != value else value for value in column.tolist()]
-
-
-def _system_name(trials: Trials, system: str | None) -> str:
-    if system is None and len(trials.systems) == 1:
-        return trials.systems[0]
-    if system not in trials.systems:
-        raise ArgumentError("system", f"must be one of {', '.join(trials.systems)}", system)
-    return system
 
 
 # Checks of the trials that functions get, with errors that name the way out.
@@ -546,16 +540,20 @@ def checked_outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
     by = next((name for name in ("outcome", "passed", "score") if name in given), None)
     if by is None:
         raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
-    if by == "outcome":
-        found = _outcome_codes(given["outcome"])
+    if by == "outcome" and all(type(value) is Outcome for value in given["outcome"]):
+        found = np.array(given["outcome"], dtype=np.int8)  # codes already, and slow to hash
+    elif by == "outcome":
+        found = _codes(given["outcome"], _outcome)
     elif by == "passed":
         found = _codes(given["passed"], _passed)
     else:
         scores = checked_numbers("score", given["score"])
         found = np.where(np.isnan(scores), _MISSING, scores >= 1).astype(np.int8)
     missing = np.flatnonzero(found == _MISSING)
+    errors = given.get("error")
     for row in missing.tolist():
-        if not _broke(given.get("error"), row):
+        error = None if errors is None or row >= len(errors) else errors[row]
+        if error is None or error != error or str(error) == "":
             rule = f"must say how each trial ended, or error what broke it, and row {row} does not"
             raise ArgumentError(by, rule, given[by][row])
     found[missing] = Outcome.ERRORED
@@ -697,12 +695,6 @@ def _first_odd(values: Any, convert: Callable[[Any], Any]) -> Any:
     return values
 
 
-def _outcome_codes(values: Sequence[Any]) -> NDArray[np.int8]:
-    if all(type(value) is Outcome for value in values):  # codes already, and slow to hash
-        return np.array(values, dtype=np.int8)
-    return _codes(values, _outcome)
-
-
 def _codes(values: Iterable[Any], code: Callable[[Any], int]) -> NDArray[np.int8]:
     """The code of each value, computed once for all that are equal."""
     given = list(values)
@@ -711,11 +703,6 @@ def _codes(values: Iterable[Any], code: Callable[[Any], int]) -> NDArray[np.int8
     except TypeError:  # a list in a cell
         return np.array([code(value) for value in given], dtype=np.int8)
     return np.array([found[value] for value in given], dtype=np.int8)
-
-
-def _broke(errors: Any, row: int) -> bool:
-    error = None if errors is None or row >= len(errors) else errors[row]
-    return error is not None and error == error and str(error) != ""
 
 
 def _outcome(value: Any) -> int:

@@ -212,12 +212,17 @@ def _system_trend(
         metric: change_points(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
         for metric, one in series.items()
     }
+    both = [series[metric] for metric in reversed(names)]
     return SystemTrend(
         name=name,
         k=chosen,
         points=tuple(points),
         changes=changes,
-        divergence=_divergence(list(series.values()), confidence),
+        divergence=(
+            divergence(*both, confidence=confidence)
+            if len(both) == 2
+            else Unavailable("pass@k and pass^k are the same number with one run of a task")
+        ),
         turns=_turns(snapshots),
         moved=_moved(snapshots, changes[names[0]].points),
     )
@@ -286,13 +291,6 @@ def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSer
         for task, pair in snapshot.fresh.items():
             counts[:, row, place[task]] = pair
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
-
-
-def _divergence(series: Sequence[TaskSeries], confidence: float) -> DivergingTrend | Unavailable:
-    if len(series) < 2:
-        return Unavailable("pass@k and pass^k are the same number with one run of a task")
-    hat, at = series
-    return divergence(at, hat, confidence=confidence)
 
 
 def _moved(snapshots: Sequence[_Snapshot], changes: Sequence[ChangePoint]) -> tuple[TaskMove, ...]:

@@ -232,12 +232,9 @@ def _having(one: Association, compared: ComparedRuns, tool: str) -> Example:
     choice = without if without.size else np.flatnonzero(here)
     passing = [compared.runs[i] for i in choice.tolist()]
     nearest = nearest_passing(run, passing, frozenset(run.tools))
-    return Example(failing=run.key, passing=nearest.key, call=_place(run, tool, one.lacking))
-
-
-def _place(run: ExplainedRun, tool: str, lacking: bool) -> int | None:
-    places = [] if lacking or not tool else [call.place for call in run.calls if call.tool == tool]
-    return places[0] if places else None
+    places = (call.place for call in run.calls if call.tool == tool)
+    call = next(places, None) if tool and not one.lacking else None
+    return Example(failing=run.key, passing=nearest.key, call=call)
 
 
 def _one_for_each_tool(causes: Sequence[Cause]) -> list[Cause]:
@@ -336,13 +333,19 @@ def holds_within(
 
 def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Class]:
     """The classes that could reach the level."""
-    sums = _Sums(compared)
+    strata, sizes = compared.stratum, np.bincount(compared.stratum)
+
+    def differing(column: Mask) -> Mask:
+        """The runs of tasks in which some have the property and some do not."""
+        counts = np.bincount(strata, weights=column, minlength=sizes.size)
+        return ((counts > 0) & (counts < sizes))[strata]
+
     divisions: dict[bytes, list[RunFeature]] = {}
     for feature, numbers in having.items():
         if len(numbers) < _FEWEST_RUNS:
             continue
         column = _column(numbers, compared)
-        varying = sums.varying(column)
+        varying = differing(column)
         if varying.any():
             divisions.setdefault(_same_division(column, varying), []).append(feature)
     found = []
@@ -350,7 +353,7 @@ def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Clas
         column = _column(having[members[0]], compared)
         law = _law(column, compared.stratum, compared.failed)
         if law.smallest_p <= level:
-            varying = sums.varying(column)
+            varying = differing(column)
             found.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
     found.sort(key=lambda one: (one.law.smallest_p, one.members[0]))
     return found[:MOST_CLASSES]
@@ -360,19 +363,6 @@ def _column(numbers: Iterable[int], compared: ComparedRuns) -> Mask:
     column = np.zeros(len(compared.runs), dtype=bool)
     column[list(numbers)] = True
     return column
-
-
-class _Sums:
-    """How many runs of each task have a property, and where that differs between runs."""
-
-    def __init__(self, compared: ComparedRuns) -> None:
-        self._stratum = compared.stratum
-        self._sizes = np.bincount(compared.stratum)
-
-    def varying(self, column: Mask) -> Mask:
-        """The runs of tasks in which some have the property and some do not."""
-        counts = np.bincount(self._stratum, weights=column, minlength=len(self._sizes))
-        return ((counts > 0) & (counts < self._sizes))[self._stratum]
 
 
 def _same_division(column: Mask, varying: Mask) -> bytes:

@@ -250,7 +250,9 @@ def failure_categories(
     first difference from a passing run of the task.
     """
     by_run = {one.run.key: one for one in found}
-    usual = USUAL_STOPS | _stops_of_passing_runs(runs)
+    stops = Counter(run.stop_reason for run in runs if run.passed)
+    most = SHARED_STOP * stops.total()
+    usual = USUAL_STOPS | {reason for reason, count in stops.items() if count >= most}
     return _grouped(
         [(run, _kind_and_what(run, by_run.get(run.key), usual)) for run in runs if not run.passed],
         by_run,
@@ -264,14 +266,6 @@ def divergence_categories(
     """The failing runs of tasks that also passed, by how they first differ from a passing run."""
     by_run = {one.run.key: one for one in found}
     return _grouped([(one.run, _first_difference(one)) for one in found], by_run, confidence)
-
-
-def _stops_of_passing_runs(runs: Sequence[ExplainedRun]) -> frozenset[str]:
-    """The reason with which most passing runs stop."""
-    stops = Counter(run.stop_reason for run in runs if run.passed)
-    return frozenset(
-        reason for reason, count in stops.items() if count >= SHARED_STOP * stops.total()
-    )
 
 
 def _kind_and_what(
@@ -324,24 +318,21 @@ def _grouped(
     groups: dict[tuple[str, str], list[ExplainedRun]] = {}
     for run, key in found:
         groups.setdefault(key, []).append(run)
-    categories = [
-        Category(
+    categories = []
+    for (kind, what), runs in groups.items():
+        differing = (by_run[run.key].arguments for run in runs) if kind == OTHER else ()
+        names = Counter(name for arguments in differing for name in arguments)
+        category = Category(
             kind=kind,
             what=what,
-            arguments=_arguments([by_run[run.key] for run in runs]) if kind == OTHER else (),
+            arguments=tuple(name or "its argument" for name, _ in names.most_common()),
             share=share_estimate(len(runs), len(found), confidence=confidence),
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
             example=runs[0].key,
             runs=tuple(run.key for run in runs),
         )
-        for (kind, what), runs in groups.items()
-    ]
+        categories.append(category)
     return tuple(sorted(categories, key=lambda one: (-one.count, one.kind, one.what)))
-
-
-def _arguments(found: Sequence[Divergence]) -> tuple[str, ...]:
-    names = Counter(name for one in found for name in one.arguments)
-    return tuple(name or "its argument" for name, _ in names.most_common())
 
 
 # What a suite's own results say about its tasks and graders.

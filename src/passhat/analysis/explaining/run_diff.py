@@ -115,7 +115,8 @@ def align(
 
     Only calls of the same tool are paired (Needleman and Wunsch 1970, with free gaps).
     """
-    shared = _shared_start(left, right)
+    both = zip(left, right, strict=False)
+    shared = len(list(takewhile(lambda pair: pair[0].key == pair[1].key, both)))
     middle = _aligned(left[shared:MOST_CALLS], right[shared:MOST_CALLS])
     start = [_pair(left[i], right[i]) for i in range(shared)]
     tail = [_alone(call, "left only") for call in left[max(shared, MOST_CALLS) :]]
@@ -179,12 +180,6 @@ def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
         raise InputError(f"no other run of task {one.task} passed: name the trial to compare with")
     tools = frozenset(tool for run in (one, *passing) for tool in run.tools)
     return nearest_passing(one, passing, tools)
-
-
-def _shared_start(left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]) -> int:
-    """How many calls are the same from the first on."""
-    pairs = zip(left, right, strict=False)
-    return len(list(takewhile(lambda pair: pair[0].key == pair[1].key, pairs)))
 
 
 def _aligned(left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]) -> list[AlignedCalls]:

@@ -133,10 +133,13 @@ def _find_behaviours(
 ) -> tuple[ObservedBehaviour, ...]:
     """Repeats, errors, retries and recoveries, each where some run has it."""
     doing: tuple[tuple[str, Callable[[ExplainedRun], bool]], ...] = (
-        ("made the same call twice", _repeats),
+        ("made the same call twice", lambda run: len({c.key for c in run.calls}) < len(run.calls)),
         ("got an error from a tool", lambda run: any(not call.worked for call in run.calls)),
-        ("called a tool again after its error", _retried),
-        ("got a success after an error of the same tool", _mended),
+        ("called a tool again after its error", lambda run: any(_calls_after_error(run))),
+        (
+            "got a success after an error of the same tool",
+            lambda run: any(call.worked for call in _calls_after_error(run)),
+        ),
     )
     found = []
     for words, does in doing:
@@ -272,20 +275,6 @@ def _smaller_over_larger(one: float | None, other: float | None) -> float | None
     if one is None or other is None or min(one, other) < 0:
         return None
     return min(one, other) / max(one, other) if max(one, other) else 1.0
-
-
-def _repeats(run: ExplainedRun) -> bool:
-    return len({call.key for call in run.calls}) < len(run.calls)
-
-
-def _retried(run: ExplainedRun) -> bool:
-    """Whether a tool was called again after its error."""
-    return any(_calls_after_error(run))
-
-
-def _mended(run: ExplainedRun) -> bool:
-    """Whether a tool worked after its error."""
-    return any(call.worked for call in _calls_after_error(run))
 
 
 def _calls_after_error(run: ExplainedRun) -> Iterator[NormalizedCall]:

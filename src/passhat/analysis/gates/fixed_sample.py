@@ -67,8 +67,7 @@ def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict
 
 def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
     """Whether the runs still planned can no longer change the verdict of a gate on passes."""
-    subject = SystemTrials.of(tally)
-    return judge_number(gate, subject, planned).word != "UNDECIDED"
+    return judge_number(gate, SystemTrials.of(tally), planned).word != "UNDECIDED"
 
 
 def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
@@ -400,14 +399,8 @@ def _difference(
     ours = subject.tally if subject.trials is None else subject.trials
     ends = {}
     for error in {gate.alpha, gate.beta}:
-        found = compare(
-            ours,
-            baseline,
-            ks=(k,),
-            confidence=1 - 2 * error,
-            errors=subject.errors,
-            days=days,
-        )
+        level = 1 - 2 * error
+        found = compare(ours, baseline, ks=(k,), confidence=level, errors=subject.errors, days=days)
         difference = found.differences[demand.metric]
         number = difference.this_suite if gate.scope == THIS_SUITE else difference.tasks_like_these
         if isinstance(number, Unavailable):
@@ -613,8 +606,9 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
     power = target.attempts or (("pass^k", 1) if evidence.all_or_nothing else None)
     grouped: dict[str, Any] = {"family": evidence.family, "weight": evidence.weight}
     if power is None:
-        sums = evidence.runs, evidence.score_total, evidence.score_squares
-        found = score_estimate(*sums, scope=gate.scope, confidence=confidence, **grouped)
+        found = score_estimate(
+            *evidence.score_sums, scope=gate.scope, confidence=confidence, **grouped
+        )
     else:
         metric, k = power
         counts = evidence.runs, evidence.passes

@@ -557,7 +557,9 @@ def bound_sentence(
     value = shown(estimate.value, threshold, share=target.is_share)
     seen = f"{target} is {value}" + (f" in {plural(estimate.runs, 'run')}" if estimate.runs else "")
     start = f"{opening(gate, system, word)}. {seen}"
-    low, high = _ends(estimate, threshold, share=target.is_share)
+    bounds = estimate.interval
+    assert bounds is not None, "a bound has an interval"
+    low, high = (shown(end, threshold, share=target.is_share) for end in (bounds.low, bounds.high))
     if word == "UNDECIDED":
         advice = _further(estimate, threshold, more_runs)
         return f"{start} and may lie between {low} and {high}: {advice}."
@@ -611,12 +613,6 @@ def _limit(runs: int, most: int, draws: int | None) -> str:
         return f"{plural(runs, 'run')}, the most allowed,"
     used = f"{plural(runs, 'run')} of at most {most:,}"
     return used if draws is None else f"{plural(draws, 'draw')}, the most allowed ({used}),"
-
-
-def _ends(estimate: Estimate, threshold: float, *, share: bool) -> tuple[str, str]:
-    bounds = estimate.interval
-    assert bounds is not None, "a bound has an interval"
-    return shown(bounds.low, threshold, share=share), shown(bounds.high, threshold, share=share)
 
 
 def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:

@@ -113,7 +113,11 @@ def plan_gate(
     probability("icc", icc)
     truths = _truths_around(parsed)
     if isinstance(parsed.demand, EveryTaskRequirement):
-        every = every_task_gate(parsed, _bars(parsed.demand, tasks, bars))
+        bar = parsed.demand.bar
+        wanted = list(bars or []) if bar is None else [bar] * tasks
+        if not wanted:
+            raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
+        every = every_task_gate(parsed, wanted)
         rates = [truth ** (1 / parsed.demand.k) for truth in truths]
         each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
         rows = [_rows([truth], one)[0] for truth, one in zip(truths, each, strict=True)]
@@ -155,15 +159,6 @@ def _truths_around(gate: Gate) -> tuple[float, ...]:
     around = {round(low + i * step, 10) for i in steps}
     inside = {truth for truth in around if 0 < truth < 1} | {(low + 1) / 2, 1.0}
     return tuple(sorted(inside))
-
-
-def _bars(
-    demand: EveryTaskRequirement, tasks: int, bars: Sequence[float] | None
-) -> Sequence[float]:
-    found = list(bars or []) if demand.bar is None else [demand.bar] * tasks
-    if not found:
-        raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
-    return found
 
 
 def _characteristics(

@@ -215,18 +215,15 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     if gate.tags:
         kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
     table = trials.take(kept)
-    one = gate.system is not None and not isinstance(gate.demand, BestOfRequirement)
-    names = (gate.system,) if one and gate.system else _subjects(gate, trials)
-    for name in names:
+    if gate.system is not None and not isinstance(gate.demand, BestOfRequirement):
+        systems = [gate.system]
+    else:  # a baseline among them is not compared with itself
+        baseline = getattr(gate.demand, "baseline", None)
+        systems = [name for name in trials.systems if name != baseline]
+    for name in systems:
         if name not in table.systems:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
         yield table.where(system=name)
-
-
-def _subjects(gate: Gate, trials: Trials) -> tuple[str, ...]:
-    """Every system; a baseline among them is not compared with itself."""
-    baseline = getattr(gate.demand, "baseline", None)
-    return tuple(name for name in trials.systems if name != baseline)
 
 
 def _baseline(

@@ -29,12 +29,14 @@ def plan_figure(plan: GatePlan) -> Figure:
     rows = sorted(plan.rows, key=lambda row: row.truth)
     truths = [row.truth for row in rows]
     fixed = plan.fixed_runs
+    dearest = max(plan.rows, key=lambda row: row.expected_runs)
     return line_chart(
         [
             Series(name="expected runs", x=truths, y=[row.expected_runs for row in rows]),
             Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
         ],
-        title=_plan_title(plan),
+        title=f"{plan.gate.require} takes most runs, {dearest.expected_runs:,.0f} on average, "
+        f"where the truth is {100 * dearest.truth:.3g} %",
         finding=plan_finding(plan),
         x_label="if this is the truth",
         x_kind="percent",
@@ -43,14 +45,6 @@ def plan_figure(plan: GatePlan) -> Figure:
         guides=[Guide(name=f"fixed design: {fixed:,}", y=float(fixed))]
         if fixed is not None and fixed <= max(row.runs_95 for row in rows)
         else [],
-    )
-
-
-def _plan_title(plan: GatePlan) -> str:
-    dearest = max(plan.rows, key=lambda row: row.expected_runs)
-    return (
-        f"{plan.gate.require} takes most runs, {dearest.expected_runs:,.0f} on average, where the "
-        f"truth is {100 * dearest.truth:.3g} %"
     )
 
 
@@ -112,9 +106,11 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
         )
     ]
     tasks = _task_rows(verdict)
+    many = len(tasks) > _MOST_ROWS
+    cut = f" (the {_MOST_ROWS} lowest of {len(tasks):,} tasks)" if many else ""
     return interval_rows(
         [*rows, *tasks[:_MOST_ROWS]],
-        title=f"{_whose(verdict)}: {verdict.word}{_cut(len(tasks))}",
+        title=f"{_whose(verdict)}: {verdict.word}{cut}",
         finding=verdict.sentence,
         x_label=number.target.name if number else "difference",
         x_range=(0.0, 1.0) if share else (min(ends) - room, max(ends) + room),
@@ -170,7 +166,3 @@ def _gate_row(verdict: Verdict) -> IntervalRow | None:
 
 def _whose(verdict: Verdict) -> str:
     return f"{verdict.system}: {verdict.demand}" if verdict.system else verdict.demand
-
-
-def _cut(tasks: int) -> str:
-    return f" (the {_MOST_ROWS} lowest of {tasks:,} tasks)" if tasks > _MOST_ROWS else ""

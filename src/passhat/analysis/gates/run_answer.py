@@ -290,6 +290,14 @@ def _recovery(
 ) -> Recovery:
     without, under = trials.where(system=clean), trials.where(system=faulty)
     plain, broken = _shared(without, under)
+    if not ks:
+        fewest = min((int(s.runs.min()) for s in (plain, broken) if s.tasks), default=0)
+        ks = [k for k in _KS if k <= fewest] or [1]
+    levels = []
+    for k in ks:
+        clean_rate, faulty_rate = (_pass_hat(side, k, confidence) for side in (plain, broken))
+        score = ratio_of(faulty_rate, clean_rate)
+        levels.append(RecoveryAt(k=k, without=clean_rate, under=faulty_rate, score=score))
     struck = int(_any_word(under, STRUCK).sum())
     words = under.words("tags")
     return Recovery(
@@ -297,7 +305,7 @@ def _recovery(
         tasks=len(plain.tasks),
         struck=struck,
         trials=len(under),
-        levels=tuple(_level(plain, broken, k, confidence) for k in ks or _usual_ks(plain, broken)),
+        levels=tuple(levels),
         kinds=tuple(
             _kind(without, under, word, confidence) for word in words if word.startswith(STRUCK)
         ),
@@ -315,18 +323,8 @@ def _shared(one: Trials, other: Trials) -> tuple[Evidence, Evidence]:
     return first.only(names), second.only(names)
 
 
-def _usual_ks(*sides: Evidence) -> list[int]:
-    most = min((int(side.runs.min()) for side in sides if side.tasks), default=0)
-    return [k for k in _KS if k <= most] or [1]
-
-
 def _pass_hat(side: Evidence, k: int, confidence: float) -> Number:
     return suite_estimate(side.runs, side.passes, k=k, confidence=confidence)
-
-
-def _level(plain: Evidence, broken: Evidence, k: int, confidence: float) -> RecoveryAt:
-    without, under = (_pass_hat(side, k, confidence) for side in (plain, broken))
-    return RecoveryAt(k=k, without=without, under=under, score=ratio_of(under, without))
 
 
 def _kind(without: Trials, under: Trials, word: str, confidence: float) -> FaultKindReport:

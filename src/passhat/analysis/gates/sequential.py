@@ -98,7 +98,10 @@ class SharedDraws:
         designs = [draw_gate(gate, tasks=len(self.tasks), seed=seed) for gate in gates]
         self.watches = [GateProgress(gate=design, state=design.start()) for design in designs]
         self.runs: dict[int, list[Trial]] = {}
-        self.outages = OutageWatch([self._guard() for _ in systems])
+        rate = min(watch.gate.expected_rate for watch in self.watches)
+        least = 1 - rate if len(self.tasks) == 1 and not self.paired else 0
+        guard = OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=least)
+        self.outages = OutageWatch([guard] * len(systems))
         self._launched: dict[int, int] = {}
         self._issued = self._made = self._seen = 0
         self._continued: deque[int] = deque()
@@ -180,11 +183,6 @@ class SharedDraws:
     def _most(self) -> int:
         return max(watch.gate.max_draws for watch in self.watches if watch.is_open)
 
-    def _guard(self) -> OutageGuard:
-        rate = min(watch.gate.expected_rate for watch in self.watches)
-        one = len(self.tasks) == 1 and not self.paired
-        return OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=1 - rate if one else 0)
-
     def _take_draws(self) -> None:
         """Hand every gate the draws that are decided, in order."""
         for watch in self.watches:
@@ -217,12 +215,8 @@ class SharedDraws:
         )
 
     def _launch(self, draw: int) -> Draw:
-        self._made += 1
         run = self._launched.get(draw, 0)
-        self._launched[draw] = run + 1
-        self._issued = max(self._issued, draw + 1)
-        if self.paired and run == 0:
-            self._continued.append(draw)
+        self.restore(draw, run)
         system = self.systems[run] if self.paired else self.systems[0]
         return Draw(index=draw, run=run, system=system, task=self.tasks[self.task(draw)])
 

@@ -153,16 +153,12 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
                 passed=sum(x is not SET_ASIDE and bool(x) for x in row),
                 errored=sum(x is None for x in row),
                 value=one.value,
-                note=_every_task_note(one),
+                note=f"{one.verdict or 'open'}; log evidence {one.log_pass:+.2f} for, "
+                f"{one.log_fail:+.2f} against",
             )
             for task, row, one in zip(watch.tasks, watch.outcomes, each, strict=True)
         ),
     )
-
-
-def _every_task_note(one: GateResult) -> str:
-    evidence = f"log evidence {one.log_pass:+.2f} for, {one.log_fail:+.2f} against"
-    return f"{one.verdict or 'open'}; {evidence}"
 
 
 def _lowest(result: GateResult) -> Estimate | Unavailable:
@@ -344,9 +340,9 @@ class BestSystemGate:
         """A run of a draw has ended."""
         self._seen += 1
         self.runs.setdefault(draw, {})[self.systems.index(trial.system)] = trial
-        while self.is_open and self._is_complete(self.outages.seen):
+        while self.is_open and set(self.state.left) <= set(self.runs.get(self.outages.seen, ())):
             known = self.runs[self.outages.seen]
-            out = set(self.state.dropped)
+            out = self.state.dropped
             first = [None if j in out else known[j] for j in range(len(self.systems))]
             self.outages.take(self._task(self.outages.seen), first)
             self._take_draws()
@@ -395,9 +391,6 @@ class BestSystemGate:
         self.restore(draw, place)
         task = self.tasks[self._task(draw)]
         return Draw(index=draw, run=place, system=self.systems[place], task=task)
-
-    def _is_complete(self, draw: int) -> bool:
-        return set(self.state.left) <= set(self.runs.get(draw, ()))
 
     def _take_draws(self) -> None:
         while self.is_open and self.state.draws < len(self.outages.counted):

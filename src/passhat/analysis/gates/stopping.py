@@ -81,7 +81,7 @@ class StoppingRule:
         self._gated, self._ungated = self._fixed_parts(until_settled)
         self._seen: list[Trial] = []
         self._number = 0
-        self._next_trial = self._first_numbers()
+        self._next_trial = Counter(self._gated.planned | self._ungated.planned)
         self._turns: deque[Any] = deque([self._gated, self._ungated, *self.streams, *self.contests])
 
     @property
@@ -342,9 +342,6 @@ class StoppingRule:
 
         gates = self._fixed_gates if until_settled else ()
         return FixedPart(chosen(True), gates), FixedPart(chosen(False))
-
-    def _first_numbers(self) -> Counter[tuple[str, str]]:
-        return Counter(self._gated.planned | self._ungated.planned)
 
 
 def replay_run(

@@ -397,7 +397,7 @@ def _observed(evidence: Evidence | None, confidence: float) -> tuple[float, Spre
     if evidence is None or not evidence.tasks:
         return 0.5, Spread(variance=0.25, icc=GUESSED_ICC, icc_interval=None)
     mean = float((evidence.score_total / evidence.runs).mean())
-    sums = evidence.runs, evidence.score_total, evidence.score_squares
+    sums = evidence.score_sums
     split, share = variance_components(*sums), icc(*sums, confidence=confidence)
     if isinstance(split, Unavailable) or isinstance(share, Unavailable):
         # A rate at an end still varies: as if half a run had ended the other way.
@@ -577,6 +577,7 @@ def assure(
     def reports(some: PossibleSuites, times: int) -> PossibleReports:
         return some.reports(times, k=k, confidence=confidence, assurance=assurance)
 
+    weight = None if evidence is None else evidence.weight
     now = reports(suites, often)
     needed = fewest(
         lambda n: reports(suites, n).this_suite <= half_width, least=k, most=_MOST_ASSURED_RUNS
@@ -605,7 +606,8 @@ def assure(
             )
             for buys, some, times in _purchases(suites, often)
         ),
-        effective_tasks=_effective(evidence),
+        # How many equal tasks the weighted ones amount to (Kish).
+        effective_tasks=None if weight is None else float(weight.sum() ** 2 / (weight**2).sum()),
     )
 
 
@@ -643,11 +645,3 @@ def _purchases(suites: PossibleSuites, runs: int) -> Sequence[tuple[Bought, Poss
     if suites.by_family and suites.group is not None:
         found.append(("families", with_families(suites, 2 * suites.group.families), runs))
     return found
-
-
-def _effective(evidence: Evidence | None) -> float | None:
-    """How many equal tasks the weighted ones amount to (Kish)."""
-    if evidence is None or evidence.weight is None:
-        return None
-    weight = evidence.weight
-    return float(weight.sum() ** 2 / (weight**2).sum())

@@ -28,6 +28,37 @@ _PARTIAL_SPREAD = 0.5
 _EDGE = 1e-6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationModel:
+    """What the simulated trials obey.
+
+    `luck` is the share of a single run's variance that repeating the run redraws: 0 makes every
+    task all or nothing, 1 makes all tasks alike. `shared` is how far the systems find the same
+    tasks hard. `seed_effect` (a standard deviation) and `drift` (from the first run to the last)
+    act on the log-odds of passing.
+    """
+
+    luck: float = 0.6
+    shared: float = 0.8
+    seeds: int = 0
+    seed_effect: float = 0.0
+    drift: float = 0.0
+    partial: bool = False
+    pass_score: float = 0.5
+    error_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("luck", "shared", "pass_score", "error_rate"):
+            probability(name, getattr(self, name))
+        whole_number("seeds", self.seeds, least=0)
+        if not (np.isfinite(self.seed_effect) and self.seed_effect >= 0):
+            raise ArgumentError(
+                "seed_effect", "must be a standard deviation >= 0", self.seed_effect
+            )
+        if not np.isfinite(self.drift):
+            raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
+
+
 def simulate(
     *,
     tasks: int = 20,
@@ -185,37 +216,6 @@ SEED = 10
 
 # Two points apart, where twenty runs of each task tell four; a good half of the spread is luck.
 _RATES = {"agent-a": 0.78, "agent-b": 0.80}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulationModel:
-    """What the simulated trials obey.
-
-    `luck` is the share of a single run's variance that repeating the run redraws: 0 makes every
-    task all or nothing, 1 makes all tasks alike. `shared` is how far the systems find the same
-    tasks hard. `seed_effect` (a standard deviation) and `drift` (from the first run to the last)
-    act on the log-odds of passing.
-    """
-
-    luck: float = 0.6
-    shared: float = 0.8
-    seeds: int = 0
-    seed_effect: float = 0.0
-    drift: float = 0.0
-    partial: bool = False
-    pass_score: float = 0.5
-    error_rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("luck", "shared", "pass_score", "error_rate"):
-            probability(name, getattr(self, name))
-        whole_number("seeds", self.seeds, least=0)
-        if not (np.isfinite(self.seed_effect) and self.seed_effect >= 0):
-            raise ArgumentError(
-                "seed_effect", "must be a standard deviation >= 0", self.seed_effect
-            )
-        if not np.isfinite(self.drift):
-            raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
 
 
 _WORLD = SimulationModel(luck=0.6, shared=0.9)

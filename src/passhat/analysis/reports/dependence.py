@@ -465,27 +465,20 @@ def lay_out_seeds(trials: Trials) -> SeedGrid | None:
     # If every run has another seed (the usual default), seeds group nothing.
     if not 2 <= len(seeds) <= np.bincount(task).max():
         return None
-    place, widths = _places(task, column, trials.trial, len(seeds))
+    cell = task.astype(np.intp) * len(seeds) + column
+    runs = np.bincount(cell, minlength=(int(task.max()) + 1) * len(seeds))
+    widths = runs.reshape(-1, len(seeds)).max(axis=0)  # the most runs of a task under each seed
     size = len(trials.tasks), int(widths.sum())
     if size[0] * size[1] > MOST_CELLS:
         return None
     first = np.r_[0, np.cumsum(widths)[:-1]]
     grid = np.full(size, ord(" "), dtype=np.uint8)
-    grid[task, first[column] + place] = LETTERS[trials.outcome]
+    grid[task, first[column] + place_in_group(cell, trials.trial)] = LETTERS[trials.outcome]
     rows = (row.tobytes().decode("ascii") for row in grid)
     return SeedGrid(
         columns=dict(zip(seeds.tolist(), first.tolist(), strict=True)),
         cells=dict(zip(trials.tasks, rows, strict=True)),
     )
-
-
-def _places(
-    task: NDArray[np.int32], column: NDArray[np.intp], trial: NDArray[np.int64], seeds: int
-) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Each run's place among those of its task and seed; and the most runs under each seed."""
-    cell = task.astype(np.intp) * seeds + column
-    counts = np.bincount(cell, minlength=(int(task.max()) + 1) * seeds)
-    return place_in_group(cell, trial), counts.reshape(-1, seeds).max(axis=0)
 
 
 # Whether repeats agree: calls of an analysis, and runs of an agent with the same seed.

@@ -95,7 +95,7 @@ class Plots:
         return interval_rows(
             [_forest_row(row) for row in rows],
             title=labels_title(tasks) + _cut(len(rows), len(tasks)),
-            finding=_labels_finding(system_named(self.systems, system)),
+            finding=_labels_finding(tasks),
             x_label="pass rate, with its interval",
             x_range=(0, 1),
             x_kind="percent",
@@ -103,17 +103,17 @@ class Plots:
 
     def runs(self, system: str | None = None, *, most: int = MOST_ROWS) -> Figure | Unavailable:
         """Which attempts at which task passed, failed or errored; by seed, if seeds are shared."""
-        tasks = system_named(self.systems, system).tasks
+        chosen = system_named(self.systems, system)
+        tasks, seeds = chosen.tasks, chosen.seeds
         if tasks.sequences is None:
             return Unavailable("only counts were read: the order of runs is not known")
         rows = _lowest(tasks, most)
-        seeds = system_named(self.systems, system).seeds
         grid = None if isinstance(seeds, Unavailable) else seeds.grid
         cells = {row.name: row.sequence or "" for row in rows} if grid is None else grid.cells
         return cell_grid(
             [CellRow(name=row.name, cells=cells[row.name]) for row in rows],
             title=labels_title(tasks) + _cut(len(rows), len(tasks)),
-            finding=_labels_finding(system_named(self.systems, system)),
+            finding=_labels_finding(tasks),
             column_label="run" if grid is None else "seed",
             groups=[] if grid is None else [(at, str(s)) for s, at in grid.columns.items()],
         )
@@ -182,11 +182,12 @@ class Plots:
 
     def curves(self, leaders: Leaders | Unavailable | None = None) -> Figure | Unavailable:
         """pass^k of every system as k grows; of many systems the `leaders` alone have a colour."""
-        known = [
-            (s, [p for p in s.decay.pass_hat if isinstance(p.estimate, Estimate)])
-            for s in self.systems
+        known = {s.name: _known(s.decay.pass_hat) for s in self.systems}
+        series = [
+            Series(name=name, x=[float(k) for k, _ in points], y=[value for _, value in points])
+            for name, points in known.items()
+            if len(points) > 1
         ]
-        series = [_curve(s.name, points) for s, points in known if len(points) > 1]
         if len(series) < 2:
             return Unavailable("curves are compared if two systems have two runs of every task")
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
@@ -204,7 +205,10 @@ class Plots:
 
     def matrix(self) -> Figure | Unavailable:
         """Which task passes with which system: one cell each, similar tasks side by side."""
-        rates = {s.name: _rates(s) for s in self.systems}
+        rates = {
+            system.name: dict(zip(system.tasks.names, system.tasks.rate.tolist(), strict=True))
+            for system in self.systems
+        }
         if len(self.systems) < 2 or not any(rates.values()):
             return Unavailable("a matrix takes two systems")
         found = cluster_tasks(rates)
@@ -309,8 +313,8 @@ def _forest_row(row: TaskRow) -> IntervalRow:
     )
 
 
-def _labels_finding(system: SystemReport) -> str:
-    labels = sorted(row.label for row in system.tasks)
+def _labels_finding(tasks: Sequence[TaskRow]) -> str:
+    labels = sorted(row.label for row in tasks)
     counts = [f"{len(list(same))} {label}" for label, same in groupby(labels)]
     return f"{plural(len(labels), 'task')}: {', '.join(counts)}."
 
@@ -327,15 +331,6 @@ def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
         inner=suite,
         note=f"{100 * (metric.value or 0.0):.1f} %",
     )
-
-
-def _curve(name: str, points: Sequence[CurvePoint]) -> Series:
-    values = [(float(p.k), p.estimate.value) for p in points if isinstance(p.estimate, Estimate)]
-    return Series(name=name, x=[k for k, _ in values], y=[value for _, value in values])
-
-
-def _rates(system: SystemReport) -> dict[str, float]:
-    return dict(zip(system.tasks.names, system.tasks.rate.tolist(), strict=True))
 
 
 def _cost_point(system: SystemReport, feature: str, k: int) -> Point | None:
@@ -393,7 +388,8 @@ def labels_title(tasks: Sequence[TaskRow]) -> str:
     """How many tasks pass only sometimes: there reliability is lost."""
     mixed = sum(0 < row.passed < row.runs for row in tasks)
     if not mixed:
-        return f"Every run of a task ended alike, in {_all(len(tasks))}"
+        where = "the one task" if len(tasks) == 1 else f"all {len(tasks):,} tasks"
+        return f"Every run of a task ended alike, in {where}"
     passes = "passes" if mixed == 1 else "pass"
     return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
 
@@ -541,10 +537,6 @@ def _in_a_row(k: int) -> str:
     return "in one try" if k == 1 else f"{k} in a row"
 
 
-def _all(tasks: int) -> str:
-    return "the one task" if tasks == 1 else f"all {tasks:,} tasks"
-
-
 def _points(share: float) -> str:
     return plural(round(100 * share), "point")
 
@@ -603,7 +595,8 @@ def cluster_tasks(rates: Rates) -> TaskClusters:
     ['1 task that every system passes in every run', '1 task that only b passes, in every run']
     """
     tasks = sorted({task for of_system in rates.values() for task in of_system}, key=natural_key)
-    systems = tuple(sorted(rates, key=lambda name: (-_mean(list(rates[name].values())), name)))
+    means = {name: sum(own.values()) / max(len(own), 1) for name, own in rates.items()}
+    systems = tuple(sorted(rates, key=lambda name: (-means[name], name)))
     table = np.array([[rates[s].get(task, np.nan) for s in systems] for task in tasks], float)
     filled = _filled(table)
     groups = [group for group in _groups(filled) if len(group)]
@@ -683,13 +676,13 @@ def _linkage(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _merged(groups: Sequence[Sequence[int]], table: NDArray[np.float64]) -> list[list[int]]:
     """Neighbouring groups that the same systems mostly pass are one; exact groups stay alone."""
-    kinds = groupby(groups, key=lambda group: _kind(table[list(group)]))
-    return [[int(i) for group in same for i in group] for _, same in kinds]
 
+    def kind(group: Sequence[int]) -> tuple[str, bytes]:
+        rows = table[list(group)]
+        exact = "always" if (rows == 1).all() else "never" if (rows == 0).all() else ""
+        return exact, (rows.mean(axis=0) >= MOSTLY).tobytes()
 
-def _kind(rows: NDArray[np.float64]) -> tuple[str, bytes]:
-    exact = "always" if (rows == 1).all() else "never" if (rows == 0).all() else ""
-    return exact, (rows.mean(axis=0) >= MOSTLY).tobytes()
+    return [[int(i) for group in same for i in group] for _, same in groupby(groups, key=kind)]
 
 
 def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> str:
@@ -703,10 +696,10 @@ def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> 
         return f"{tasks} no system passes even once"
     if not mostly:
         best = int(means.argmax())
-        reached = _cluster_percent(means[best])
+        reached = _whole_percent(means[best])
         return f"{tasks} no system mostly passes: {systems[best]} comes to {reached}"
     if len(mostly) == len(systems):
-        reached = _cluster_percent(float(means.mean()))
+        reached = _whole_percent(float(means.mean()))
         return f"{tasks} every system mostly passes, in {reached} of runs"
     inside = means[[name in mostly for name in systems]]
     outside = means[[name not in mostly for name in systems]]
@@ -715,24 +708,16 @@ def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> 
 
 def _who(mostly: Sequence[str], systems: Sequence[str], inside: float, outside: float) -> str:
     others = [name for name in systems if name not in mostly]
-    rest = "" if outside == 0 else f"; the others in {_cluster_percent(outside)}"
-    runs = "in every run" if inside == 1 else f"in {_cluster_percent(inside)} of runs"
+    rest = "" if outside == 0 else f"; the others in {_whole_percent(outside)}"
+    runs = "in every run" if inside == 1 else f"in {_whole_percent(inside)} of runs"
     if len(mostly) == 1:
         passes = "passes" if outside == 0 else "mostly passes"
         return f"only {mostly[0]} {passes}, {runs}{rest}"
     if len(others) <= 2 < len(mostly):
         behind = " and ".join(others)
-        return f"all but {behind} mostly pass, {runs}; {behind} in {_cluster_percent(outside)}"
+        return f"all but {behind} mostly pass, {runs}; {behind} in {_whole_percent(outside)}"
     if len(mostly) <= _MOST_NAMES:
         names = f"{', '.join(mostly[:-1])} and {mostly[-1]}"
         return f"only {names} mostly pass, {runs}{rest}"
     names = few(mostly, 3)
     return f"{len(mostly)} of {len(systems)} systems mostly pass ({names}), {runs}{rest}"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _cluster_percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

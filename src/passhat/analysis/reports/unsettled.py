@@ -90,19 +90,12 @@ def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -
 def _repeats(evidence: Evidence) -> Unsettled | None:
     if not evidence.tasks or evidence.typical_runs > 1:
         return None
-    return Unsettled(
-        what="luck",
-        tasks=(),
-        more_runs=4,
-        advice=f"Run every task at least 5 times: {_once(evidence)}.",
-    )
-
-
-def _once(evidence: Evidence) -> str:
     once = int(np.count_nonzero(evidence.runs == 1))
+    why = f"{plural(once, 'task')} ran only once, which cannot tell skill from luck"
     if once == len(evidence.tasks):
-        return "one run cannot tell skill from luck"
-    return f"{plural(once, 'task')} ran only once, which cannot tell skill from luck"
+        why = "one run cannot tell skill from luck"
+    advice = f"Run every task at least 5 times: {why}."
+    return Unsettled(what="luck", tasks=(), more_runs=4, advice=advice)
 
 
 def _labels(table: TaskTable) -> Unsettled | None:
