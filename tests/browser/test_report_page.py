@@ -499,7 +499,7 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_words_over_the_shadow_of_what_scrolls_can_be_read(report, open_page, scheme):
     page = open_page(report.as_uri(), color_scheme=scheme, viewport={"width": 400, "height": 800})
     box = page.locator(".scroll.whole").last
@@ -767,7 +767,9 @@ def test_a_run_carries_the_mark_of_its_outcome(tmp_path, open_page):
     assert page.locator(".said summary").all_inner_texts() == ["● #1", "○ #2"]
 
 
-@pytest.mark.parametrize("count", [1, 600])
+@pytest.mark.parametrize(
+    "count", [1, pytest.param(600, marks=pytest.mark.slow("packs hundreds of transcripts"))]
+)
 def test_a_transcript_survives_the_journey_written_out_or_packed(tmp_path, open_page, count):
     said = json.dumps({"text": "<!--<script>\u2028 & é </pre>"})
     trials = Trials.from_columns(task=["a"] * count, passed=[True] * count)

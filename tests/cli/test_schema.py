@@ -163,7 +163,12 @@ def test_every_line_of_trials_keeps_to_its_schema(call, results, words):
 
 
 @pytest.mark.parametrize(
-    "words", [["run"], ["run", "--until-settled"], ["repeat", "--runs", "3", "--", "true"]]
+    "words",
+    [
+        pytest.param(["run"], marks=pytest.mark.slow("runs a suite with a server once more")),
+        ["run", "--until-settled"],
+        ["repeat", "--runs", "3", "--", "true"],
+    ],
 )
 def test_every_event_of_a_run_keeps_to_its_schema(call, results, here, words):
     at = words.index("--") if "--" in words else len(words)

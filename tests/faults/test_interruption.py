@@ -37,7 +37,13 @@ class Started:
         return [line for line in self.lines if line.startswith(start)]
 
 
-@pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sign", "code"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow("interrupts a run once more")),
+    ],
+)
 def test_the_first_signal_stops_launching_and_what_is_left_is_resumed(tmp_path, sign, code):
     run = Started(tmp_path, "quick")
     run.until("finished", 20)

@@ -89,6 +89,7 @@ def test_a_run_is_no_other_day_than_itself(nightly):
     assert not any(NOTE in note for note in found.notes)
 
 
+@pytest.mark.slow("starts a process for each of fifty-six trials")
 def test_a_gate_at_the_end_of_a_run_includes_them(tmp_path):
     suite = tmp_path / "suite.yml"
     suite.write_text(

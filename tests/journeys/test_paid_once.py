@@ -74,6 +74,7 @@ def test_answers_that_the_provider_kept_are_found_and_not_paid_again(keep):
     assert result.paid_twice <= result.reported - result.found <= result.paid_twice + 1
 
 
+@pytest.mark.slow("fills a disk with a run, and resumes it")
 def test_a_full_disk_is_a_sentence_and_the_run_is_resumed_when_there_is_room(server, tmp_path):
     (tmp_path / "suite.yml").write_text(suite_text(server.url, 4))
     full = passhat(

@@ -26,7 +26,9 @@ def read_all(terminal):
         said += part
 
 
-@pytest.mark.parametrize("color", [True, False])
+@pytest.mark.parametrize(
+    "color", [True, pytest.param(False, marks=pytest.mark.slow("the whole run once more"))]
+)
 def test_a_bar_moves_while_the_run_goes_on(shell, color):
     shell.write("suite.yml", SUITE)
     ours, theirs = pty.openpty()

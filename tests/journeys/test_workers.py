@@ -71,6 +71,7 @@ def test_the_report_of_workers_is_that_of_a_local_run(workers, tmp_path):
     assert shared["report"]["systems"] == local["report"]["systems"]
 
 
+@pytest.mark.slow("starts workers in processes of their own")
 def test_a_budget_holds_for_all_workers_together(workers, tmp_path):
     with WireServer(answer_done, latency=0.02) as server:
         (tmp_path / "suite.yml").write_text(suite_text(server.url, 5))
@@ -138,6 +139,7 @@ def test_a_storm_over_workers_driver_and_server_loses_nothing(postgres):
     assert result.same_report
 
 
+@pytest.mark.slow("starts workers in processes of their own")
 def test_a_shard_is_what_workers_run_of_it(workers, tmp_path):
     (tmp_path / "suite.yml").write_text(COIN)
     store = workers(1)

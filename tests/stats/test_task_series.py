@@ -160,6 +160,7 @@ def test_an_alarm_of_pass_k_depends_on_no_later_point():
         assert late[: len(early)] == early or not early
 
 
+@pytest.mark.slow("simulates the rate of false alarms")
 def test_calm_histories_of_few_tasks_and_a_large_k_seldom_raise_an_alarm():
     rng = np.random.default_rng(4)
     histories = [
