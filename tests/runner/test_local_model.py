@@ -20,7 +20,7 @@ from passhat.records import (
     ToolSelection,
 )
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.models.catalog import DIALECTS
+from passhat.runner.models.catalog import WIRE_FORMATS
 from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import Message, Request
 from passhat.runner.models.local import (
@@ -62,9 +62,11 @@ def test_every_adapter_talks_to_a_real_model(weights):
         replies = {}
         async with LocalServer(weights) as server, http_client() as client:
             for name in ("anthropic", "openai-chat", "openai-responses"):  # what it speaks
-                dialect = DIALECTS[name]
+                wire_format = WIRE_FORMATS[name]
                 for stream in (False, True):
-                    at = ModelAddress(model="m", dialect=dialect, base_url=f"{server.url}/v1")
+                    at = ModelAddress(
+                        model="m", wire_format=wire_format, base_url=f"{server.url}/v1"
+                    )
                     endpoint = Endpoint(at, client=client, stream=stream)
                     replies[name, stream] = await patiently(endpoint)
         return replies

@@ -50,7 +50,7 @@ KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "o", "GEMINI_API_KEY": "g"}
 )
 def test_a_name_finds_its_provider(name, provider, wire, model):
     at = locate(Model(name=name), {**KEYS, "OPENROUTER_API_KEY": "r"})
-    assert (at.provider, at.dialect.name, at.model) == (provider, wire, model)
+    assert (at.provider, at.wire_format.name, at.model) == (provider, wire, model)
     assert at.base_url == PROVIDERS[provider].base_url
 
 
@@ -72,7 +72,7 @@ def test_the_suite_comes_before_the_variables():
         api_key=Secret("${MINE}", "mine"),
     )
     at = locate(model, {"OPENAI_BASE_URL": "http://localhost:1", "OPENAI_API_KEY": "k"})
-    assert (at.base_url, at.key, at.dialect.name) == (
+    assert (at.base_url, at.key, at.wire_format.name) == (
         "http://localhost:3/v1", "mine", "openai-responses",
     )  # fmt: skip
 

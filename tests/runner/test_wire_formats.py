@@ -6,7 +6,7 @@ import pytest
 
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import ModelParameters, TokenUsage
-from passhat.runner.models.catalog import DIALECTS
+from passhat.runner.models.catalog import WIRE_FORMATS
 from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import (
     Attachment,
@@ -33,8 +33,10 @@ QUESTION = Request(
 USAGE = TokenUsage(tokens_in=120, tokens_out=30, cached_in=40, cache_written=20)
 CALL = CallRequest(id="c1", name="get_weather", arguments={"city": "Paris"})
 
-every_format = pytest.mark.parametrize("name", sorted(DIALECTS))
-every_stream = pytest.mark.parametrize("name", sorted(n for n in DIALECTS if DIALECTS[n].assemble))
+every_format = pytest.mark.parametrize("name", sorted(WIRE_FORMATS))
+every_stream = pytest.mark.parametrize(
+    "name", sorted(n for n in WIRE_FORMATS if WIRE_FORMATS[n].assemble)
+)
 whole_or_streamed = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 
@@ -42,7 +44,7 @@ def ask(server, name, request, *, stream=False, model="test-model", key="k"):
     async def main():
         async with http_client(timeout=5) as client:
             at = ModelAddress(
-                model=model, dialect=DIALECTS[name], base_url=server.url, key=key,
+                model=model, wire_format=WIRE_FORMATS[name], base_url=server.url, key=key,
                 key_variable="SOME_KEY",
             )  # fmt: skip
             endpoint = Endpoint(at, client=client, stream=stream)
@@ -140,7 +142,7 @@ def test_the_conversation_goes_out_with_calls_and_results(name):
 def test_parameters_go_out_in_the_words_of_each_provider():
     bodies, headers = {}, {}
     with WireServer() as server:
-        for name in DIALECTS:
+        for name in WIRE_FORMATS:
             ask(server, name, QUESTION, key="secret")
     for asked in server.asked:
         where = "anthropic-vertex" if asked.path.endswith(":rawPredict") else asked.form
@@ -193,7 +195,7 @@ def test_a_stream_that_ends_early_is_never_taken_for_an_answer(name, trouble):
 def test_an_answer_that_never_comes_is_a_busy_model():
     async def main(url):
         async with http_client(timeout=0.2) as client:
-            at = ModelAddress(model="m", dialect=DIALECTS["openai-chat"], base_url=url)
+            at = ModelAddress(model="m", wire_format=WIRE_FORMATS["openai-chat"], base_url=url)
             endpoint = Endpoint(at, client=client)
             await endpoint.complete(QUESTION)
 
@@ -219,7 +221,7 @@ PIXEL = Attachment(mime="image/png", data="aWNvbg==")
 def sent(name, *messages, **parameters):
     """The body that a conversation goes out as."""
     request = Request(messages=messages, parameters=ModelParameters(**parameters))
-    return DIALECTS[name].encode("m", request, False)
+    return WIRE_FORMATS[name].encode("m", request, False)
 
 
 def test_an_image_goes_out_in_the_words_of_each_provider():
@@ -275,7 +277,7 @@ def test_a_sound_of_the_user_is_refused_where_no_model_could_hear_it(name):
 def test_the_words_of_a_spoken_answer_are_the_answer():
     spoken = {"role": "assistant", "content": None, "audio": {"data": "x", "transcript": "Sunny."}}
     body = {"choices": [{"message": spoken, "finish_reason": "stop"}]}
-    assert DIALECTS["openai-chat"].decode(body).text == "Sunny."
+    assert WIRE_FORMATS["openai-chat"].decode(body).text == "Sunny."
 
 
 def test_bedrock_takes_reasoning_and_caching_in_its_own_words():
@@ -285,7 +287,7 @@ def test_bedrock_takes_reasoning_and_caching_in_its_own_words():
         tools=(WEATHER,),
         parameters=ModelParameters(reasoning="low", prompt_cache=True, max_tokens=100),
     )
-    body = DIALECTS["bedrock-converse"].encode("eu.anthropic.claude-opus-5", request, False)
+    body = WIRE_FORMATS["bedrock-converse"].encode("eu.anthropic.claude-opus-5", request, False)
     point = {"cachePoint": {"type": "default"}}
     assert body["system"][-1] == point
     assert body["toolConfig"]["tools"][-1] == point
@@ -294,7 +296,7 @@ def test_bedrock_takes_reasoning_and_caching_in_its_own_words():
     assert body["additionalModelRequestFields"] == thinking
     assert body["inferenceConfig"]["maxTokens"] == 1124
     with pytest.raises(ModelError, match="on Bedrock only Claude takes `reasoning:`"):
-        DIALECTS["bedrock-converse"].encode("amazon.nova-pro-v1:0", request, False)
+        WIRE_FORMATS["bedrock-converse"].encode("amazon.nova-pro-v1:0", request, False)
 
 
 def test_reasoning_goes_out_in_the_words_of_each_provider():
@@ -313,7 +315,7 @@ def test_a_cached_prompt_is_marked_at_the_end_of_each_stable_part():
         tools=(WEATHER,),
         parameters=ModelParameters(prompt_cache=True),
     )
-    body = DIALECTS["anthropic"].encode("m", request, False)
+    body = WIRE_FORMATS["anthropic"].encode("m", request, False)
     marked = [body["tools"][-1], body["system"][-1], body["messages"][-1]["content"][-1]]
     assert all(part["cache_control"] == {"type": "ephemeral"} for part in marked)
 
@@ -355,7 +357,7 @@ def read_chat(serving):
     """What an endpoint makes of the body of an answer."""
 
     async def ask_at(url, stream):
-        at = ModelAddress(model="m", dialect=DIALECTS["openai-chat"], base_url=f"{url}/v1")
+        at = ModelAddress(model="m", wire_format=WIRE_FORMATS["openai-chat"], base_url=f"{url}/v1")
         async with http_client(timeout=5) as client:
             return await Endpoint(at, client=client, stream=stream).complete(QUESTION)
 

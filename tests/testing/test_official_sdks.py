@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import pytest
 
 from passhat.records import ModelParameters, TokenUsage
-from passhat.runner.models.catalog import DIALECTS
+from passhat.runner.models.catalog import WIRE_FORMATS
 from passhat.runner.models.endpoint import Endpoint, ModelAddress, http_client
 from passhat.runner.models.exchange import CallRequest, Message, Reply, Request, ToolSpec
 from passhat.testing import WireServer
@@ -195,7 +195,9 @@ def key_in(headers):
 def ask(server, name, *, stream):
     async def main():
         async with http_client(timeout=5) as client:
-            at = ModelAddress(model="m", dialect=DIALECTS[name], base_url=server.url, key="k")
+            at = ModelAddress(
+                model="m", wire_format=WIRE_FORMATS[name], base_url=server.url, key="k"
+            )
             endpoint = Endpoint(at, client=client, stream=stream)
             await endpoint.complete(CONVERSATION)
 

@@ -181,25 +181,25 @@ def _address(model: Model, directory: Path) -> str:
         raise SuiteError(reason)
     at = locate(model)
     key = f"key from {at.key_variable}" if at.key else "no key"
-    return f"{at.dialect.name} at {at.base_url}, {key}"
+    return f"{at.wire_format.name} at {at.base_url}, {key}"
 
 
 async def _ask(model: Model, directory: Path) -> str:
     """One short question, and how long the answer took."""
     from passhat.records import ModelParameters
     from passhat.runner.models.exchange import Message, Request
-    from passhat.runner.models.factory import ModelSupply
+    from passhat.runner.models.factory import ModelFactory
 
-    supply = ModelSupply(directory=directory)
+    models = ModelFactory(directory=directory)
     short = replace(model, parameters=ModelParameters(max_tokens=16))
     started = time.perf_counter()
     try:
         asked = Request(
             messages=(Message(role="user", text="Say: ok"),), parameters=short.parameters
         )
-        reply = await (await supply.model(short)).complete(asked)
+        reply = await (await models.model(short)).complete(asked)
     finally:
-        await supply.close()
+        await models.close()
     return f"answered {reply.text[:40]!r} in {time.perf_counter() - started:.1f} s"
 
 

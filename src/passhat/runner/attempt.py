@@ -126,7 +126,7 @@ class Attempts:
             return await self._conversed(pairing, pairing.system, request, answers)
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
-        grader = self._grader(request, self._resources.memories(request, answers), result)
+        grader = self._grader(request, self._resources.caches(request, answers), result)
         try:
             await self._work(pairing, request, result, grader)
         except TimeoutError:
@@ -182,10 +182,10 @@ class Attempts:
         request: AttemptRequest,
         answers: dict[int, Answer],
     ) -> Result:
-        memories = self._resources.memories(request, answers)
-        async with self._resources.tools(system, request, memories) as tools:
+        caches = self._resources.caches(request, answers)
+        async with self._resources.tools(system, request, caches) as tools:
             conversation = Conversation(
-                model=await self._resources.model(system, request, memories),
+                model=await self._resources.model(system, request, caches),
                 tools=tools,
                 place=request.place,
                 system=pairing.task.system_prompt or system.system_prompt or "",
@@ -193,7 +193,7 @@ class Attempts:
                 charge=_charge(self._budgets[system.name, pairing.task.name]),
             )
             result = Result(conversation=conversation)
-            grader = self._grader(request, memories, result)
+            grader = self._grader(request, caches, result)
             try:
                 await self._converse(pairing, system, request, result, grader)
                 seen = conversation.observe()
@@ -257,8 +257,8 @@ class Attempts:
             if not held.passed:
                 return
 
-    def _grader(self, request: AttemptRequest, memories: ResponseCaches, result: Result) -> Grader:
-        ask = self._resources.ask(request, memories)
+    def _grader(self, request: AttemptRequest, caches: ResponseCaches, result: Result) -> Grader:
+        ask = self._resources.ask(request, caches)
 
         async def grader(task: Task, seen: Observation) -> Grade:
             means = replace(

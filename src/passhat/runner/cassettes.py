@@ -102,7 +102,7 @@ class CassetteSet(Cassettes):
     def holds(self, request: AttemptRequest, /) -> bool:
         return self.replaying or self._recorded(request.place) is not None
 
-    def memory(self, request: AttemptRequest, /) -> ResponseCache | None:
+    def cache(self, request: AttemptRequest, /) -> ResponseCache | None:
         recorded = self._recorded(request.place)
         if self.replaying and recorded is None:
             raise CassetteError(self._missing(request.place))
@@ -240,7 +240,7 @@ class CassetteSet(Cassettes):
 
 
 class _Playing:
-    """The memory of a trial that is recorded."""
+    """The cache of a trial that is recorded."""
 
     def __init__(self, recorded: Recorded, *, strict: bool, redactor: Redactor) -> None:
         self._recorded = recorded
@@ -279,7 +279,7 @@ class _Playing:
 
 
 class _Recording:
-    """The memory of a trial that is being recorded."""
+    """The cache of a trial that is being recorded."""
 
     def __init__(self, cassettes: CassetteSet) -> None:
         self._cassettes = cassettes

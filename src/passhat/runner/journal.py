@@ -88,7 +88,7 @@ class Cassettes:
         """Whether a trial is answered from a recording."""
         return False
 
-    def memory(self, request: AttemptRequest, /) -> ResponseCache | None:
+    def cache(self, request: AttemptRequest, /) -> ResponseCache | None:
         """Where the exchanges of a trial are recorded, or come from."""
         return None
 
@@ -181,17 +181,17 @@ def _recall(
     return cache.recall(kind, request.place, fingerprint), keep
 
 
-class JournalMemory:
+class JournalCache:
     """The answers of one trial: those of an interrupted run, and new ones as they come."""
 
     def __init__(
         self,
-        scribe: JournalWriter,
+        writer: JournalWriter,
         answers: dict[int, Answer] | None = None,
         *,
         redactor: Redactor = NOTHING_SECRET,
     ) -> None:
-        self._scribe = scribe
+        self._writer = writer
         self._answers = answers or {}
         self._restore = redactor.restore
         self.clean = redactor.clean_reply
@@ -213,9 +213,9 @@ class JournalMemory:
             request=request,
             reply=self.clean(reply.decode()).encode(),
             spent=reply_spent(request, reply),
-            found=bool(self._scribe.found) and place in self._scribe.found,
+            found=bool(self._writer.found) and place in self._writer.found,
         )
-        await self._scribe.keep(answer)
+        await self._writer.keep(answer)
 
 
 def reply_spent(request: str, reply: bytes) -> Amount:

@@ -41,7 +41,7 @@ from passhat.runner.journal import (
     CachedModel,
     CachedTools,
     Cassettes,
-    JournalMemory,
+    JournalCache,
     JournalWriter,
     ResponseCache,
 )
@@ -56,7 +56,7 @@ from passhat.runner.models.exchange import (
     Tools,
     ToolSpec,
 )
-from passhat.runner.models.factory import ModelSupply
+from passhat.runner.models.factory import ModelFactory
 from passhat.runner.models.retrying import Draw, RetryBudget, Retrying, RetryPolicy, Throttle
 from passhat.runner.processes import Scratch
 from passhat.runner.schedule import OnEvent, Retry
@@ -75,16 +75,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResponseCaches:
-    """The memories of one trial: the journal of the run, and a cassette if there is one."""
+    """The caches of one trial: the journal of the run, and a cassette if there is one."""
 
     journal: ResponseCache | None
     cassette: ResponseCache | None
 
     def around(self, model: ChatModel) -> ChatModel:
-        """The model with both memories around it, the cassette outermost."""
-        for memory in (self.journal, self.cassette):
-            if memory is not None:
-                model = CachedModel(model, memory)
+        """The model with both caches around it, the cassette outermost."""
+        for cache in (self.journal, self.cassette):
+            if cache is not None:
+                model = CachedModel(model, cache)
         return model
 
 
@@ -100,7 +100,7 @@ class RunResources:
         self,
         suite: Suite,
         *,
-        scribe: JournalWriter,
+        writer: JournalWriter,
         spending: RunSpending,
         cassettes: Cassettes | None = None,
         on_event: OnEvent | None = None,
@@ -113,18 +113,18 @@ class RunResources:
     ) -> None:
         self._suite = suite
         self._cut_short = {} if cut_short is None else cut_short
-        self._scribe = scribe
+        self._writer = writer
         self._spending = spending
         self._cassettes = cassettes or Cassettes()
         self._on_event = on_event
         self._environment = environment
         self.redactor = suite_redactor(suite, os.environ if environment is None else environment)
-        self._supply = ModelSupply(
+        self._models = ModelFactory(
             environment,
             directory=suite.directory,
             must_price=must_price or spending.budget.max_cost is not None,
             run=run,
-            log=scribe,
+            log=writer,
         )
         self._pool: ServerPool | None = None
         self._draw = draw
@@ -153,7 +153,7 @@ class RunResources:
         try:
             if self._pool is not None:
                 await self._pool.close()
-            await self._supply.close()
+            await self._models.close()
             for agent in self._agents.values():
                 if (close := getattr(agent, "close", None)) is not None:
                     await close()
@@ -171,48 +171,48 @@ class RunResources:
         """The recordings in use."""
         return self._cassettes
 
-    def memories(self, request: AttemptRequest, answers: dict[int, Answer]) -> ResponseCaches:
-        """The memories of one trial; a recorded trial costs nothing and needs no journal."""
+    def caches(self, request: AttemptRequest, answers: dict[int, Answer]) -> ResponseCaches:
+        """The caches of one trial; a recorded trial costs nothing and needs no journal."""
         held = self._cassettes.holds(request)
-        journal = None if held else JournalMemory(self._scribe, answers, redactor=self.redactor)
-        return ResponseCaches(journal, self._cassettes.memory(request))
+        journal = None if held else JournalCache(self._writer, answers, redactor=self.redactor)
+        return ResponseCaches(journal, self._cassettes.cache(request))
 
     async def model(
-        self, system: ModelSystem, request: AttemptRequest, memories: ResponseCaches
+        self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
     ) -> ChatModel:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
-            return memories.around(_NeverAsked())
+            return caches.around(_NeverAsked())
         live = await self._live(system.model, system.model.faults, request)
-        return memories.around(live)
+        return caches.around(live)
 
     def agent(self, system: System, request: AttemptRequest) -> Agent:
         """The agent of a system that is not a model."""
-        cassette = self._cassettes.memory(request)
+        cassette = self._cassettes.cache(request)
         if cassette is not None and self._cassettes.holds(request):
             return CachedAgent(_NeverAsked(), cassette)
         if system.name not in self._agents:
             self._agents[system.name] = self._make_agent(system)
         made = self._agents[system.name]
-        agent = MeteredAgent(made, self._spending, self._scribe, self._count_free)
+        agent = MeteredAgent(made, self._spending, self._writer, self._count_free)
         return agent if cassette is None else CachedAgent(agent, cassette)
 
     def tools(
-        self, system: ModelSystem, request: AttemptRequest, memories: ResponseCaches
+        self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
     ) -> AbstractAsyncContextManager[Tools]:
         """The tools of a system, for the length of one trial."""
         if not system.servers:
             return nullcontext(NoTools())
-        return self._tools_of_servers(system, request, memories)
+        return self._tools_of_servers(system, request, caches)
 
     @asynccontextmanager
     async def _tools_of_servers(
-        self, system: ModelSystem, request: AttemptRequest, memories: ResponseCaches
+        self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
     ) -> AsyncIterator[Tools]:
         if (recorded := self._cassettes.tools(request)) is not None:
-            assert memories.cassette is not None
+            assert caches.cassette is not None
             self.tools_offered.update(spec.name for spec in recorded.specs)
-            yield CachedTools(recorded, memories.cassette)
+            yield CachedTools(recorded, caches.cassette)
             return
         if self._pool is None:
             from passhat.runner.mcp_servers import ServerPool
@@ -225,24 +225,24 @@ class RunResources:
             tools: Tools = live
             if faults := {server.name: server.faults for server in servers if server.faults}:
                 tools = FaultyTools(tools, faults, seed=request.seed)
-            if memories.journal is not None:
+            if caches.journal is not None:
                 shared = {server.name for server in servers if server.shared}
                 tools = CachedTools(
                     tools,
-                    memories.journal,
+                    caches.journal,
                     rebuild=lambda name: not shared & {getattr(live.server_of(name), "name", "")},
                 )
-            if memories.cassette is not None and not self._cassettes.holds(request):
-                tools = CachedTools(tools, memories.cassette)
+            if caches.cassette is not None and not self._cassettes.holds(request):
+                tools = CachedTools(tools, caches.cassette)
             yield tools
 
-    def ask(self, request: AttemptRequest, memories: ResponseCaches) -> Ask:
+    def ask(self, request: AttemptRequest, caches: ResponseCaches) -> Ask:
         """The judge of one trial; its answers are kept and recalled like those of other models."""
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
             alone = self._cassettes.replaying
-            journalled = memories.journal is not None
+            journalled = caches.journal is not None
             live = (
                 _NeverAsked()
                 if alone
@@ -253,7 +253,7 @@ class RunResources:
                 parameters=with_seed(model.parameters, request.seed + repeat),
                 place=request.place._replace(step=next(steps)),
             )
-            return await self._judged(model, memories.around(live), question)
+            return await self._judged(model, caches.around(live), question)
 
         return ask
 
@@ -287,27 +287,27 @@ class RunResources:
         *,
         journalled: bool = True,
     ) -> ChatModel:
-        live = await self._supply.model(model)
+        live = await self._models.model(model)
         if faults:
             live = FaultyModel(live, faults, seed=request.seed)
-        remote = self._supply.may_be_busy(model)
+        remote = self._models.may_be_busy(model)
         if faults or remote:
             live = self._patient(live, model)
         lost = self._cut_short.get(request.place[:3]) if self._cut_short else None
         if lost is not None and remote:
             live = CacheFirstModel(
                 live,
-                lambda asked: self._supply.find(model, asked, lost.get(asked.place.step)),
+                lambda asked: self._models.find(model, asked, lost.get(asked.place.step)),
                 self._spending,
-                self._scribe,
+                self._writer,
             )
         return BudgetedModel(
             live,
             self._spending,
             name=model.name,
-            price=self._supply.price(model),
+            price=self._models.price(model),
             # A script costs nothing, so its calls need no intent.
-            scribe=self._scribe if journalled and remote else None,
+            writer=self._writer if journalled and remote else None,
         )
 
     def _patient(self, live: ChatModel, model: Model) -> ChatModel:
@@ -335,12 +335,12 @@ class RunResources:
         """Count a call whose answer was lost on its way; one that was refused costs nothing."""
         call = request.place
         if not error.perhaps_paid:
-            self._scribe.unmark_sent(call)
+            self._writer.unmark_sent(call)
             return
-        price = self._supply.price(model)
+        price = self._models.price(model)
         most = most_of(request, self._spending, name=model.name, price=price)
         self._spending.lose(most)
-        await self._scribe.lose(call, most or Amount())
+        await self._writer.lose(call, most or Amount())
 
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:
@@ -361,7 +361,7 @@ class RunResources:
         if isinstance(system, HttpSystem):
             from passhat.runner.agents.http import HttpAgent
 
-            return HttpAgent(system, self._supply.client)
+            return HttpAgent(system, self._models.client)
         assert not isinstance(system, ModelSystem), "models converse"
         if system.workers:
             from passhat.runner.agents.python import WorkerAgent

@@ -196,10 +196,10 @@ class _Run:
         clock = time.perf_counter()
         self._take_up()
         async with (
-            JournalWriter(self._journal) as self._scribe,
+            JournalWriter(self._journal) as self._writer,
             RunResources(
                 self._suite,
-                scribe=self._scribe,
+                writer=self._writer,
                 spending=self._spending,
                 cassettes=cassettes,
                 on_event=self._on_event,
@@ -213,7 +213,7 @@ class _Run:
             self._schedule = Schedule(
                 self._rule,
                 work=self._work,
-                launch=self._scribe.note,
+                launch=self._writer.note,
                 concurrency=self._concurrency,
                 first=self._restored.missing(),
             )
@@ -264,7 +264,7 @@ class _Run:
         except Exhausted:
             self._check_spending()
             return
-        await self._scribe.keep(finished)
+        await self._writer.keep(finished)
         self._evidence.add(ticket, finished.trial)
         if self._on_event is not None:
             row = self._attempts.pairing(ticket).row(ticket.trial)

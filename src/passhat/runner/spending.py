@@ -172,7 +172,7 @@ class RunSpending:
 class BudgetedModel:
     """A model that is asked only while the suite has something left to spend.
 
-    With a `scribe`, every call's intent is durable before the call goes out: `price` bounds what
+    With a `writer`, every call's intent is durable before the call goes out: `price` bounds what
     it may cost.
     """
 
@@ -180,18 +180,18 @@ class BudgetedModel:
     spending: RunSpending
     name: str = ""
     price: Price | None = None
-    scribe: JournalWriter | None = None
+    writer: JournalWriter | None = None
 
     async def complete(self, request: Request, /) -> Reply:
-        if self.scribe is None and not self.spending.budget.limited:
+        if self.writer is None and not self.spending.budget.limited:
             # A script without a budget: nothing to reserve, and nothing to pay twice.
             reply = await self.model.complete(request)
             self.spending.calls += 1
             self.spending.take(reply.spent)
             return reply
         most = most_of(request, self.spending, name=self.name, price=self.price)
-        scribe, key = self.scribe, request.place
-        sent = (lambda: False) if scribe is None else (lambda: scribe.is_sent(key))
+        writer, key = self.writer, request.place
+        sent = (lambda: False) if writer is None else (lambda: writer.is_sent(key))
         async with self.spending.reserving(most, perhaps_paid=sent):
             reply = await self._intended(request, most)
             self.spending.take(reply.spent)
@@ -199,29 +199,29 @@ class BudgetedModel:
         return reply
 
     async def _intended(self, request: Request, most: Amount | None) -> Reply:
-        """Ask the model; with a scribe, under an intent that is withdrawn if nothing was paid."""
-        scribe, at = self.scribe, request.place
-        if scribe is None:
+        """Ask the model; with a writer, under an intent that is withdrawn if nothing was paid."""
+        writer, at = self.writer, request.place
+        if writer is None:
             return await self.model.complete(request)
         try:
-            await _intend(scribe, at, f"model:{request.fingerprint()}", most)
+            await _intend(writer, at, f"model:{request.fingerprint()}", most)
             reply = await self.model.complete(request)
         except (RunError, asyncio.CancelledError) as error:
             # A call that is on the wire when it is cancelled is perhaps paid: its intent stays.
-            if isinstance(error, RunError) or not scribe.is_sent(at):
-                scribe.note(Refused(call=at))
-                scribe.forget(at)
+            if isinstance(error, RunError) or not writer.is_sent(at):
+                writer.note(Refused(call=at))
+                writer.forget(at)
             raise
-        scribe.forget(at)
+        writer.forget(at)
         return reply
 
 
-async def _intend(scribe: JournalWriter, at: CallKey, request: str, most: Amount | None) -> None:
+async def _intend(writer: JournalWriter, at: CallKey, request: str, most: Amount | None) -> None:
     """Write the intent of a call or an attempt; Exhausted if the store's budget refuses it."""
     try:
-        await scribe.intend(CallIntent(call=at, request=request, most=most or Amount()))
+        await writer.intend(CallIntent(call=at, request=request, most=most or Amount()))
     except BudgetRefused:
-        scribe.forget(at)
+        writer.forget(at)
         raise Exhausted from None
 
 
@@ -245,12 +245,12 @@ class CacheFirstModel:
     """A model whose first answer may be at the provider already: it was on the wire at a crash."""
 
     def __init__(
-        self, model: ChatModel, find: Find, spending: RunSpending, scribe: JournalWriter
+        self, model: ChatModel, find: Find, spending: RunSpending, writer: JournalWriter
     ) -> None:
         self._model = model
         self._find: Find | None = find
         self._spending = spending
-        self._scribe = scribe
+        self._writer = writer
 
     async def complete(self, request: Request, /) -> Reply:
         find, self._find = self._find, None
@@ -258,7 +258,7 @@ class CacheFirstModel:
         if found is None:
             return await self._model.complete(request)
         self._spending.found += 1
-        self._scribe.found.add(request.place)
+        self._writer.found.add(request.place)
         return found
 
 
@@ -267,13 +267,13 @@ class MeteredAgent:
     """An agent that makes its own calls, started only while there is something left to spend.
 
     How much an attempt takes is known only from the attempts before it: the first one goes alone
-    where money or tokens are limited. With a `scribe` the intent of each attempt is durable before
+    where money or tokens are limited. With a `writer` the intent of each attempt is durable before
     it starts; of free attempts only if `count_free`.
     """
 
     agent: Agent
     spending: RunSpending
-    scribe: JournalWriter | None = None
+    writer: JournalWriter | None = None
     count_free: bool = False
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
@@ -281,14 +281,14 @@ class MeteredAgent:
         most = self.spending.most_seen(at.system)
         paid = most is not None and bool(most.cost)
         async with self.spending.reserving(most, perhaps_paid=lambda: paid):
-            if self.scribe is not None and (most is None or paid or self.count_free):
-                await _intend(self.scribe, at, f"agent:{request.fingerprint()}", most)
-                self.scribe.mark_sent(at)
+            if self.writer is not None and (most is None or paid or self.count_free):
+                await _intend(self.writer, at, f"agent:{request.fingerprint()}", most)
+                self.writer.mark_sent(at)
             seen = await self.agent.attempt(request)
             spent = Amount(cost=seen.cost, tokens=(seen.usage or TokenUsage()).total)
             self.spending.take(spent)
-        if self.scribe is not None:
-            self.scribe.forget(at)
+        if self.writer is not None:
+            self.writer.forget(at)
         self.spending.learn(at.system, spent)
         return seen
 

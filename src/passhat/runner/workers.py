@@ -45,7 +45,7 @@ AHEAD_OF_FIXED = 20_000
 """How many tickets of a fixed plan are ready at most: enough for ten thousand trials a poll."""
 
 
-class Board(Protocol):
+class TicketQueue(Protocol):
     """The tickets of a run in its store."""
 
     def open(self, budget: Budget, *, retry_errored: bool = False) -> None: ...
@@ -65,7 +65,7 @@ class Board(Protocol):
 
 def drive(
     suite: Suite,
-    board: Board,
+    queue: TicketQueue,
     journal: Journal,
     *,
     stopping_rule: Allocation | None = None,
@@ -81,7 +81,7 @@ def drive(
     store. `check` is called at every poll, and raises if no worker is left.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
-    driver = _Driver(suite, board, journal, rule, on_event, budget or suite.budget, check)
+    driver = _Driver(suite, queue, journal, rule, on_event, budget or suite.budget, check)
     with less_garbage_collection():
         return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
 
@@ -90,7 +90,7 @@ class _Driver:
     def __init__(
         self,
         suite: Suite,
-        board: Board,
+        queue: TicketQueue,
         journal: Journal,
         rule: Allocation,
         on_event: OnEvent | None,
@@ -99,7 +99,7 @@ class _Driver:
     ) -> None:
         self._check = check or (lambda: None)
         self._suite = suite
-        self._board = board
+        self._queue = queue
         self._journal = journal
         self._rule = rule
         self._on_event = on_event or (lambda event: None)
@@ -120,7 +120,7 @@ class _Driver:
 
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
         clock = time.perf_counter()
-        self._board.open(self._budget, retry_errored=retry_errored)
+        self._queue.open(self._budget, retry_errored=retry_errored)
         self._take_up(Restored(self._journal, retry_errored=retry_errored, count_lost=False))
         self._on_event(RunStarted(planned=self._planned, kept=len(self._evidence), concurrency=0))
         with signals_to_thread(self._interrupt, enabled=handle_signals):
@@ -138,22 +138,22 @@ class _Driver:
     def _step(self, clock: float) -> bool:
         """Take evidence and publish tickets; returns whether there is more to do."""
         self._gather()
-        state = self._board.state()
+        state = self._queue.state()
         self._tell_crew(state)
         minutes = self._budget.max_minutes
         if state.stopped == "budget" and self._limit is None:
-            self._end_early(self._board.limit_reached())
+            self._end_early(self._queue.limit_reached())
         if minutes is not None and time.perf_counter() - clock > minutes * 60 and not self._limit:
             self._end_early("max_minutes")
         if self._signal is not None:
-            self._board.stop("interrupted")
+            self._queue.stop("interrupted")
             return False
         if not self._over:
             self._hand_out(state)
             self._check()
             return True
         if state.ready:
-            self._board.stop(self._limit or "settled")  # a dead worker's tickets came back
+            self._queue.stop(self._limit or "settled")  # a dead worker's tickets came back
         if state.leased or state.ready:
             return True
         self._gather()
@@ -170,19 +170,19 @@ class _Driver:
         if batch is None:
             self._no_more(state)
         elif batch:
-            self._board.publish(batch)
+            self._queue.publish(batch)
             self._tickets.update({ticket.number: ticket for ticket in batch})
 
     def _no_more(self, state: QueueState) -> None:
         """The rule gives no more tickets: a fixed plan runs to its end, a settled one stops."""
         if not self._fixed:
-            self._board.stop("settled")
+            self._queue.stop("settled")
             self._over = True
         elif not state.ready and not state.leased:
             self._over = True
 
     def _gather(self) -> None:
-        while rows := self._board.finished_from(self._evidence.seen, limit=READ_AT_ONCE):
+        while rows := self._queue.finished_from(self._evidence.seen, limit=READ_AT_ONCE):
             before = self._evidence.seen
             for number, trial in rows:
                 self._take(number, trial, announce=True)
@@ -203,7 +203,7 @@ class _Driver:
     def _end_early(self, limit: str) -> None:
         self._limit, self._ending, self._over = limit, "budget", True
         self._on_event(BudgetHit(limit=limit, spent=self._spending.describe()))
-        self._board.stop(limit)
+        self._queue.stop(limit)
 
     def _interrupt(self, signal_number: int) -> None:
         """Publish nothing more: workers finish what they have, and the run can be resumed."""
@@ -227,7 +227,7 @@ class _Driver:
             cost=self._spending.cost,
             tokens=self._spending.tokens,
             calls=self._journal.calls() + agents,
-            asked_again=self._board.lost(),
+            asked_again=self._queue.lost(),
             found=self._journal.found(),
             given_up=self._journal.given_up(),
             limit=self._limit,
@@ -339,10 +339,10 @@ class _Worker:
         # The store has the limits that all workers share; here calls are only given a bound.
         spending = RunSpending(Budget(), unseen=UNSEEN_ANSWER)
         async with (
-            JournalWriter(self._session, thread=self._thread) as self._scribe,
+            JournalWriter(self._session, thread=self._thread) as self._writer,
             RunResources(
                 self._suite,
-                scribe=self._scribe,
+                writer=self._writer,
                 spending=spending,
                 environment=environment,
                 must_price=budget.max_cost is not None,
@@ -403,7 +403,7 @@ class _Worker:
             await self._call(self._session.give_back, ticket)
             await asyncio.sleep(WORKER_POLL_SECONDS)  # other calls may cost less than they reserved
             return
-        await self._scribe.keep(finished)
+        await self._writer.keep(finished)
         self._done += 1
 
     async def _pause(self, free: int) -> None:

@@ -22,9 +22,9 @@ DEFAULT_REGION = "us-east-1"
 """The region that AWS's own tools take for an address that names none."""
 
 
-DIALECTS: dict[str, WireFormat] = {
-    dialect.name: dialect
-    for dialect in (ANTHROPIC, ANTHROPIC_ON_VERTEX, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK)
+WIRE_FORMATS: dict[str, WireFormat] = {
+    wire_format.name: wire_format
+    for wire_format in (ANTHROPIC, ANTHROPIC_ON_VERTEX, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK)
 }
 
 
@@ -32,7 +32,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     """Where a model of the suite answers: by its own settings, its prefix, or its name.
 
     >>> at = locate(Model(name="claude-opus-5"), {"ANTHROPIC_API_KEY": "k"})
-    >>> at.provider, at.dialect.name, at.base_url
+    >>> at.provider, at.wire_format.name, at.base_url
     ('anthropic', 'anthropic', 'https://api.anthropic.com')
     >>> locate(Model(name="ollama/qwen3:8b"), {}).model
     'qwen3:8b'
@@ -49,7 +49,7 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     return ModelAddress(
         provider=provider.name,
         model=name,
-        dialect=DIALECTS[model.wire or provider.wire],
+        wire_format=WIRE_FORMATS[model.wire or provider.wire],
         base_url=base_url,
         key="" if sign else _key(model, provider, base_url, variables),
         key_variable=model.api_key.reference if model.api_key else _named(provider.key_variables),

@@ -61,7 +61,7 @@ class ModelAddress:
     """
 
     model: str
-    dialect: WireFormat
+    wire_format: WireFormat
     base_url: str
     provider: str = ""
     key: str = ""
@@ -111,15 +111,15 @@ class Endpoint:
     ) -> None:
         self._at = at
         self._client = client
-        self._assemble = at.dialect.assemble if stream else None
+        self._assemble = at.wire_format.assemble if stream else None
         self._price = price
         self._run = run
         self._log = log
         # Some providers name the model in the address; its colons and slashes are escaped there.
-        path = (self._assemble and at.dialect.stream_path) or at.dialect.path
+        path = (self._assemble and at.wire_format.stream_path) or at.wire_format.path
         self._url = _join(at.base_url, path.replace("{model}", quote(at.model, safe="")))
         given = {
-            **at.dialect.headers(at.key),
+            **at.wire_format.headers(at.key),
             **_azure_headers(at.base_url, at.key),
             **(headers or {}),
         }
@@ -129,7 +129,7 @@ class Endpoint:
         }
 
     async def complete(self, request: Request, /) -> Reply:
-        body = self._at.dialect.encode(self._at.model, request, self._assemble is not None)
+        body = self._at.wire_format.encode(self._at.model, request, self._assemble is not None)
         body = {self._at.renamed.get(key, key): value for key, value in body.items()}
         if self._named and body.get("store"):
             body["metadata"] = {**(body.get("metadata") or {}), CALL: self._call_name(request)}
@@ -159,12 +159,12 @@ class Endpoint:
         return None if reply is None else self._counted(reply, time.perf_counter() - started)
 
     async def _find_stored(self, request: Request) -> Reply | None:
-        by_metadata = self._run and self._at.dialect.name == "openai-chat"
+        by_metadata = self._run and self._at.wire_format.name == "openai-chat"
         if not by_metadata or not request.parameters.extra.get("store"):
             return None
         wanted = {f"metadata[{CALL}]": self._call_name(request), "limit": "1"}
         found = (await self._get(self._url, params=wanted))["data"]
-        return _checked(self._at.dialect.decode(found[0])) if found else None
+        return _checked(self._at.wire_format.decode(found[0])) if found else None
 
     async def _await_answer(self, content: bytes, request: Request) -> bytes:
         """The whole of an answer that the provider prepares in the background."""
@@ -209,7 +209,7 @@ class Endpoint:
     @property
     def _named(self) -> bool:
         """Whether the provider can keep an answer under a name that we give it."""
-        return bool(self._run) and self._at.dialect.name in ("openai-chat", "openai-responses")
+        return bool(self._run) and self._at.wire_format.name in ("openai-chat", "openai-responses")
 
     def _call_name(self, request: Request) -> str:
         """A name that no other call has: the run, the place in it, and what is asked."""
@@ -254,14 +254,14 @@ class Endpoint:
         return bytes(content)
 
     def _read(self, content: bytes) -> Reply:
-        dialect = self._at.dialect
+        wire_format = self._at.wire_format
         try:
             body = _object(content) if self._assemble is None else self._assemble(_events(content))
-            return _checked(dialect.decode(body))
+            return _checked(wire_format.decode(body))
         except ModelBusy as error:
             raise self._busy(str(error), perhaps_paid=True) from error
         except (LookupError, TypeError, AttributeError, ValueError) as error:
-            text = f"the answer is not {dialect.name} ({type(error).__name__} {error}): "
+            text = f"the answer is not {wire_format.name} ({type(error).__name__} {error}): "
             raise self._busy(text + _said(content), perhaps_paid=True) from error
 
     async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
@@ -280,7 +280,7 @@ class Endpoint:
         import httpx2
 
         try:
-            listing = await self._get(_join(self._at.base_url, self._at.dialect.list_path))
+            listing = await self._get(_join(self._at.base_url, self._at.wire_format.list_path))
             names = sorted(str(entry["id"]) for entry in listing["data"])
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             return ""

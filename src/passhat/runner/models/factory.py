@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from passhat.runner.models.local import LocalServer
 
 
-class ModelSupply:
+class ModelFactory:
     """Gives out models by their settings; all endpoints share one HTTP client.
 
     `run` is the key of the run, under which providers store answers if the suite asks for it; `log`
@@ -115,7 +115,7 @@ class ModelSupply:
             await server.stop()
 
     async def _make_local(self, model: Model) -> ChatModel:
-        from passhat.runner.models.catalog import DIALECTS
+        from passhat.runner.models.catalog import WIRE_FORMATS
         from passhat.runner.models.endpoint import Endpoint, ModelAddress
         from passhat.runner.models.local import LocalServer, find_weights
         from passhat.runner.models.openai import OPENAI_CHAT
@@ -124,9 +124,12 @@ class ModelSupply:
         async with self._starting:
             if weights not in self._local:
                 self._local[weights] = await LocalServer(weights).start()
-        dialect, url = DIALECTS[model.wire or OPENAI_CHAT.name], f"{self._local[weights].url}/v1"
+        wire_format, url = (
+            WIRE_FORMATS[model.wire or OPENAI_CHAT.name],
+            f"{self._local[weights].url}/v1",
+        )
         return Endpoint(
-            ModelAddress(model=weights.stem, dialect=dialect, base_url=url),
+            ModelAddress(model=weights.stem, wire_format=wire_format, base_url=url),
             client=self.client,
             stream=bool(model.parameters.extra.get("stream")),
             price=self.price(model) or (lambda usage: 0.0),
