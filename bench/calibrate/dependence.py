@@ -7,7 +7,7 @@ from scipy.special import expit, logit, ndtr
 
 from bench.calibrate.cells import run_tables
 from bench.calibrate.table import Table
-from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.evidence import count_evidence
 from passhat.analysis.reports.metrics import groupings_of, measure_metrics
 from passhat.records import Trials
 from passhat.stats.dependent_runs import _SIGMAS, BetweenDayVariance, find_bursts, round_tests
@@ -279,7 +279,7 @@ def _covered(
     trials = Trials.from_columns(
         task=[str(i) for i in rows.ravel()], trial=columns.ravel(), passed=table.ravel()
     )
-    evidence = gather(trials.tally(), "fail")
+    evidence = count_evidence(trials.tally(), "fail")
     differ = round_tests(table.astype(float)).differ
     together = groupings_of(trials, "fail", disturbed=bool(differ))
     plain = measure_metrics(evidence, (1,), confidence=0.95)["pass^1"]

@@ -3,7 +3,7 @@ import pytest
 
 from passhat import compare, judge, measure, plan, profile, rank, simulate
 from passhat.analysis.comparing.trends import Moment, trends
-from passhat.analysis.reports.evidence import gather, typical_runs
+from passhat.analysis.reports.evidence import count_evidence, typical_runs
 from passhat.analysis.reports.metrics import headline_number
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -13,7 +13,7 @@ ONE = PAIR.where(system="a")
 
 
 def _evidence(**columns):
-    return gather(Trials.from_columns(**columns).tally(), "fail")
+    return count_evidence(Trials.from_columns(**columns).tally(), "fail")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_scores_are_all_or_nothing_when_they_say_what_the_outcome_says(scores, e
 @pytest.mark.parametrize("errors", ["fail", "exclude"])
 def test_errored_runs_leave_all_or_nothing_scores_so(errors):
     table = Trials.from_columns(task=["a", "a", "b"], outcome=["passed", "errored", "errored"])
-    assert gather(table.tally(), errors).all_or_nothing
+    assert count_evidence(table.tally(), errors).all_or_nothing
 
 
 @pytest.mark.parametrize("runs", [[3], [2, 5], [1, 9, 4], [4, 4, 1, 9], [1, 2, 3, 4, 5, 6]])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.evidence import count_evidence
 from passhat.analysis.reports.measure import family_note, measure
 from passhat.records import Tally, Trials
 
@@ -34,7 +34,7 @@ def _tally(rng, families, tasks, runs, sd, *, mean=1.0) -> Tally:
 
 
 def _note(tally) -> str | None:
-    return family_note(gather(tally, "fail"), None, confidence=0.95)
+    return family_note(count_evidence(tally, "fail"), None, confidence=0.95)
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.reports.evidence import gather
+from passhat.analysis.reports.evidence import count_evidence
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
 from passhat.stats.estimate import Estimate
@@ -15,7 +15,7 @@ passes_of_five = st.lists(st.integers(0, 5), min_size=2, max_size=12)
 def _evidence(passes, runs=5):
     rows = [(f"t{i}", run < count) for i, count in enumerate(passes) for run in range(runs)]
     task, passed = zip(*rows, strict=True)
-    return gather(Trials.from_columns(task=task, passed=passed).tally(), "fail")
+    return count_evidence(Trials.from_columns(task=task, passed=passed).tally(), "fail")
 
 
 @pytest.mark.parametrize("scope", ["this suite", "tasks like these"])

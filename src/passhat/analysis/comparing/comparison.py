@@ -19,8 +19,8 @@ from passhat.analysis.reports.evidence import (
     Floats,
     Provenance,
     ReportOptions,
-    gather,
-    stamp,
+    count_evidence,
+    make_provenance,
 )
 from passhat.analysis.reports.metrics import SystemTrials, measure_metrics, trials_on
 from passhat.arguments import COMPARED_KS, CONFIDENCE
@@ -129,7 +129,7 @@ def compare(
     options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
     given = _two_sides(first, second)
     tallies = one_tally("first", given[0]), one_tally("second", given[1])
-    sides = tuple(gather(tally, options.errors) for tally in tallies)
+    sides = tuple(count_evidence(tally, options.errors) for tally in tallies)
     shared = _shared_tasks(tallies, sides)
     left, right = (side.only(shared) for side in sides)
     pair = _Pair(left=left, right=right, options=options, margin=margin)
@@ -159,7 +159,7 @@ def compare(
         only_second=tuple(name for name in sides[1].tasks if name not in known),
         runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
-        provenance=stamp(tallies, options),
+        provenance=make_provenance(tallies, options),
         notes=(*_error_note(tallies, options), *notes),
     )
 

@@ -10,8 +10,8 @@ from passhat.analysis.reports.evidence import (
     Evidence,
     Provenance,
     ReportOptions,
-    gather,
-    stamp,
+    count_evidence,
+    make_provenance,
     too_few_runs,
 )
 from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
@@ -173,7 +173,7 @@ def rank(
         scope=TASKS_LIKE_THESE,
         method=found.method,
         confidence=found.confidence,
-        provenance=stamp(trials, options),
+        provenance=make_provenance(trials, options),
         notes=found.notes,
         here=None if ahead is None else names[ahead],
     )
@@ -313,8 +313,8 @@ def profile(
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:
         raise ArgumentError("reference", "must hold another system to compare with", own.system)
-    field = {tally.system: gather(tally, options.errors) for tally in others}
-    mine = gather(own, options.errors)
+    field = {tally.system: count_evidence(tally, options.errors) for tally in others}
+    mine = count_evidence(own, options.errors)
     return Profile(
         system=own.system,
         agents=tuple(field),
@@ -322,7 +322,7 @@ def profile(
             _norm(name, measure, good, mine, field, options.confidence)
             for name, measure, good in _measures(options.ks or PROFILE_KS)
         ),
-        provenance=stamp([own, *others], options),
+        provenance=make_provenance([own, *others], options),
         notes=_notes(own, reference, len(others)),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import Evidence, gather
+from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.metrics import RunGroups, measure_metrics
 from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
@@ -233,7 +233,7 @@ def _snapshots(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
     weights: dict[str, float] = {}
     snapshots = []
     for moment in moments:
-        found = [gather(tally, errors) for tally in moment.tallies if tally.system == name]
+        found = [count_evidence(tally, errors) for tally in moment.tallies if tally.system == name]
         fresh = {
             task: (int(n), int(c))
             for evidence in found

@@ -27,7 +27,7 @@ from passhat.analysis.explaining.runs import (
     runs_by_task,
 )
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
-from passhat.analysis.reports.evidence import Provenance, ReportOptions, stamp
+from passhat.analysis.reports.evidence import Provenance, ReportOptions, make_provenance
 from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, result_dataclass
 from passhat.errors import ArgumentError
@@ -148,7 +148,7 @@ def explain(
         alpha=alpha,
         confidence=confidence,
         shuffles=shuffles,
-        provenance=stamp(
+        provenance=make_provenance(
             trials,
             ReportOptions(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
         ),

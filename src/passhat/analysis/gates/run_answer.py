@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import Evidence, gather
+from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.messages import plural, short_repr
@@ -317,7 +317,7 @@ def _recovery(
 
 def _shared(one: Trials, other: Trials) -> tuple[Evidence, Evidence]:
     """Both sides on the tasks that both ran; an error counts as a failure."""
-    first, second = gather(one.tally(), "fail"), gather(other.tally(), "fail")
+    first, second = count_evidence(one.tally(), "fail"), count_evidence(other.tally(), "fail")
     there = set(second.tasks)
     names = [name for name in first.tasks if name in there]
     return first.only(names), second.only(names)

@@ -101,7 +101,7 @@ class SharedDraws:
         rate = min(watch.gate.expected_rate for watch in self.watches)
         least = 1 - rate if len(self.tasks) == 1 and not self.paired else 0
         guard = OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=least)
-        self.outages = OutageWatch([guard] * len(systems))
+        self.outages = OutageFilter([guard] * len(systems))
         self._launched: dict[int, int] = {}
         self._issued = self._made = self._seen = 0
         self._continued: deque[int] = deque()
@@ -236,7 +236,7 @@ class EveryTaskWatch:
         rate = sum(one.p0 for one in design.gates) / len(design.gates)
         least = 1 - rate if len(self.tasks) == 1 else 0.0
         guard = OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=least)
-        self.outages = OutageWatch([guard])
+        self.outages = OutageFilter([guard])
         self._taken: list[tuple[int, float | None]] = []
         self._decided = 0
         self._launched = dict.fromkeys(tasks, 0)
@@ -307,7 +307,7 @@ LONGEST_PAUSE = 600.0
 _NAMED = 3
 
 
-class OutageWatch:
+class OutageFilter:
     """Sees the runs of every system in the order of their tickets, and decides which count.
 
     `counted` says whether each decided draw counts, in order. A draw is set aside where any of its
@@ -393,7 +393,7 @@ def earned_something(trial: Trial) -> bool:
     return trial.outcome is not Outcome.ERRORED and (trial.score or 0.0) > 0.0
 
 
-def outage_words(watch: OutageWatch, draws: int, unit: str) -> tuple[str, ...]:
+def outage_words(watch: OutageFilter, draws: int, unit: str) -> tuple[str, ...]:
     """What a verdict on its first draws says about stretches of failures; often nothing."""
     found = _set_aside_sentence(watch.outages, draws, unit=unit)
     words = [] if found is None else [found]

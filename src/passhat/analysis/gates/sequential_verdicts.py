@@ -24,7 +24,7 @@ from passhat.analysis.gates.sequential import (
     DrawGate,
     EveryTaskWatch,
     GateProgress,
-    OutageWatch,
+    OutageFilter,
     SharedDraws,
     drift_words,
     may_go_ahead,
@@ -285,7 +285,7 @@ class BestSystemGate:
             seed=seed,
         )
         self.state: BestOfState = self.design.start()
-        self.outages = OutageWatch([OutageGuard(tasks=len(self.tasks)) for _ in self.systems])
+        self.outages = OutageFilter([OutageGuard(tasks=len(self.tasks)) for _ in self.systems])
         self.runs: dict[int, dict[int, Trial]] = {}
         self._launched: dict[int, set[int]] = {}
         self._issued = self._made = self._seen = 0

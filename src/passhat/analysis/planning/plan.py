@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from passhat.analysis.planning.budgets import BudgetPlan, Spending, budgets, priced
-from passhat.analysis.reports.evidence import Evidence, error_policy, gather
+from passhat.analysis.reports.evidence import Evidence, count_evidence, error_policy
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, probability, whole_number
@@ -147,7 +147,7 @@ def plan(
     """
     error_policy(errors)
     tally = None if trials is None else one_tally("trials", trials, purpose="to plan from")
-    evidence = None if tally is None else gather(tally, errors)
+    evidence = None if tally is None else count_evidence(tally, errors)
     level = confidence_level(confidence)
     base = assume(evidence, rate, correlation, task_correlation, level)
     seen = seen_before(evidence, level)

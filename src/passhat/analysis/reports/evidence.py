@@ -137,7 +137,7 @@ def error_policy(errors: str) -> ErrorPolicy:
     return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
 
 
-def gather(tally: Tally, errors: ErrorPolicy) -> Evidence:
+def count_evidence(tally: Tally, errors: ErrorPolicy) -> Evidence:
     """An errored trial is a run that failed with score 0, or is no run at all."""
     runs = tally.runs(error_policy(errors))
     rows = np.flatnonzero(runs > 0)
@@ -250,7 +250,7 @@ class Provenance:
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
-def stamp(trials: Trials | Sequence[Tally], options: ReportOptions) -> Provenance:
+def make_provenance(trials: Trials | Sequence[Tally], options: ReportOptions) -> Provenance:
     """What is needed to know that two reports have the same origin."""
     if isinstance(trials, Trials):
         sizes = len(trials.systems), len(trials.tasks), len(trials)

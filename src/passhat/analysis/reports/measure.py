@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
-from passhat.analysis.reports.evidence import Evidence, ReportOptions, sources_of, stamp
+from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
 from passhat.analysis.reports.metrics import (
     Bars,
     RankedSubjects,
@@ -129,7 +129,7 @@ def measure(
         notes = (counted, *notes)
     return Report(
         systems=systems,
-        provenance=stamp(trials, options),
+        provenance=make_provenance(trials, options),
         leaders_by_k=_leaders(systems, subjects, options),
         notes=notes,
     )
@@ -171,7 +171,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         tasks=table,
         bars=bars,
         errors=split_errors(tally, trials, ks, options),
-        features=measure_effort(tally, values, ks=ks, errors=policy, confidence=level),
+        features=measure_resource_use(tally, values, ks=ks, errors=policy, confidence=level),
         tools={} if trials is None else _tool_rates(trials, level),
         unsettled=partial(
             list_unsettled,
@@ -500,7 +500,7 @@ Values = Mapping[str, NDArray[np.float64]]
 _SPENT = ("tokens", "tokens_in", "tokens_out", "cost", "seconds")
 
 
-def measure_effort(
+def measure_resource_use(
     tally: Tally, values: Values, *, ks: Sequence[int], errors: ErrorPolicy, confidence: float
 ) -> dict[str, ResourceUse]:
     """The features that trials recorded; `values` holds their rows, where there are rows."""

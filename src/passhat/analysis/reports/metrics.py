@@ -14,7 +14,13 @@ from passhat.analysis.reports.dependence import (
     round_table,
     seeded_runs,
 )
-from passhat.analysis.reports.evidence import Evidence, Floats, ReportOptions, gather, value_table
+from passhat.analysis.reports.evidence import (
+    Evidence,
+    Floats,
+    ReportOptions,
+    count_evidence,
+    value_table,
+)
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
 from passhat.dataclass import dataclass, lazy_field, replace
@@ -121,7 +127,9 @@ def split_errors(
             tasks=len(tally.tasks),
         ),
         kinds={} if trials is None or not count else _kinds(trials),
-        otherwise=measure_metrics(gather(tally, other), ks, confidence=level) if count else {},
+        otherwise=measure_metrics(count_evidence(tally, other), ks, confidence=level)
+        if count
+        else {},
     )
 
 
@@ -325,7 +333,7 @@ class SystemTrials:
 
     @property
     def evidence(self) -> Evidence:
-        return gather(self.tally, self.errors)
+        return count_evidence(self.tally, self.errors)
 
     @property
     def runs(self) -> int:
@@ -510,7 +518,7 @@ def headline_number(
     >>> headline_number(simulate(tasks=10, runs=8, seed=1).tally()).name
     'pass^5'
     """
-    evidence = gather(tally, errors)
+    evidence = count_evidence(tally, errors)
     fewest = int(evidence.runs.min(initial=HEADLINE_K))
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
@@ -529,7 +537,7 @@ def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> floa
     >>> mean_pass_hat(trials.tally(), 5) == headline_number(trials.tally()).number.value
     True
     """
-    evidence = gather(tally, errors)
+    evidence = count_evidence(tally, errors)
     enough = evidence.runs >= k
     if not enough.any():
         return None
