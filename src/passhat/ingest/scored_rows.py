@@ -58,9 +58,16 @@ def scored_table(
     """
     rows = list(rows)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
-    unclear = {one: _doubt(one) for one in scorers if _doubt(one)} | dict(unclear or {})
-    clear = [one for one in scorers if one not in unclear]
-    chosen = _chosen(name, clear or scorers, scorers, mapping, default)
+    lower_is_better = filter(_LOWER_IS_BETTER.search, scorers)
+    doubts = dict.fromkeys(lower_is_better, "is usually better the lower it is")
+    unclear = {**doubts, **(unclear or {})}
+    wanted = mapping.scorer or mapping.score or None
+    chosen, _ = choose_score(name, "score", scorers, wanted)
+    if chosen is None:
+        raise ReadError(f"{name}: has no score, so nothing says what passed")
+    if wanted is None:
+        clear = [scorer for scorer in scorers if scorer not in unclear] or scorers
+        chosen = clear[0] if default is None else default(clear)
     others = [scorer for scorer in scorers if scorer != chosen]
     if chosen in unclear and not mapping.pass_if:
         choice = f", or choose another with `scorer` (there is also {few(others)})"
@@ -74,7 +81,7 @@ def scored_table(
             f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
         )
     _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
-    trials = [_trial(name, row, chosen, mapping, place, entry) for place, row in enumerate(rows)]
+    trials = [_trial(name, row, chosen, place, entry) for place, row in enumerate(rows)]
     shown = f"score '{short(chosen)}'"
     return TrialTable.of_rows(
         trials,
@@ -106,29 +113,7 @@ def object_in(cell: Any) -> Mapping[str, Any]:
     return cell if isinstance(cell, Mapping) else {}
 
 
-def _doubt(scorer: str) -> str:
-    return "is usually better the lower it is" if _LOWER_IS_BETTER.search(scorer) else ""
-
-
-def _chosen(
-    name: str,
-    usual: Sequence[str],
-    scorers: Sequence[str],
-    mapping: ColumnMap,
-    default: Callable[[Collection[str]], str] | None,
-) -> str:
-    wanted = mapping.scorer or mapping.score or None
-    chosen, _ = choose_score(name, "score", scorers, wanted)
-    if chosen is None:
-        raise ReadError(f"{name}: has no score, so nothing says what passed")
-    if wanted is not None:
-        return chosen
-    return usual[0] if default is None else default(usual)
-
-
-def _trial(
-    name: str, row: ScoredRow, scorer: str, mapping: ColumnMap, place: int, entry: str
-) -> dict[str, Any]:
+def _trial(name: str, row: ScoredRow, scorer: str, place: int, entry: str) -> dict[str, Any]:
     ending = _ending(row.scores.get(scorer), error_text(row.error))
     if ending is None:
         raise ReadError(

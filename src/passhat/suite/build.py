@@ -179,23 +179,21 @@ def _tasks(
     """The task of an entry, or one for each row of its dataset."""
     try:
         task = _task(entry, around, judge)
-        return [task] if entry.dataset is None else _filled(task, entry, around.directory)
+        if entry.dataset is None:
+            return [task]
+        tasks: dict[str, Task] = {}
+        dataset = around.directory / entry.dataset
+        for number, row in enumerate(read_rows(dataset, limit=entry.limit), 1):
+            filled = fill_task(task, row, number)
+            if filled.name in tasks:
+                raise SuiteError(
+                    f'{dataset.name}: row {number} gives a second task named "{filled.name}"'
+                )
+            tasks[filled.name] = filled
+        return list(tasks.values())
     except SuiteError as error:
         key = "images" if entry.dataset is None else "dataset"
         raise BuildError((*path, key), str(error)) from None
-
-
-def _filled(task: Task, entry: TaskFields, directory: Path) -> list[Task]:
-    tasks: dict[str, Task] = {}
-    dataset = directory / str(entry.dataset)
-    for number, row in enumerate(read_rows(dataset, limit=entry.limit), 1):
-        filled = fill_task(task, row, number)
-        if filled.name in tasks:
-            raise SuiteError(
-                f'{dataset.name}: row {number} gives a second task named "{filled.name}"'
-            )
-        tasks[filled.name] = filled
-    return list(tasks.values())
 
 
 def _pairing(

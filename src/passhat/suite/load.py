@@ -494,6 +494,7 @@ def _texts(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 # From a tree to the parts of the suite, with every problem reported at its place.
+
 # What people coming from other tools write, and what it is called here.
 OTHER_WORDS = {
     "trials": "runs",

@@ -111,9 +111,12 @@ def _definition(part: type[Part], definitions: dict[str, Any]) -> dict[str, Any]
     """The schema of a part; those of the parts inside it are added to `definitions`."""
     names, docs = part.spellings(), _key_docs(part)
     fields = {
-        name: _schema(kind, definitions) | {"description": docs[name]} | _default(part, name)
+        name: _schema(kind, definitions) | {"description": docs[name]}
         for name, kind in part.field_types().items()
     }
+    for name, field in fields.items():
+        if isinstance(default := getattr(part, name, None), (str, int, float)):
+            field["default"] = default
     first = {names[name][0]: field for name, field in fields.items()}
     others = {key: field for name, field in fields.items() for key in names[name][1:]}
     required = [names[name][0] for name in fields if not hasattr(part, name)]
@@ -124,11 +127,6 @@ def _definition(part: type[Part], definitions: dict[str, Any]) -> dict[str, Any]
         "additionalProperties": False,
         **({"required": required} if required else {}),
     }
-
-
-def _default(part: type[Part], name: str) -> dict[str, Any]:
-    default = getattr(part, name, None)
-    return {"default": default} if isinstance(default, (str, int, float)) else {}
 
 
 def _schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -61,10 +61,17 @@ _RUN_FOLDER = re.compile(rf"(?:{RUN_WORDS})?[ _-]?\d{{1,6}}|[\dTZ:_.-]+", re.IGN
 
 def recognises(document: Document) -> bool:
     """Whether it begins with an accuracy and counts, or holds answers that get scored."""
-    if _is_answers(document):
-        _check_scored(document)
-        return True
-    return document.has("accuracy", "correct_count", "total_count")
+    if not _is_answers(document):
+        return document.has("accuracy", "correct_count", "total_count")
+    scores = _partner(document, "result", "score")
+    # What a model is asked to remember before the questions (`_prereq`) is never scored.
+    scored = (scores is not None and scores.is_file()) or document.stem.endswith("_prereq_result")
+    if not scored:
+        raise ReadError(
+            f"{document.name}: holds answers to BFCL without verdicts; run `bfcl evaluate` and "
+            "give the folder that holds both result and score"
+        )
+    return True
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -97,20 +104,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _is_answers(document: Document) -> bool:
     return (document.has("id", "result") or document.has("idx", "result")) and (
         document.has("latency") or document.stem.endswith("_result")
-    )
-
-
-def _check_scored(document: Document) -> None:
-    """Refuse answers without their scores beside them.
-
-    What a model is asked to remember before the questions (`_prereq`) is never scored.
-    """
-    path = _partner(document, "result", "score")
-    if (path is not None and path.is_file()) or document.stem.endswith("_prereq_result"):
-        return
-    raise ReadError(
-        f"{document.name}: holds answers to BFCL without verdicts; run `bfcl evaluate` and give "
-        "the folder that holds both result and score"
     )
 
 

@@ -87,17 +87,16 @@ def _system(document: Document) -> str:
 
 
 def _samples(document: Document) -> dict[str, list[_Sample]]:
-    found = document.decode(_Results).eval
-    for task, old in found.items():
+    by_task = {}
+    for task, old in document.decode(_Results).eval.items():
         if isinstance(old, _OldSamples) and old.plus and len(old.plus) != len(old.base):
             base, plus = plural(len(old.base), "base result"), plural(len(old.plus), "plus result")
             raise ReadError(
                 f'{document.name}: problem "{short(task)}" has {base} and {plus}; there must be as '
                 "many of both"
             )
-    return {
-        task: one.samples() if isinstance(one, _OldSamples) else one for task, one in found.items()
-    }
+        by_task[task] = old.samples() if isinstance(old, _OldSamples) else old
+    return by_task
 
 
 def _rows(results: dict[str, list[_Sample]], *, plus: bool) -> Iterator[Any]:

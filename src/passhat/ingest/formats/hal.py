@@ -64,7 +64,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         outcome_from = "successful_tasks and failed_tasks"
         asked = {str(task) for task in summary.latencies}
     else:
-        results = {str(task): said for task, said in _by_task(upload.raw_eval_results).items()}
+        raw = upload.raw_eval_results if isinstance(upload.raw_eval_results, Mapping) else {}
+        nested = raw.get(_NESTED)
+        by_task = nested if isinstance(nested, Mapping) else raw
+        results = {str(task): said for task, said in by_task.items()}
         endings = {task: end for task, said in results.items() if (end := _ending(said))}
         outcome_from = "raw_eval_results of each task"
         asked = set(results)
@@ -100,13 +103,6 @@ def _never_finished(raw: Any) -> dict[str, Ending]:
     empty = raw.get("empty_patch_ids") if isinstance(raw, Mapping) else None
     ending = {"outcome": Outcome.FAILED, "error": "empty patch"}
     return {str(task): ending for task in empty} if isinstance(empty, list) else {}
-
-
-def _by_task(raw: Any) -> Mapping[str, Any]:
-    if not isinstance(raw, Mapping):
-        return {}
-    nested = raw.get(_NESTED)
-    return nested if isinstance(nested, Mapping) else raw
 
 
 def _ending(said: Any) -> Ending | None:

@@ -270,7 +270,6 @@ def _ending(sample: _Sample, value: float | None) -> tuple[Outcome, str | None]:
     return Outcome.PASSED if value >= 1 else Outcome.FAILED, error
 
 
-# The transcript of a sample of an Inspect AI log, with what its scorers explained.
 # Inspect keeps long texts once, beside the messages, and leaves a reference in their place.
 _REFERENCE = re.compile(r"attachment://([0-9a-f]{32})")
 

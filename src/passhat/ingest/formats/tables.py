@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from passhat.errors import ReadError, UnknownFile
@@ -186,7 +185,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     """The transcripts in the cells of a column; nothing if there is no such column."""
     names = row_names(document)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
-        yield from _beside_a_dataset(document.path, table_of(document))
+        # What `history export --transcripts` wrote beside a file of trials.
+        if (shard := transcripts_beside(document.path)) is not None:
+            for text in read_rows(shard, str(shard), table_of(document).cells(ROW_COLUMN)):
+                yield None if text is None else Transcript.from_json(text)
         return
     column = transcript_column(names, mapping)
     if column is None:
@@ -198,15 +200,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         rows = len(_trial_rows(document, table_of(document), mapping)[0])
     for cell in islice(cells_one_by_one(document, column), rows):
         yield None if is_missing(cell) else transcript_of(cell)
-
-
-def _beside_a_dataset(path: Path, sheet: Table) -> Iterator[Transcript | None]:
-    """What `history export --transcripts` wrote beside a file of trials."""
-    shard = transcripts_beside(path)
-    if shard is None:
-        return
-    for text in read_rows(shard, str(shard), sheet.cells(ROW_COLUMN)):
-        yield None if text is None else Transcript.from_json(text)
 
 
 def check_columns(document: Document, mapping: ColumnMap) -> None:
