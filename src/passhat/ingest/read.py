@@ -116,14 +116,14 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
         return _chosen_columns(document, mapping)
     if is_own_file(document):
         return READERS["table"]
-    if answer := own_answer(document):
+    if answer := _own_answer(document):
         raise answer
     for reader in readers_of(document):
         if reader.recognises(document):
             return reader
     if mapping.pass_if and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
-    raise unknown_file(document)
+    raise _unknown_file(document)
 
 
 @called_by_address()
@@ -148,7 +148,7 @@ def _read(
     reasons: list[str] = []
     for given, one in enumerate(inputs):
         known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
-        for document, reader, table in read_each(known, mapping):
+        for document, reader, table in _read_each(known, mapping):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 piece = InputPart(
@@ -201,7 +201,7 @@ def _folders(inputs: Sequence[Input]) -> dict[int, str]:
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
-    shapes = KnownShapes(mapping)
+    shapes = _KnownShapes(mapping)
 
     def chosen(document: Document) -> Reader:
         if format_name is not None:
@@ -386,7 +386,7 @@ _ROW = msgspec.json.Decoder(dict[str, Any])
 _ROWS = msgspec.json.Decoder(list[dict[str, Any]])
 
 
-class KnownShapes:
+class _KnownShapes:
     """The shapes of tables seen so far: a file of such a shape is a table too."""
 
     def __init__(self, mapping: ColumnMap) -> None:
@@ -407,7 +407,7 @@ class KnownShapes:
         self._tables.add(shape)
 
 
-def read_each(
+def _read_each(
     known: Iterable[Known], mapping: ColumnMap
 ) -> Iterator[tuple[Document, Reader, TrialTable]]:
     """The table of each document, in order; small tables of one shape are read together."""
@@ -702,7 +702,7 @@ WITH_RUNS = ("passhat.report/1", "passhat.run/1", "passhat.events/1")
 """Answers that say how each run of a task ended: these can be read back."""
 
 
-def own_answer(document: Document) -> ReadError | None:
+def _own_answer(document: Document) -> ReadError | None:
     """The error of an answer that passhat wrote as JSON and that holds rates, not trials."""
     schema = document.first.get("schema") if document.kind in ("json", "lines") else None
     if schema is None or not bytes(schema).startswith(f'"{OWN}'.encode()):
@@ -716,7 +716,7 @@ def own_answer(document: Document) -> ReadError | None:
     )
 
 
-def unknown_file(document: Document) -> ReadError:
+def _unknown_file(document: Document) -> ReadError:
     """The error of a file that no reader knows."""
     names = column_names(document)
     known = document.first.keys() | set(names)

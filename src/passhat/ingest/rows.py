@@ -225,7 +225,7 @@ def lists_runs(document: Document) -> str | None:
     """The key under which each row lists the runs of its task, by the first row."""
     if document.kind not in ("json", "lines", "array"):
         return None
-    return list_of_runs(_first_entry(document))
+    return _list_of_runs(_first_entry(document))
 
 
 def _has_rows(document: Document) -> bool:
@@ -245,7 +245,7 @@ def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
         if key is None:
             yield number, row
         else:
-            yield from ((number, run) for run in rows_of_runs(row, key))
+            yield from ((number, run) for run in _rows_of_runs(row, key))
 
 
 def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
@@ -274,8 +274,8 @@ def _first_entry(document: Document) -> RawRow:
 def _first_row(document: Document) -> RawRow:
     """The first row: the first run, where the entries list runs."""
     row = _first_entry(document)
-    key = list_of_runs(row)
-    return row if key is None else next(rows_of_runs(row, key))
+    key = _list_of_runs(row)
+    return row if key is None else next(_rows_of_runs(row, key))
 
 
 def _raw_table(document: Document) -> Table:
@@ -403,10 +403,10 @@ def _is_row(document: Document, key: str, entry: RawRow) -> bool:
     )
 
 
-def list_of_runs(row: RawRow) -> str | None:
+def _list_of_runs(row: RawRow) -> str | None:
     """The key under which a row lists runs, each with a verdict or a score; None if it does not.
 
-    >>> list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
+    >>> _list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
     'trials'
     """
     for key in (name for name in row if usual_name(name) in LISTS):
@@ -416,7 +416,7 @@ def list_of_runs(row: RawRow) -> str | None:
     return None
 
 
-def rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
+def _rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
     """A row for each run; what the outer row sums up of them is left out.
 
     Its "id" is the task if nothing else is.

@@ -113,7 +113,7 @@ def count_big(
     Or of a saved report on such a table. None if the rows themselves can be read, or must be.
     """
     mapping = mapping or ColumnMap()
-    if format in (None, "passhat") and (saved := count_saved(source, mapping)) is not None:
+    if format in (None, "passhat") and (saved := _count_saved(source, mapping)) is not None:
         return saved
     if format not in (None, "table") or duplicates == "last":
         return None
@@ -177,14 +177,14 @@ def _shape(path: Path) -> Shape | None:
 def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> list[Tally] | None:
     """Counts by an engine; None if the table must be read row by row."""
     engine = table.engine
-    plan = plan_query(table.path, engine, mapping)
+    plan = _plan_query(table.path, engine, mapping)
     if plan is None:
         return None
-    plan, groups = understand_groups(plan, engine.query(render_query(engine, plan)), mapping)
+    plan, groups = _understand_groups(plan, engine.query(_render_query(engine, plan)), mapping)
     names = _names(plan, groups, mapping)
     counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
     if duplicates == "error" and "trial" in plan.found:
-        check_counted_duplicates(engine, plan, groups, names)
+        _check_counted_duplicates(engine, plan, groups, names)
     scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
     source = _source(engine, table.shape, plan, groups, mapping)
     tallies = []
@@ -200,7 +200,7 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
 def _source(
     engine: Engine,
     shape: Shape,
-    plan: GroupQuery,
+    plan: _GroupQuery,
     groups: Mapping[str, list[Any]],
     mapping: ColumnMap,
 ) -> Source:
@@ -244,7 +244,7 @@ class _Counts:
 
 
 def _by_outcome(
-    plan: GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Categorical, Categorical]
+    plan: _GroupQuery, groups: Mapping[str, list[Any]], names: tuple[Categorical, Categorical]
 ) -> _Counts:
     sums = {
         name: np.array([0 if v is None else v for v in values], dtype=np.float64)
@@ -264,7 +264,7 @@ def _summed(groups: Mapping[str, list[Any]], names: tuple[Categorical, Categoric
     return _Counts(systems=systems, tasks=tasks, outcome=outcome, sums=sums)
 
 
-def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
+def _outcome_codes(plan: _GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray[np.int8]:
     """How the rows of each group ended; the same words as for small tables."""
     values = list(dict.fromkeys(groups["o"]))
     if plan.by_word:  # what P means depends on the other words
@@ -285,7 +285,7 @@ def _outcome_codes(plan: GroupQuery, groups: Mapping[str, list[Any]]) -> NDArray
     return np.array(codes, dtype=np.int8)
 
 
-def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -> ReadError:
+def _no_outcome(plan: _GroupQuery, groups: Mapping[str, list[Any]], value: Any) -> ReadError:
     rows = sum(n for n, other in zip(groups["n"], groups["o"], strict=True) if other == value)
     where = f"{plan.path}, {plan.outcome.strip(chr(34))}"
     if value is None or value != value:
@@ -297,7 +297,7 @@ def _no_outcome(plan: GroupQuery, groups: Mapping[str, list[Any]], value: Any) -
 
 
 def _names(
-    plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
+    plan: _GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
 ) -> tuple[Categorical, Categorical]:
     tasks = groups["t"]
     systems = groups.get("s", [plan.path.name.partition(".")[0]] * len(tasks))
@@ -311,7 +311,7 @@ def _names(
     return labels, Categorical.of(map(str, tasks))
 
 
-def _scores_fit(plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap) -> bool:
+def _scores_fit(plan: _GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap) -> bool:
     """Whether scores lie in [0, 1]; others can only be judged, and then are left out."""
     if plan.score is None:
         return True
@@ -383,7 +383,7 @@ MOST_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupQuery:
+class _GroupQuery:
     """The columns of a query, and the SQL of its outcome and score."""
 
     path: Path
@@ -396,7 +396,7 @@ class GroupQuery:
     notes: tuple[str, ...] = ()
 
 
-def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | None:
+def _plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> _GroupQuery | None:
     """The query for a table; None if it must be read row by row."""
     columns = engine.columns
     found, notes = infer_columns(
@@ -427,7 +427,7 @@ def plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> GroupQuery | N
     # If nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
     # as doubles, which is exact far beyond any number of rows, it is faster still.
     alone = by_word and not features and not {"score", "error"} & set(found)
-    return GroupQuery(
+    return _GroupQuery(
         path=path,
         found=found,
         outcome=outcome,
@@ -472,7 +472,7 @@ def _check_conflicts(path: Path, engine: Engine, found: Mapping[str, str]) -> No
         raise conflicting(str(path), conflict)
 
 
-def render_query(engine: Engine, plan: GroupQuery) -> str:
+def _render_query(engine: Engine, plan: _GroupQuery) -> str:
     """SQL for counts and sums by system, task, outcome as written, and whether it broke.
 
     A plan that is `summed` has the passes in a column instead of a row for each outcome.
@@ -482,7 +482,7 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
     """
     names = {"system": "s", "task": "t"}
     picks = [
-        f"{name_sql(engine, plan.found[name])} AS {short}"
+        f"{_name_sql(engine, plan.found[name])} AS {short}"
         for name, short in names.items()
         if name in plan.found
     ]
@@ -490,7 +490,7 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
     if "error" in plan.found:
         picks.append(f"{_error_sql(engine, plan)} AS e")
     sums = ["COUNT(*) AS n", *(["SUM(CAST(passed AS DOUBLE)) AS passes"] if plan.summed else [])]
-    if whole_trials(engine, plan):
+    if _whole_trials(engine, plan):
         picks.append(f"{quoted(plan.found['trial'])} AS i")
         sums.append(f"{engine.fingerprint('i')} AS fingerprint")
     values = {name: quoted(plan.found[name]) for name in plan.features}
@@ -511,12 +511,12 @@ def render_query(engine: Engine, plan: GroupQuery) -> str:
     return f"SELECT {asked} FROM ({inner}) AS picked GROUP BY {grouped}"  # noqa: S608 # as above
 
 
-def whole_trials(engine: Engine, plan: GroupQuery) -> bool:
+def _whole_trials(engine: Engine, plan: _GroupQuery) -> bool:
     """Whether trials are given by number."""
     return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
 
 
-def name_sql(engine: Engine, column: str) -> str:
+def _name_sql(engine: Engine, column: str) -> str:
     """The names in a column, or in several that commas join, as SQL."""
     parts = name_parts(engine.columns, column)
     if len(parts) == 1:
@@ -524,9 +524,9 @@ def name_sql(engine: Engine, column: str) -> str:
     return f"CONCAT_WS('/', {', '.join(f'CAST({quoted(part)} AS VARCHAR)' for part in parts)})"
 
 
-def understand_groups(
-    plan: GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
-) -> tuple[GroupQuery, Mapping[str, list[Any]]]:
+def _understand_groups(
+    plan: _GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
+) -> tuple[_GroupQuery, Mapping[str, list[Any]]]:
     """The groups as rows of a small table are understood: letters as scores, numbered names."""
     groups = _with_letter_scores(plan, groups)
     tasks = groups["t"]
@@ -540,7 +540,7 @@ def understand_groups(
 
 
 def _with_letter_scores(
-    plan: GroupQuery, groups: Mapping[str, list[Any]]
+    plan: _GroupQuery, groups: Mapping[str, list[Any]]
 ) -> Mapping[str, list[Any]]:
     """The scores of Inspect's letter grades, where those are the verdicts."""
     by_letter = plan.by_word and not plan.summed and not plan.score
@@ -556,14 +556,14 @@ def _with_letter_scores(
     }
 
 
-def check_counted_duplicates(
+def _check_counted_duplicates(
     engine: Engine,
-    plan: GroupQuery,
+    plan: _GroupQuery,
     groups: Mapping[str, list[Any]],
     names: tuple[Categorical, Categorical],
 ) -> None:
     """Refuse a table in which a system and task have a trial twice; `groups` are its counts."""
-    if whole_trials(engine, plan) and _numbered_on(engine, groups, names):
+    if _whole_trials(engine, plan) and _numbered_on(engine, groups, names):
         return
     # With gaps, or names instead of numbers, every trial must be looked at.
     given = [plan.found[name] for name in ("system", "task", "trial") if name in plan.found]
@@ -629,7 +629,7 @@ def _outcome_sql(
     return " AND ".join(parts), False
 
 
-def _error_sql(engine: Engine, plan: GroupQuery) -> str:
+def _error_sql(engine: Engine, plan: _GroupQuery) -> str:
     column = quoted(plan.found["error"])
     if engine.columns[plan.found["error"]] == "text":
         words = ", ".join(_literal(word) for word in sorted(NO_ERROR))
@@ -667,7 +667,7 @@ _OPENING = re.compile(rb'\s*\{\s*"schema"\s*:\s*"passhat\.(report|run)/1"')
 _HEAD = 256  # bytes that show what a file is
 
 
-def count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tally] | None:
+def _count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Tally] | None:
     """The counts in one saved report without sequences; None of any other input."""
     document = _open_saved(source)
     if document is None:

@@ -94,12 +94,12 @@ def build_suite(
     suite: SuitePart, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
 ) -> Suite:
     """The suite that the parts describe. `gates` are as the file has them."""
-    around = Surroundings(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
+    around = _Surroundings(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
     judge = None
     if suite.judge is not None:
         # Defaults are for agents: the judge is as the file describes it.
         alone = replace(around, defaults=DefaultsPart())
-        reader = build_model(suite.judge.model, suite.judge, alone)
+        reader = _build_model(suite.judge.model, suite.judge, alone)
         judge = Judge(model=reader, repeats=suite.judge.repeats)
     pairings = _weighed(tuple(_pairings(suite, around, judge)), suite.shares)
     _refuse_unknown_quarantine(suite, pairings)
@@ -108,7 +108,7 @@ def build_suite(
     return Suite(
         name=suite.name or path.stem,
         pairings=pairings,
-        servers={name: build_server(name, s, around) for name, s in suite.servers.items()},
+        servers={name: _build_server(name, s, around) for name, s in suite.servers.items()},
         gates=tuple(gates),
         seed=suite.seed,
         seeds=tuple(suite.seeds),
@@ -135,7 +135,7 @@ def build_suite(
     )
 
 
-def _pairings(suite: SuitePart, around: Surroundings, judge: Judge | None) -> Iterator[Pairing]:
+def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> Iterator[Pairing]:
     systems: list[System]
     for index, agent in enumerate(suite.agents):
         models = agent.models or [str(agent.model or around.defaults.model)]
@@ -143,7 +143,7 @@ def _pairings(suite: SuitePart, around: Surroundings, judge: Judge | None) -> It
         for task in _tasks(("agents", index), agent, around, judge):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
-    systems = [build_system(entry, around) for entry in suite.systems]
+    systems = [_build_system(entry, around) for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
         for task in _tasks(("tasks", index), entry, around, judge):
             for system in systems:
@@ -174,7 +174,7 @@ def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tupl
 
 
 def _tasks(
-    path: KeyPath, entry: TaskFields, around: Surroundings, judge: Judge | None
+    path: KeyPath, entry: TaskFields, around: _Surroundings, judge: Judge | None
 ) -> list[Task]:
     """The task of an entry, or one for each row of its dataset."""
     try:
@@ -222,7 +222,7 @@ def _refuse_unknown_quarantine(suite: SuitePart, pairings: tuple[Pairing, ...]) 
             raise BuildError(("quarantine", index, "task"), message)
 
 
-def _task(entry: TaskFields, around: Surroundings, judge: Judge | None) -> Task:
+def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task:
     floor, asked = entry.tool_selection, entry.prompt
     expect = [*entry.expect, *around.defaults.expect]
     return Task(
@@ -296,7 +296,7 @@ def _expectation(entry: ExpectPart, judge: Judge | None) -> Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class _Surroundings:
     """What a part of a suite is read against: its directory, the environment, the defaults."""
 
     directory: Path
@@ -308,10 +308,10 @@ class Surroundings:
         return getattr(entry if name in entry.written else self.defaults, name)
 
 
-def build_server(name: str, entry: ServerPart, around: Surroundings) -> Server:
+def _build_server(name: str, entry: ServerPart, around: _Surroundings) -> Server:
     """A server: a process where there is a command, else an address."""
     if entry.url is not None:
-        headers = build_secrets(entry.headers, around)
+        headers = _build_secrets(entry.headers, around)
         if entry.auth is not None:
             text = f"Bearer ${{{entry.auth.bearer_token_env}}}"
             headers["Authorization"] = secret(text, around.env)
@@ -331,7 +331,7 @@ def build_server(name: str, entry: ServerPart, around: Surroundings) -> Server:
     )
 
 
-def build_system(entry: SystemPart, around: Surroundings) -> System:
+def _build_system(entry: SystemPart, around: _Surroundings) -> System:
     """A system of the kind that the entry names."""
     timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
     if entry.command is not None:
@@ -354,7 +354,7 @@ def build_system(entry: SystemPart, around: Surroundings) -> System:
             timeout=timeout,
         )
     if entry.http is not None:
-        headers = build_secrets(entry.headers, around)
+        headers = _build_secrets(entry.headers, around)
         response = {} if entry.response is None else entry.response.values()
         return HttpSystem(
             name=entry.name,
@@ -367,7 +367,7 @@ def build_system(entry: SystemPart, around: Surroundings) -> System:
     return _model_system(entry, entry.name, str(entry.model), around)
 
 
-def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
+def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:
     """A model by name, with the entry's settings over the defaults."""
     settings = {field: around.choose(entry, field) for field in ModelFields.field_types()}
     prices, key = settings["prices"], settings["api_key"]
@@ -380,7 +380,7 @@ def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
         wire=settings["wire"],
         base_url=settings["base_url"],
         api_key=_secret(key, around) if key is not None else None,
-        headers=build_secrets(settings["headers"], around),
+        headers=_build_secrets(settings["headers"], around),
         prices=Prices(**prices.values()) if prices is not None else None,
         script=tuple(
             Behaviour(
@@ -393,19 +393,19 @@ def build_model(name: str, entry: ModelFields, around: Surroundings) -> Model:
     )
 
 
-def build_secrets(
-    references: Mapping[str, ReferencePart], around: Surroundings
+def _build_secrets(
+    references: Mapping[str, ReferencePart], around: _Surroundings
 ) -> dict[str, Secret]:
     """Names and the secrets they stand for."""
     return {name: _secret(reference, around) for name, reference in references.items()}
 
 
 def _model_system(
-    entry: AgentPart | SystemPart, name: str, model: str, around: Surroundings
+    entry: AgentPart | SystemPart, name: str, model: str, around: _Surroundings
 ) -> ModelSystem:
     return ModelSystem(
         name=name,
-        model=build_model(model, entry, around),
+        model=_build_model(model, entry, around),
         servers=tuple(around.choose(entry, "servers")),
         system_prompt=around.choose(entry, "system"),
         max_turns=around.choose(entry, "max_turns") or DEFAULT_MAX_TURNS,
@@ -423,7 +423,7 @@ def _faults(entries: Iterable[FaultPart]) -> tuple[Fault, ...]:
 
 
 def _environment(
-    references: Mapping[str, ReferencePart], around: Surroundings
+    references: Mapping[str, ReferencePart], around: _Surroundings
 ) -> dict[str, Secret]:
     """The variables a process sees: one that is only passed on may be unset."""
     return {
@@ -433,7 +433,7 @@ def _environment(
     }
 
 
-def _secret(reference: ReferencePart, around: Surroundings) -> Secret:
+def _secret(reference: ReferencePart, around: _Surroundings) -> Secret:
     text = reference.text if reference.text is not None else f"${{{reference.env}}}"
     return secret(text, around.env)
 
