@@ -664,7 +664,7 @@ class BetweenDayVariance:
         return more, more
 
 
-def mean_variance(found: GroupedRuns) -> float | None:
+def mean_variance(grouped: GroupedRuns) -> float | None:
     """The variance of the mean over tasks, from how far it moves when one group is left out.
 
     With one run in every cell this is the variance of the group means over their number. None
@@ -675,47 +675,47 @@ def mean_variance(found: GroupedRuns) -> float | None:
     >>> round(mean_variance(GroupedRuns.of_table(table)), 4)
     0.0833
     """
-    left = found.runs.sum(axis=1)[:, None] - found.runs
+    left = grouped.runs.sum(axis=1)[:, None] - grouped.runs
     if (left < 1).any():
         return None
     return jackknife_variance(
-        ((found.total.sum(axis=1)[:, None] - found.total) / left).mean(axis=0)
+        ((grouped.total.sum(axis=1)[:, None] - grouped.total) / left).mean(axis=0)
     )
 
 
-def streak_variance(found: GroupedRuns, k: int) -> float | None:
+def streak_variance(grouped: GroupedRuns, k: int) -> float | None:
     """The same for the mean pass^k of passes; None if too few runs are left for one."""
-    left = found.runs.sum(axis=1)[:, None] - found.runs
+    left = grouped.runs.sum(axis=1)[:, None] - grouped.runs
     if (left < k).any():
         return None
-    passes = (found.total.sum(axis=1)[:, None] - found.total).astype(np.int64)
+    passes = (grouped.total.sum(axis=1)[:, None] - grouped.total).astype(np.int64)
     return jackknife_variance(share_of_passing_subsets(left, passes, k).mean(axis=0))
 
 
-def widened(found: Estimate, variance: float, groups: int, note: str) -> Estimate:
+def widened(estimate: Estimate, variance: float, groups: int, note: str) -> Estimate:
     """An estimate for this suite, its interval at least as wide as the spread between groups needs.
 
     Wilson's formula with as many runs as would give this variance, and t with groups - 1 degrees
     of freedom. `note` says what the groups are.
     """
-    quantile = float(special.stdtrit(groups - 1, (1 + found.confidence) / 2))
-    needed = _bounded_interval(found.value, variance, quantile)
-    if found.interval is None or needed is None:
-        return found
-    return _noted(found, hull(found.interval, needed), note, f"{note}, t({groups - 1})")
+    quantile = float(special.stdtrit(groups - 1, (1 + estimate.confidence) / 2))
+    needed = _bounded_interval(estimate.value, variance, quantile)
+    if estimate.interval is None or needed is None:
+        return estimate
+    return _noted(estimate, hull(estimate.interval, needed), note, f"{note}, t({groups - 1})")
 
 
-def with_excess(found: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
+def with_excess(estimate: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
     """An estimate for tasks like these, given what was added to the one for this suite.
 
     Each end moves out by the square root of the added squares, as independent errors add up
     (Zou and Donner 2008 recover variances from limits in this way).
     """
     new = after.interval
-    if found.interval is None or new is None:
-        return found
-    outer = hull(wider_margins(found.interval, found.value, excess(before, after)), new)
-    return _noted(found, Interval(max(0.0, outer.low), min(1.0, outer.high)), note)
+    if estimate.interval is None or new is None:
+        return estimate
+    outer = hull(wider_margins(estimate.interval, estimate.value, excess(before, after)), new)
+    return _noted(estimate, Interval(max(0.0, outer.low), min(1.0, outer.high)), note)
 
 
 def excess(before: Estimate, after: Estimate) -> Margins:
@@ -741,13 +741,13 @@ def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
     )
 
 
-def stretched(found: Estimate, by: Margins, note: str) -> Estimate:
+def stretched(estimate: Estimate, by: Margins, note: str) -> Estimate:
     """An estimate whose interval has margins so many times as long, cut off at 0 and 1."""
-    if found.interval is None:
-        return found
-    low = found.value - by[0] * (found.value - found.interval.low)
-    high = found.value + by[1] * (found.interval.high - found.value)
-    return _noted(found, Interval(max(0.0, low), min(1.0, high)), note)
+    if estimate.interval is None:
+        return estimate
+    low = estimate.value - by[0] * (estimate.value - estimate.interval.low)
+    high = estimate.value + by[1] * (estimate.interval.high - estimate.value)
+    return _noted(estimate, Interval(max(0.0, low), min(1.0, high)), note)
 
 
 def margin_ratios(before: Estimate, after: Estimate) -> Margins:
@@ -763,7 +763,9 @@ def margin_ratios(before: Estimate, after: Estimate) -> Margins:
     return low, high
 
 
-def _noted(found: Estimate, interval: Interval, note: str, method: str | None = None) -> Estimate:
+def _noted(
+    estimate: Estimate, interval: Interval, note: str, method: str | None = None
+) -> Estimate:
     """The estimate with another interval, and a note that says why."""
-    how = f"{found.method}; {method or note}"
-    return replace(found, interval=interval, method=how, notes=(*found.notes, note))
+    how = f"{estimate.method}; {method or note}"
+    return replace(estimate, interval=interval, method=how, notes=(*estimate.notes, note))

@@ -86,13 +86,13 @@ Number = Estimate | Unavailable
 # Intervals made from other intervals: of a difference, a ratio, a row in order, a hull.
 
 
-def hull(one: Interval, other: Interval) -> Interval:
+def hull(first: Interval, second: Interval) -> Interval:
     """The smallest interval that holds both.
 
     >>> hull(Interval(0.2, 0.4), Interval(0.3, 0.7))
     Interval(low=0.2, high=0.7)
     """
-    return Interval(min(one.low, other.low), max(one.high, other.high))
+    return Interval(min(first.low, second.low), max(first.high, second.high))
 
 
 def to_zero(interval: Interval) -> Interval:
@@ -140,11 +140,11 @@ def isotonic(estimates: Sequence[Number]) -> list[Number]:
     >>> isotonic([sure, wide])[1].interval
     Interval(low=0.8, high=1.0)
     """
-    found: list[Number] = []
-    for bounded, group in groupby(estimates, key=_over):
+    ordered: list[Number] = []
+    for comparable, group in groupby(estimates, key=_over):
         same = list(group)
-        found += tightened(same) if bounded else same
-    return found
+        ordered += tightened(same) if comparable else same
+    return ordered
 
 
 def tightened(group: Sequence[Number]) -> list[Estimate]:

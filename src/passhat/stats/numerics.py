@@ -191,11 +191,11 @@ def _polished(of: Callable[[Floats], Floats], guess: Floats) -> Floats | None:
         points = np.stack((guess - half, guess, guess + half))
         values = of(points)
         held = (values[0] >= 0) & (values[2] <= 0)
-        found = _interpolated(points, values)
-        found = np.where(np.isfinite(found), found, guess)
+        root = _interpolated(points, values)
+        root = np.where(np.isfinite(root), root, guess)
         if (held & (half == _NARROW)).all():
-            return found
-        guess = np.minimum(np.maximum(found, guess - _LONGEST_MOVE), guess + _LONGEST_MOVE)
+            return root
+        guess = np.minimum(np.maximum(root, guess - _LONGEST_MOVE), guess + _LONGEST_MOVE)
         half = np.where(held, _NARROW, _WIDE)
     return None
 

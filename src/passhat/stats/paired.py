@@ -400,7 +400,7 @@ class Fit:
 class SampledFit(Fit):
     """The mean difference of tasks, or families, that were drawn from others like them.
 
-    The interval is that of `dirichlet_mean`, so it is coherent: a failure of one side never moves
+    The interval is that of `lower_quantile`, so it is coherent: a failure of one side never moves
     an end in its favour. The unseen part of a task is assumed to be passed by the other side only,
     as often as that side passes the tasks that were seen.
     """

@@ -1,4 +1,4 @@
-"""Which task is drawn when, and how runs that finish out of order become evidence in order.
+"""What all gates share: draws in order, what a gate says, a guard for outages, a test for drift.
 
 Runs are evidence in the order they were *drawn*. In the order they finish, fast passes would count
 before slow failures and decide the verdict. In draw order each bet depends only on earlier draws,
@@ -120,6 +120,76 @@ def indexed(outcomes: Outcomes) -> list[tuple[int, Observed]]:
     return list(enumerate(outcomes))
 
 
+# What a gate says: a verdict with the evidence it rests on, and each step that led there.
+
+GateVerdict = Literal["PASS", "FAIL", "UNDECIDED"]
+
+# A run that broke (infrastructure, grader) never counts as evidence for PASS.
+ERRORED_SCORE = 0.0
+
+SET_ASIDE = SetAside.OUTAGE
+"""Replaces a result that `OutageGuard` set aside: it changes no evidence."""
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """A verdict, or None while it is open, with everything needed to recompute it.
+
+    `log_pass` and `log_fail` are log evidence against "not good enough" and "good enough"; the
+    gate decided when one of them reached its boundary. `interval` holds at `confidence` however
+    often the gate was looked at. `fixed_runs` is the fixed number of runs that a test with the same
+    error rates takes (None if there is no such design).
+    """
+
+    verdict: GateVerdict | None
+    method: str
+    value: float | None
+    interval: Interval | None
+    confidence: float
+    runs: int
+    fixed_runs: int | None
+    max_runs: int
+    log_pass: float
+    log_fail: float
+    alpha: float
+    beta: float
+    seed: int | None = None
+
+    @property
+    def runs_saved(self) -> int | None:
+        return None if self.fixed_runs is None else self.fixed_runs - self.runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionStep:
+    """One line of the decision log: what was observed and the evidence after it."""
+
+    index: int
+    task: int
+    x: Observed
+    log_pass: float
+    log_fail: float
+    pass_boundary: float
+    fail_boundary: float
+
+
+def observed_score(x: float | None) -> float:
+    """An observation in [0, 1]; None stands for a run that errored."""
+    if x is None:
+        return ERRORED_SCORE
+    score = float(x)
+    if not 0.0 <= score <= 1.0:
+        raise ArgumentError("x", "must lie in [0, 1], or be None for an errored run", x)
+    return score
+
+
+def error_rates(alpha: float, beta: float) -> None:
+    """Check the two error rates that a gate promises."""
+    for name, rate in (("alpha", alpha), ("beta", beta)):
+        if not 0.0 < rate < 0.5:
+            raise ArgumentError(name, "must lie strictly between 0 and 0.5", rate)
+
+
 # A guard for outages: failures in a row are held back until it is known what they are.
 #
 # A sequential gate takes runs as independent. When a provider or a tool server is down, runs fail
@@ -127,12 +197,13 @@ def indexed(outcomes: Outcomes) -> list[tuple[int, Observed]]:
 # they were started:
 #
 # - Failures wait for the next pass. If their number is not surprising, they count, all of them
-# and in their order: then the gate decides exactly as it would without the guard. - A stretch
-# that is too long for chance is set aside when a pass ends it, together with that pass. (The
-# agent's own failures next to an outage are set aside with the stretch, so keeping the pass would
-# favour PASS.) - Three such stretches with no pass between them count as failures, and two where
-# nothing ever passed: the agent is broken, or nothing can tell. Runs that were already under way
-# when a stretch was recognised belong to that stretch.
+#   and in their order: then the gate decides exactly as it would without the guard.
+# - A stretch that is too long for chance is set aside when a pass ends it, together with that
+#   pass. (The agent's own failures next to an outage are set aside with the stretch, so keeping
+#   the pass would favour PASS.)
+# - Three such stretches with no pass between them count as failures, and two where nothing ever
+#   passed: the agent is broken, or nothing can tell. Runs that were already under way when a
+#   stretch was recognised belong to that stretch.
 #
 # It does not recognise outages shorter than the stretch it needs, outages in which some runs
 # pass, or a drift. Its error rates are simulated in bench/calibrate/outages.py.
@@ -329,76 +400,6 @@ def _set_aside(state: GuardState, released: int) -> GuardState:
     """The last runs are set aside; no run waits any more."""
     outage = Outage(first=state.seen - released, last=state.seen - 1)
     return replace(state, stretches=0, outages=(*state.outages, outage), **_NONE_WAITING)
-
-
-# What a gate says: a verdict with the evidence it rests on, and each step that led there.
-
-GateVerdict = Literal["PASS", "FAIL", "UNDECIDED"]
-
-# A run that broke (infrastructure, grader) never counts as evidence for PASS.
-ERRORED_SCORE = 0.0
-
-SET_ASIDE = SetAside.OUTAGE
-"""Replaces a result that `OutageGuard` set aside: it changes no evidence."""
-
-
-@result_dataclass(frozen=True, slots=True, kw_only=True)
-class GateResult:
-    """A verdict, or None while it is open, with everything needed to recompute it.
-
-    `log_pass` and `log_fail` are log evidence against "not good enough" and "good enough"; the
-    gate decided when one of them reached its boundary. `interval` holds at `confidence` however
-    often the gate was looked at. `fixed_runs` is the fixed number of runs that a test with the same
-    error rates takes (None if there is no such design).
-    """
-
-    verdict: GateVerdict | None
-    method: str
-    value: float | None
-    interval: Interval | None
-    confidence: float
-    runs: int
-    fixed_runs: int | None
-    max_runs: int
-    log_pass: float
-    log_fail: float
-    alpha: float
-    beta: float
-    seed: int | None = None
-
-    @property
-    def runs_saved(self) -> int | None:
-        return None if self.fixed_runs is None else self.fixed_runs - self.runs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionStep:
-    """One line of the decision log: what was observed and the evidence after it."""
-
-    index: int
-    task: int
-    x: Observed
-    log_pass: float
-    log_fail: float
-    pass_boundary: float
-    fail_boundary: float
-
-
-def observed_score(x: float | None) -> float:
-    """An observation in [0, 1]; None stands for a run that errored."""
-    if x is None:
-        return ERRORED_SCORE
-    score = float(x)
-    if not 0.0 <= score <= 1.0:
-        raise ArgumentError("x", "must lie in [0, 1], or be None for an errored run", x)
-    return score
-
-
-def error_rates(alpha: float, beta: float) -> None:
-    """Check the two error rates that a gate promises."""
-    for name, rate in (("alpha", alpha), ("beta", beta)):
-        if not 0.0 < rate < 0.5:
-            raise ArgumentError(name, "must lie strictly between 0 and 0.5", rate)
 
 
 # Whether the pass rate moved along the runs of a sequential gate, which assumes it did not.

@@ -407,18 +407,18 @@ class EveryTaskGate:
     def result(self, state: EveryTaskState, *, confidence: float = CONFIDENCE) -> GateResult:
         """The joint verdict: `value` is the lowest pass rate seen, the evidence is the weakest."""
         each = self.task_results(state, confidence=confidence)
-        fixed = [one.fixed_runs for one in each if one.fixed_runs is not None]
+        fixed = [result.fixed_runs for result in each if result.fixed_runs is not None]
         return GateResult(
             verdict=state.verdict,
             method=f"every task, {self.design}",
-            value=min((one.value for one in each if one.value is not None), default=None),
+            value=min((result.value for result in each if result.value is not None), default=None),
             interval=None,
             confidence=confidence,
             runs=state.runs,
             fixed_runs=sum(fixed) if fixed else None,
-            max_runs=sum(one.max_runs for one in each),
-            log_pass=min(one.log_pass for one in each),
-            log_fail=max(one.log_fail for one in each),
+            max_runs=sum(result.max_runs for result in each),
+            log_pass=min(result.log_pass for result in each),
+            log_fail=max(result.log_fail for result in each),
             alpha=self.alpha,
             beta=self.beta,
         )
