@@ -1,4 +1,4 @@
-"""Templates, style, script and the policy that lets exactly these run."""
+"""What the site sends: templates with their policy, and the guard that says who may ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A column chart: how many there are of each kind."""
+"""Bars: a column for each kind with its count, and one bar cut into parts."""
 
 from __future__ import annotations
 

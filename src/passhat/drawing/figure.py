@@ -1,4 +1,4 @@
-"""A finished picture: its SVG, its characters, and the sentence that says what it shows."""
+"""A finished picture: SVG for a page or a file, characters, and what it shows in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row a thing, each with its value and interval: forests, differences, ranks."""
+"""Values with intervals: a row each (forests, differences, ranks), or points on two axes."""
 
 from __future__ import annotations
 

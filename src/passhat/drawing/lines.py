@@ -1,4 +1,4 @@
-"""Lines with bands over a shared axis: decay curves, trends, the evidence of a gate."""
+"""Lines with bands over a shared axis, and the scales of every picture."""
 
 from __future__ import annotations
 

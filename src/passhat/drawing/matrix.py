@@ -1,4 +1,4 @@
-"""A cell for each pair of a row and a column, its colour by a value: tasks by systems."""
+"""Cells by row and column: the share of each task by system, or every run of each task."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from passhat.analysis.gates.run_answer import MoreRuns
 from passhat.analysis.reports.metrics import all_errored, headline_k
-from passhat.analysis.reports.parts import Metric, Unsettled
+from passhat.analysis.reports.parts import Unsettled
 from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.arguments import CONFIDENCE
@@ -130,12 +130,8 @@ def _is_shown(system: SystemReport, k: int) -> bool:
     streak, bounds = system.pass_hat(k), interval_of(system.pass_hat(k).this_suite)
     if bounds is None or not is_above(streak):
         return False
-    return bounds.low * _tasks_of(streak) >= DEPENDABLE * system.design.tasks
-
-
-def _tasks_of(metric: Metric) -> int:
-    number = metric.this_suite
-    return (number.tasks or 0) if isinstance(number, Estimate) else 0
+    tasks = streak.this_suite.tasks if isinstance(streak.this_suite, Estimate) else 0
+    return bounds.low * (tasks or 0) >= DEPENDABLE * system.design.tasks
 
 
 def _by(command: str, start: str, system: SystemReport, k: int, results: str | None) -> NextStep:

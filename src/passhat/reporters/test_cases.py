@@ -7,7 +7,7 @@ from dataclasses import field, fields, replace
 from typing import Any, Literal
 
 from passhat.analysis.gates.gate import Verdict
-from passhat.analysis.gates.run_answer import Failure, RunAnswer, SelectionFloor
+from passhat.analysis.gates.run_answer import RunAnswer
 from passhat.analysis.reports.report import Report, SystemReport, TaskRow
 from passhat.dataclass import dataclass
 from passhat.messages import plural
@@ -239,7 +239,11 @@ def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
         return Mark(kind="skipped", message=answer.quarantined[row.name])
     if answer.verdicts is not None and not answer.nothing_ran:
         return None  # the gates say how much may go wrong
-    why = _why(answer.failures, system, row.name)
+    why = "\n".join(
+        f"{plural(failure.trials, 'trial')}: {failure.reason}"
+        for failure in answer.failures
+        if (failure.system, failure.task) == (system, row.name)
+    )
     if failed and row.name not in answer.floored:
         message = f"{failed} of {plural(row.runs, 'run')} failed"
         return Mark(kind="failure", message=message, detail=why)
@@ -249,20 +253,13 @@ def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
     return None
 
 
-def _why(failures: tuple[Failure, ...], system: str, task: str) -> str:
-    mine = [one for one in failures if (one.system, one.task) == (system, task)]
-    return "\n".join(f"{plural(one.trials, 'trial')}: {one.reason}" for one in mine)
-
-
 def _floors(answer: RunAnswer) -> Iterator[ReportedCase]:
     for floor in answer.floors:
-        mark = None if floor.passed else _below(answer, floor)
+        mark = None
+        if not floor.passed and answer.nothing_ran:
+            mark = Mark(kind="error", message=UNJUDGED, detail=floor.line)
+        elif not floor.passed:
+            mark = Mark(kind="failure", message=floor.line, detail=floor.detail)
         yield ReportedCase(
             name=floor.label, classname="passhat.tool-selection floors", said=floor.line, mark=mark
         )
-
-
-def _below(answer: RunAnswer, floor: SelectionFloor) -> Mark:
-    if answer.nothing_ran:
-        return Mark(kind="error", message=UNJUDGED, detail=floor.line)
-    return Mark(kind="failure", message=floor.line, detail=floor.detail)

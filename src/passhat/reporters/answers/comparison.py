@@ -54,8 +54,22 @@ from passhat.stats.paired import Needed, PairedDifference
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
+MOST_TASKS = 10
+"""Tasks that a table lists."""
+
 SENSIBLE_RUNS = 1_000
 """More runs of each task and system than this are not advised: few would pay for them."""
+
+
+_CHANGE_CHIPS = {"better": StatusLabel("Better", "good"), "worse": StatusLabel("Worse", "bad")}
+_CHIPS = {**_CHANGE_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
+
+_ROUNDING = 1e-9  # how far two ways to compute one rate may differ
+_P_VALUES = (
+    "Both p values allow for the number of tasks tested. Of the tasks with p (Holm) below 0.05, "
+    "the chance that any does not really differ is at most 5 %; of those with p (BH) below 0.05, "
+    "about 5 % may not really differ."
+)
 
 
 class ComparisonAnswer(Answer[Comparison]):
@@ -305,11 +319,6 @@ def _task_record(task: TaskDifference) -> dict[str, object]:
     }
 
 
-ANSWER_CHIPS = {"better": StatusLabel("Better", "good"), "worse": StatusLabel("Worse", "bad")}
-
-_CHIPS = {**ANSWER_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
-
-
 # The JSON of a comparison, and the sentence that opens it.
 
 
@@ -429,16 +438,6 @@ COMPARISON = JsonShape(
     noise=_noise,
 )
 
-MOST_TASKS = 10
-"""Tasks that a table lists."""
-
-_ROUNDING = 1e-9  # how far two ways to compute one rate may differ
-_P_VALUES = (
-    "Both p values allow for the number of tasks tested. Of the tasks with p (Holm) below 0.05, "
-    "the chance that any does not really differ is at most 5 %; of those with p (BH) below 0.05, "
-    "about 5 % may not really differ."
-)
-
 
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
     """The tasks that are shown to differ, or flipped and may differ; the most telling first.
@@ -553,7 +552,7 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
     return ChangeTile(
         title=title,
         size=f"{signed_points(lead.value, digits=1)} points",
-        chip=ANSWER_CHIPS.get(lead.answer(THIS_SUITE) or "", StatusLabel("Within noise", "none")),
+        chip=_CHANGE_CHIPS.get(lead.answer(THIS_SUITE) or "", StatusLabel("Within noise", "none")),
         text=f"{moved}{_over(comparison)}{between}.",
         link=link,
     )

@@ -40,6 +40,12 @@ MARKS: dict[Relation, str] = {
 }
 """The mark between two calls."""
 
+OUTCOMES = ("failed", "passed", "errored")
+"""Outcomes in words, by their code."""
+
+LONGEST_CALL = 60
+"""Columns of a call on one line."""
+
 _MOST_DETAILS = 5
 
 
@@ -321,13 +327,6 @@ def _ending_on_page(run: ExplainedRun) -> str:
     error = f"error: {safe_passage(shorten(run.error, 5 * LONGEST_CALL))}" if run.error else ""
     ending = "" if run.transcript is None else ending_text(run.transcript)
     return ", ".join(part for part in (plural(len(run.calls), "call"), error, ending) if part)
-
-
-OUTCOMES = ("failed", "passed", "errored")
-"""Outcomes in words, by their code."""
-
-LONGEST_CALL = 60
-"""Columns of a call on one line."""
 
 
 def difference_text(pair: AlignedCalls) -> str:

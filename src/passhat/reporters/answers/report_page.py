@@ -380,7 +380,11 @@ def tasks_together(report: Report, transcripts: RunLinks) -> Together | None:
     if len(rates) * len(report.systems) <= MOST_OWN_ROWS:
         return None
     systems = tuple(s.name for s in most_reliable_first(report.systems))
-    lowest = sorted(rates, key=lambda task: (_mean_rate(rates[task]), natural_key(task)))
+    means = {
+        task: sum(row.rate.value for row in rows.values()) / len(rows)
+        for task, rows in rates.items()
+    }
+    lowest = sorted(rates, key=lambda task: (means[task], natural_key(task)))
     rows = tuple(
         TogetherRow(
             name=task,
@@ -441,10 +445,6 @@ def _rates(report: Report) -> dict[str, dict[str, TaskRow]]:
         for row in system.tasks:
             found.setdefault(row.name, {})[system.name] = row
     return found
-
-
-def _mean_rate(rows: Mapping[str, TaskRow]) -> float:
-    return sum(row.rate.value for row in rows.values()) / len(rows)
 
 
 def _runs(row: TaskRow | None) -> str:

@@ -230,15 +230,17 @@ def _result(suite: TestSuite, case: ReportedCase) -> dict[str, Any]:
         "ruleId": case.mark.kind,
         "level": _LEVELS[case.mark.kind],
         "message": {"text": f"{suite.name}: {case.name}: {case.mark.message}"},
-        "locations": [{"physicalLocation": _place(case)}],
+        # Code hosts want a file, and show the result beside its line.
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": quote(case.file)},
+                    "region": {"startLine": case.line},
+                }
+            }
+        ],
         "partialFingerprints": {"case/v1": f"{suite.name}/{case.name}"},
     }
-
-
-def _place(case: ReportedCase) -> dict[str, Any]:
-    """Code hosts want a file, and show the result beside its line."""
-    place = {"artifactLocation": {"uri": quote(case.file)}}
-    return {**place, "region": {"startLine": case.line}}
 
 
 # Test cases as TAP, the Test Anything Protocol (version 14).
