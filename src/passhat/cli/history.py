@@ -7,7 +7,7 @@ import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,7 +33,6 @@ from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
-    from passhat.journeys.history import SearchTerms
 
 _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
@@ -148,9 +147,9 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
 def tag(path: Path | str, run: str, name: str) -> None:
     """Name a run, for example baseline; the name moves if another run had it."""
     with _open(path) as store:
-        found = _run_named(store, run)
-        store.tag(found, name)
-    click.echo(f"{found.key} is now {name}", err=True)
+        named = _run_named(store, run)
+        store.tag(named, name)
+    click.echo(f"{named.key} is now {name}", err=True)
 
 
 @history.command()
@@ -163,12 +162,12 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
     Exit codes: 0 it is deleted; 1 it was not confirmed; 2 there is no such run.
     """
     with _open(path) as store:
-        found = _run_named(store, run)
+        named = _run_named(store, run)
         if not yes:
-            size = plural(found.trials, "trial")
-            click.confirm(f"Delete run {found.key} with {size}?", abort=True)
-        store.delete(found)
-    click.echo(f"deleted {found.key}", err=True)
+            size = plural(named.trials, "trial")
+            click.confirm(f"Delete run {named.key} with {size}?", abort=True)
+        store.delete(named)
+    click.echo(f"deleted {named.key}", err=True)
 
 
 @history.command()
@@ -217,7 +216,7 @@ def search(
     text: str,
     dataset: str | None,
     output: Output,
-    **trials: Unpack[SearchTerms],
+    **trials: Any,
 ) -> None:
     """Find the trials whose transcript contains TEXT, in upper or lower case.
 
@@ -270,19 +269,19 @@ def add(
     from passhat.journeys.history import store_results
     from passhat.reporters.formatting import safe_lines
 
-    kept = store_results(
+    stored = store_results(
         reading.results(),
         suite=suite,
         store=path,
         transcripts=not no_transcripts,
         **checkout,
     )
-    run = kept.run
-    lines = [f"stored {plural(kept.trials, 'trial')} as run {run.key} of suite {run.suite}"]
+    run = stored.run
+    lines = [f"stored {plural(stored.trials, 'trial')} as run {run.key} of suite {run.suite}"]
     if not no_transcripts:
-        lines[0] += f", with {plural(kept.transcripts, 'transcript')}"
-    why = f" ({kept.why_named}; --name says otherwise)" if kept.why_named else ""
-    lines.append(f"agent: {listed(kept.systems)}{why}")
+        lines[0] += f", with {plural(stored.transcripts, 'transcript')}"
+    why = f" ({stored.why_named}; --name says otherwise)" if stored.why_named else ""
+    lines.append(f"agent: {listed(stored.systems)}{why}")
     if not suite:
         lines.append("the suite is named after the file; --suite NAME puts several logs under one")
     click.echo(safe_lines("\n".join(lines)), err=True)

@@ -1,4 +1,4 @@
-"""Report on results, compare and rank agents, profile one among others, and plan runs."""
+"""What results say: report, compare, rank, profile, plan, explain, and how stored runs changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from passhat.messages import listed, one_of_rule
 from passhat.records.trial import first_number
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.comparison import Comparison, Days
+    from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.ranking import Profile, RankReport
     from passhat.analysis.comparing.trends import FlakyTasks, Moment, SystemTrend
     from passhat.analysis.explaining.explain import Explanation
@@ -110,6 +110,9 @@ def compare_results(
         )
     from passhat.analysis.comparing.comparison import compare
 
+    days = None
+    if isinstance(read, Results) and len(read.paths) == 2 and len(set(chosen)) <= 1:
+        days = days_between(read, errors)
     answer = compare(
         *sides,
         ks=ks,
@@ -117,10 +120,14 @@ def compare_results(
         confidence=confidence,
         errors=errors,
         seed=seed,
-        days=_days(read, chosen, errors),
+        days=days,
     )
-    if held > len(sides):
-        answer = replace(answer, notes=(*answer.notes, _picked(held)))
+    if held > len(sides):  # picked after looking: some of many pairs differ by chance
+        note = (
+            f"this is 1 of the {held * (held - 1) // 2:,} pairs of the {held:,} agents in these "
+            "results, looked at alone; passhat rank holds for all of them together"
+        )
+        answer = replace(answer, notes=(*answer.notes, note))
     return answer
 
 
@@ -216,7 +223,7 @@ def plan_results(
     from passhat.analysis.planning.plan import plan
 
     arguments.refuse_unknown("plan_results", terms, PlanTerms.__annotations__)
-    return plan(_seen(results, only), correlation=correlation, spending=spending, k=k, **terms)
+    return plan(_one_agent(results, only), correlation=correlation, spending=spending, k=k, **terms)
 
 
 def plan_gates(
@@ -241,7 +248,7 @@ def plan_gates(
     if icc is not None:
         arguments.probability("icc", icc)
     # The spread between tasks is the given, the observed or the usual one.
-    base = plan(_seen(results, only), tasks=tasks, correlation=icc)
+    base = plan(_one_agent(results, only), tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}
     return [
         plan_gate(
@@ -268,7 +275,7 @@ def usual_metric(ks: int | Sequence[int] | None) -> str:
     return f"pass^{asked[-1]}" if asked else "mean_score"
 
 
-def _seen(results: ResultsLike | None, only: Names) -> Trials | None:
+def _one_agent(results: ResultsLike | None, only: Names) -> Trials | None:
     """The trials of the one agent that a plan is made from."""
     if results is None:
         return None
@@ -284,19 +291,10 @@ def _several(rule: str, systems: Sequence[str]) -> InputError:
     )
 
 
-def _picked(held: int) -> str:
-    """A warning for a pair picked after looking: some of many pairs differ by chance."""
-    pairs = held * (held - 1) // 2
-    return (
-        f"this is 1 of the {pairs:,} pairs of the {held:,} agents in these results, looked at "
-        "alone; passhat rank holds for all of them together"
-    )
-
-
 def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials], int]:
     """The sides of a comparison, and how many agents the results hold."""
     if isinstance(results, Results) and len(results.paths) == 2:
-        parts = [one.trials() for one in results.each()]
+        parts = [part.trials() for part in results.each()]
         if len(set(only)) == 1 and all(only[0] in part.systems for part in parts):
             parts = [part.where(system=only[0]) for part in parts]
         if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):
@@ -326,13 +324,6 @@ def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) ->
             f"both results hold {listed(both)}: name the agent to compare with itself, before and "
             "after, with `only=AGENT`"
         ) from error
-
-
-def _days(results: Results | Trials, only: Sequence[str], errors: ErrorPolicy) -> Days | None:
-    """How much results vary from day to day, if one of the two is a stored run."""
-    if not isinstance(results, Results) or len(results.paths) != 2 or len(set(only)) > 1:
-        return None
-    return days_between(results, errors)
 
 
 def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:
@@ -389,13 +380,13 @@ def explain_results(
     """
     from passhat.analysis.explaining.explain import explain
 
-    trials, said = _with_transcripts(results)
+    trials, transcripts = _with_transcripts(results)
     chosen = choose_systems(trials, only)
     if task is not None:
         if task not in chosen.tasks:
             raise ArgumentError("task", one_of_rule(task, chosen.tasks, MOST_TASKS), task)
         chosen = chosen.where(task=task)
-    return explain(chosen, said, alpha=alpha, confidence=confidence, seed=seed)
+    return explain(chosen, transcripts, alpha=alpha, confidence=confidence, seed=seed)
 
 
 def diff_trials(
@@ -412,17 +403,17 @@ def diff_trials(
     """
     from passhat.analysis.explaining.run_diff import diff_runs
 
-    trials, said = _with_transcripts(results)
+    trials, transcripts = _with_transcripts(results)
     system = arguments.one_name("only", only)
     chosen_names(system, trials.systems)  # refuses one that is not there
     first = first_number(trials.trial.tolist())
     known = [trial - first + 1 for trial in sorted(set(trials.where(task=task).trial.tolist()))]
     for name, number in (("left", left), ("right", right)):
         if number is not None and known and number not in known:
-            rule = f"must be the number of a run: {listed([str(one) for one in known], MOST_RUNS)}"
+            rule = f"must be the number of a run: {listed(list(map(str, known)), MOST_RUNS)}"
             raise ArgumentError(name, rule, number)
     numbers = (None if number is None else number - 1 + first for number in (left, right))
-    return diff_runs(trials, said, task, *numbers, system=system)
+    return diff_runs(trials, transcripts, task, *numbers, system=system)
 
 
 def _with_transcripts(given: ResultsLike) -> tuple[Trials, Transcripts]:
@@ -458,9 +449,7 @@ def trend_of_runs(
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
-    with _open(store, suite) as history:
-        chosen = suite or only_suite(history, "passhat trend")
-        moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
+    moments = _read_moments("passhat trend", suite, store, branch, last, only)
     return trends(moments, k=k, confidence=confidence)
 
 
@@ -476,19 +465,34 @@ def flaky_tasks(
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import find_flaky
 
-    with _open(store, suite) as history:
-        chosen = suite or only_suite(history, "passhat flaky")
-        moments = read_moments(history, suite=chosen, branch=branch, last=last, only=only)
+    moments = _read_moments("passhat flaky", suite, store, branch, last, only)
     return find_flaky(moments, confidence=confidence)
 
 
-def _open(store: str | Path, suite: str | None) -> History:
-    """The store; if there is none, a file in the place of the suite is the first thing to mend."""
+def _read_moments(
+    command: str, suite: str | None, store: str | Path, branch: str | None, last: int, only: Names
+) -> list[Moment]:
+    """The newest `last` runs of one suite that have trials, oldest first."""
     try:
-        return open_store(store)
+        opened = open_store(store)
     except HistoryError:
-        _refuse_file(suite)
+        _refuse_file(suite)  # where there is no store, that is the first thing to mend
         raise
+    with opened as history:
+        suite = suite or _only_suite(history, command)
+        last = arguments.whole_number("last", last)
+        runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
+        if not runs:
+            _refuse_file(suite)
+            asked = suite + (f" on branch {branch}" if branch else "")
+            raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
+        counted = [(run, history.tallies(run)) for run in reversed(runs)]
+        systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
+        wanted = chosen_names(only, list(systems))
+        return [
+            moment_of(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
+            for run, counts in counted
+        ]
 
 
 def _refuse_file(suite: str | None) -> None:
@@ -508,33 +512,14 @@ def _refuse_file(suite: str | None) -> None:
     raise HistoryError(f"{suite}: {way}")
 
 
-def read_moments(
-    history: History, *, suite: str, branch: str | None, last: int, only: Names = ()
-) -> list[Moment]:
-    """The newest `last` runs of one suite that have trials, oldest first."""
-    last = arguments.whole_number("last", last)
-    runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
-    if not runs:
-        _refuse_file(suite)
-        asked = suite + (f" on branch {branch}" if branch else "")
-        raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
-    counted = [(run, history.tallies(run)) for run in reversed(runs)]
-    systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
-    wanted = chosen_names(only, list(systems))
-    return [
-        moment_of(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
-        for run, counts in counted
-    ]
-
-
-def only_suite(history: History, command: str) -> str:
+def _only_suite(history: History, command: str) -> str:
     """The suite of a store that has just one; an error lists several as calls of `command`."""
     suites = _suites(history)
     if not suites:
         raise HistoryError(f"{history.name}: {_offered(history)}")
     if len(suites) > 1:
         store = "" if history.name == STORE else f" --store {shlex.quote(history.name)}"
-        commands = [f"  {command} {shlex.quote(one)}{store}" for one in suites[:MOST_SUITES]]
+        commands = [f"  {command} {shlex.quote(suite)}{store}" for suite in suites[:MOST_SUITES]]
         question = f"{history.name} has runs of {len(suites)} suites; choose one:"
         raise HistoryError("\n".join([question, *commands]))
     return suites[0]

@@ -1,4 +1,4 @@
-"""Will a suite run on this machine? Keys, servers, models and programs, one finding each."""
+"""Before a run: will a suite run here, are suite files right, are there secrets in files?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib.util
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -77,17 +78,21 @@ def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[
     if not source.asks:
         yield Finding(what="cassettes", text=f"a run is a {source}")
     for finding, part in _parts(loaded, ask=ask):
-        yield finding if _needed(part, loaded, source, ask=ask) else _noted(finding)
+        if finding.problem and not _needed(part, loaded, source, ask=ask):
+            text = f"only a live run needs it; {finding.text}"
+            finding = replace(finding, problem=False, note=True, text=text)
+        yield finding
 
 
 def _parts(suite: Suite, *, ask: bool) -> Iterator[tuple[Finding, Part]]:
     """Check what a live run needs, part by part."""
     from passhat.runner.run import run_coroutine
 
-    for system in {p.system.name: p.system for p in suite.pairings}.values():
+    for system in {pairing.system.name: pairing.system for pairing in suite.pairings}.values():
         for finding in _system(system, suite.directory):
             yield finding, "system"
-    for model in _models(suite):
+    models = {(model.name, model.base_url): model for model in suite.models}  # the judge's too
+    for model in models.values():
         yield run_coroutine(_model(model, suite.directory, ask=ask)), "model"
     for server in suite.used_servers:
         yield run_coroutine(_server(server, suite.directory)), "server"
@@ -97,14 +102,6 @@ def _needed(part: Part, suite: Suite, source: AnswerSource, *, ask: bool) -> boo
     """Whether a run, or asking the models, needs it."""
     live = suite.cassette.servers == "live" if part == "server" else ask and part == "model"
     return source.asks or live
-
-
-def _noted(finding: Finding) -> Finding:
-    if not finding.problem:
-        return finding
-    return replace(
-        finding, problem=False, note=True, text=f"only a live run needs it; {finding.text}"
-    )
 
 
 def _installation() -> Finding:
@@ -147,11 +144,6 @@ def _looked_up(what: str, reason: str | None, fine: str) -> Finding:
     if reason is None:
         return Finding(what=what, text=fine)
     return Finding(what=what, text=reason, problem=True, invalid=True)
-
-
-def _models(suite: Suite) -> list[Model]:
-    """Every model once, the judge's too."""
-    return list({(model.name, model.base_url): model for model in suite.models}.values())
 
 
 async def _model(model: Model, directory: Path, *, ask: bool) -> Finding:
@@ -246,20 +238,15 @@ def find_secrets(places: str | Path | Sequence[str | Path] = ()) -> SecretScan:
     """
     from passhat.records.redaction import suite_redactor
     from passhat.runner.leak_scan import scan_paths
-
-    named = tuple(Path(path("places", one, "paths")) for one in several(places, str))
-    searched = named or tuple(one for one in USUAL if one.exists())
-    found = scan_paths(searched, suite_redactor(_suite_here(), os.environ))
-    return SecretScan(places=searched, secrets=tuple(dict.fromkeys(found)))
-
-
-def _suite_here() -> Suite | None:
     from passhat.suite import suite_in
 
-    try:
-        return suite_in(Path())
-    except PasshatError:
-        return None  # a suite with an error must not keep secrets from being found
+    named = tuple(Path(path("places", place, "paths")) for place in several(places, str))
+    searched = named or tuple(place for place in USUAL if place.exists())
+    suite = None
+    with suppress(PasshatError):  # a suite with an error must not keep secrets from being found
+        suite = suite_in(Path())
+    secrets = scan_paths(searched, suite_redactor(suite, os.environ))
+    return SecretScan(places=searched, secrets=tuple(dict.fromkeys(secrets)))
 
 
 # What is wrong with suite files, and what is worth knowing before they are run.
@@ -284,7 +271,7 @@ def _check(file: Path) -> SuiteCheck:
 
     suite, problems = check_suite(file)
     absent = [] if suite is None else absent_modules(suite)
-    if faults := [(one.section, one.name, one.key, one.reason) for one in absent]:
+    if faults := [(part.section, part.name, part.key, part.reason) for part in absent]:
         suite, problems = None, tuple(located_problems(file, faults))
     return SuiteCheck(
         file=str(file),
@@ -302,6 +289,7 @@ def _notes(suite: Suite) -> list[str]:
     from datetime import UTC, datetime
 
     from passhat.journeys.running import RUNS_ONCE
+    from passhat.records.providers import unlisted_model
     from passhat.runner.preflight import absent_programs
 
     today = datetime.now(tz=UTC).date()
@@ -311,12 +299,7 @@ def _notes(suite: Suite) -> list[str]:
         if not entry.in_force(today)
     ]
     once = [RUNS_ONCE] if suite.runs_once else []
-    return [*ended, *once, *_unlisted(suite), *map(str, absent_programs(suite))]
-
-
-def _unlisted(suite: Suite) -> list[str]:
-    """Models of a known family with an unknown name: they may be new, or mistyped."""
-    from passhat.records.providers import unlisted_model
-
+    # Models of a known family with an unknown name: they may be new, or mistyped.
     names = dict.fromkeys(model.name for model in suite.models if model.base_url is None)
-    return list(filter(None, map(unlisted_model, names)))
+    unlisted = filter(None, map(unlisted_model, names))
+    return [*ended, *once, *unlisted, *map(str, absent_programs(suite))]

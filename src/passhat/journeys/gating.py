@@ -1,4 +1,4 @@
-"""Review a change: gates, the comparison with a baseline, and why runs fail, in one answer."""
+"""Gates: on results, on a change and its baseline, and on a run while it goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from passhat import arguments
 from passhat.arguments import CONFIDENCE, SEED
@@ -30,7 +30,6 @@ from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
-    from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.gate import Gate, Verdicts
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.run_answer import ChangeReview
@@ -41,14 +40,6 @@ if TYPE_CHECKING:
 
 FALSE_ALARMS = 0.001
 """How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
-
-
-class _Options(TypedDict):
-    """What a report and its comparisons have in common."""
-
-    confidence: float
-    errors: ErrorPolicy
-    seed: int
 
 
 MARGIN = 0.05
@@ -86,11 +77,12 @@ def review_change(
     >>> review_change(trials, "pass@1 >= 0.1").word
     'PASS'
     """
+    from passhat.analysis.explaining.explain import explain
     from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.analysis.reports.measure import measure
 
     judged = JudgedResults(results, against, transcripts=True)
-    everybody, said = judged.read
+    everybody, transcripts = judged.read
     trials = choose_systems(everybody, only)
     verdicts = None
     if require or against is not None or suite is not None:
@@ -99,13 +91,15 @@ def review_change(
             margin=margin, suite=suite, only=only, bars=bars, errors=errors, seed=seed,
             confidence=gate_confidence, **terms,
         )  # fmt: skip
-    options: _Options = {"confidence": confidence, "errors": errors, "seed": seed}
+    options: dict[str, Any] = {"confidence": confidence, "errors": errors, "seed": seed}
     return ChangeReview(
         report=measure(trials, ks=ks, **options),
         verdicts=verdicts,
         comparisons={} if against is None else _comparisons(trials, judged, against, options),
         baseline=None if against is None else str(against),
-        explanation=_explanation(trials, said, confidence, seed),
+        explanation=(
+            explain(trials, transcripts, confidence=confidence, seed=seed) if transcripts else None
+        ),
         informational=informational,
     )
 
@@ -140,29 +134,21 @@ def _demands(
 
 
 def _comparisons(
-    trials: Trials, judged: JudgedResults, against: str | Path, options: _Options
+    trials: Trials, judged: JudgedResults, against: str | Path, options: Mapping[str, Any]
 ) -> dict[str, Comparison]:
     """Each system against the one of its name; a single one against a single one of any name."""
     from passhat.analysis.comparing.comparison import compare
 
     old, days = judged.baseline(against, "against"), judged.days(against, options["errors"])
     single = len(trials.systems) == len(old.systems) == 1
-    found = {}
+    comparisons = {}
     for name in trials.systems:
         before = old.systems[0] if single else name
         if before in old.systems:
             sides = trials.where(system=name), old.where(system=before)
             with suppress(InputError):  # no task in common: the gate says so
-                found[name] = compare(*sides, days=days, **options)
-    return found
-
-
-def _explanation(
-    trials: Trials, said: Transcripts, confidence: float, seed: int
-) -> Explanation | None:
-    from passhat.analysis.explaining.explain import explain
-
-    return explain(trials, said, confidence=confidence, seed=seed) if said else None
+                comparisons[name] = compare(*sides, days=days, **options)
+    return comparisons
 
 
 # Do results meet a demand? Gates on files, on stored runs, and against baselines.
@@ -217,7 +203,11 @@ class JudgedResults:
             against = arguments.path("against", against, "trials, a path or the name of a run")
         self.against = against
         self._given = results if isinstance(results, Trials) else None
-        self._results = None if isinstance(results, Trials) else _of_store(as_results(results))
+        own = None if isinstance(results, Trials) else as_results(results)
+        if own is not None and len(own.paths) == 1 and is_store(own.paths[0]):
+            # A history store that was named is the store, and its run the results.
+            own = replace(own, paths=(own.run,), store=own.paths[0])
+        self._results = own
         self._transcripts = transcripts
         self._baselines: dict[str, Trials] = {}
 
@@ -258,12 +248,17 @@ class JudgedResults:
             return replayed
         everybody = self.read[0]
         trials = choose_systems(everybody, only)
+        named = _baselines_of(gates)
+        left_out = {
+            name: everybody.where(system=name)
+            for name in everybody.systems
+            if name not in trials.systems and name in named
+        }
         return judge(
             trials,
             gates,
             bars=loaded.bars or None if bars is None and loaded is not None else bars,
-            baseline=_left_out(gates, everybody, trials)
-            | self._named_baselines(gates, everybody.systems),
+            baseline=left_out | self._named_baselines(gates, everybody.systems),
             errors=errors,
             seed=seed,
             days=self._days(gates, everybody.systems, errors),
@@ -294,14 +289,15 @@ class JudgedResults:
         own = self._results
         reading = Results(paths=(name,)) if own is None else replace(own, paths=(name,), names=())
         if not reading.names_a_run(name):
-            if own is not None and len(own.paths) == 1 and _same_file(own.paths[0], name):
+            judged = own.paths[0] if own is not None and len(own.paths) == 1 else ""
+            if is_there(judged) and is_there(name) and Path(judged).samefile(name):
                 raise ArgumentError(argument, "must name other results than those judged", name)
             return reading.without_rounds(reading.whole()[0], baseline=True)
         from passhat.history.runs import look_up_baseline
 
         with open_store(reading.store) as history:
-            found = reading.noted(look_up_baseline(history, name, judged=self.run))
-            return reading.without_rounds(history.trials(found.run), baseline=True)
+            named = reading.noted(look_up_baseline(history, name, judged=self.run))
+            return reading.without_rounds(history.trials(named.run), baseline=True)
 
     def _named_baselines(self, gates: Sequence[Gate], systems: Sequence[str]) -> dict[str, Trials]:
         """The baseline of every demand that names none of these systems."""
@@ -350,13 +346,6 @@ class JudgedResults:
                 seed=suite.seed,
             )
             return replay_run(rule, tickets, journal.finished())
-
-
-def _of_store(results: Results) -> Results:
-    """A history store that was named is the store, and its run the results."""
-    if len(results.paths) == 1 and is_store(results.paths[0]):
-        return replace(results, paths=(results.run,), store=results.paths[0])
-    return results
 
 
 def _loaded(suite: Suite | str | Path | None) -> Suite | None:
@@ -429,16 +418,6 @@ def _with_terms(demand: GateLike, terms: Mapping[str, Any]) -> GateLike:
     if "task worse" in demand:
         terms = {n: v for n, v in terms.items() if n not in ("evidence", "scope")}
     return {"require": demand, **terms}
-
-
-def _left_out(gates: Sequence[Gate], everybody: Trials, trials: Trials) -> dict[str, Trials]:
-    """Systems that `only` leaves out of judgement and that demands name as their baseline."""
-    out = [name for name in everybody.systems if name not in trials.systems]
-    return {name: everybody.where(system=name) for name in out if name in _baselines_of(gates)}
-
-
-def _same_file(one: str, other: str) -> bool:
-    return is_there(one) and is_there(other) and Path(one).samefile(other)
 
 
 # The gates of a run: those of the suite and of the request, and their baselines.

@@ -1,4 +1,4 @@
-"""A stored run as a dataset: Parquet files, in a folder or an object store, for any engine."""
+"""The history store: list its runs, add results of any tool, export a run, search transcripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from passhat import arguments
 from passhat.arguments import STORE, whole_number
@@ -75,12 +75,12 @@ def export_run(
     if transcripts and not dataset:
         raise ArgumentError("transcripts", "are exported to a folder, not to a file", str(place))
     with open_store(store) as history:
-        found = look_up(history, run)
-        if found.note and on_note is not None:
-            on_note(found.note)
+        named = look_up(history, run)
+        if named.note and on_note is not None:
+            on_note(named.note)
         if dataset:
-            return export_dataset(history, found.run, place, transcripts=transcripts)
-        trials = history.trials(found.run)
+            return export_dataset(history, named.run, place, transcripts=transcripts)
+        trials = history.trials(named.run)
     write_trials(trials, place)
     return [str(place)]
 
@@ -101,7 +101,7 @@ def export_dataset(
     the column `transcript_row` of a trial is its row there.
     """
     inner = f"suite={_plain(run.suite)}/run={run.key}"
-    target = _target(folder)
+    target = _RemoteFolder(str(folder)) if is_url(folder) else _LocalFolder(Path(folder))
     target.clear(inner)
     target.clear(f"{FOLDER}/{inner}")
     written = []
@@ -139,8 +139,9 @@ class _LocalFolder:
 class _RemoteFolder:
     """The same in an object store, by fsspec."""
 
-    def __init__(self, files: Any, folder: str) -> None:
-        self._files, self._folder = files, folder
+    def __init__(self, folder: str) -> None:
+        self._files, base = file_system(folder)
+        self._folder = base.rstrip("/")
 
     def clear(self, inner: str) -> None:
         for old in self._files.glob(f"{self._folder}/{inner}/part-*.parquet"):
@@ -152,13 +153,6 @@ class _RemoteFolder:
         self._files.put_file(str(made), target)
         made.unlink()
         return str(self._files.unstrip_protocol(target))
-
-
-def _target(folder: Path | str) -> _LocalFolder | _RemoteFolder:
-    if not is_url(folder):
-        return _LocalFolder(Path(folder))
-    files, base = file_system(folder)
-    return _RemoteFolder(files, base.rstrip("/"))
 
 
 def _chunks(history: History, run: Run, rows: int) -> Iterator[list[Trial]]:
@@ -371,16 +365,6 @@ _RUN = re.compile(r"run=([^/\\]+)")
 OutcomeWord = Literal["passed", "failed", "errored"]
 
 _Found = tuple[str, int | None, KeptTranscript]
-
-
-class SearchTerms(TypedDict, total=False):
-    """Which trials to look at, and how many to find; what is None narrows nothing."""
-
-    run: str | None
-    only: str | None
-    task: str | None
-    outcome: OutcomeWord | Outcome | None
-    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,8 @@ def new_suite(
     if python is not None:
         agent, files = _python_agent(python, directory)
     elif command is not None:
-        agent = _command_agent(command)
+        words = _words("command", command)
+        agent = {"name": Path(words[0]).name, "command": words}
     if log is not None:
         return _log_suite(log, agent, files)
     assert agent is not None, "the caller names at least one"
@@ -119,11 +120,6 @@ def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[
     if "." in module or there.exists() or there.with_suffix("").is_dir() or find_spec(module):
         return agent, {}
     return agent, {f"{module}.py": EXAMPLE_AGENT.format(function=name)}
-
-
-def _command_agent(command: str) -> dict[str, Any]:
-    words = _words("command", command)
-    return {"name": Path(words[0]).name, "command": words}
 
 
 def _words(argument: str, command: str) -> list[str]:
@@ -257,9 +253,9 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
     """A suite of the tasks in a log, with the same prompts."""
     from passhat.ingest import read_with_transcripts
 
-    trials, said = read_with_transcripts(log)
-    found = (_log_task(name, trials, said) for name in trials.tasks)
-    tasks = [task for task in found if task is not None][:MOST_TASKS]
+    trials, transcripts = read_with_transcripts(log)
+    every = (_log_task(name, trials, transcripts) for name in trials.tasks)
+    tasks = [task for task in every if task is not None][:MOST_TASKS]
     if not tasks:
         raise InputError(
             f"{log}: no task has a prompt, so no suite can be made of it; "
@@ -279,10 +275,10 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
             *notes,
         ),
     )
-    kept, name = shlex.quote(log), shlex.quote(suite.name)
+    file, name = shlex.quote(log), shlex.quote(suite.name)
     steps = (
-        ("see how reliable the agent in the log is", f"passhat report {kept}"),
-        ("store it, to compare later runs with", f"passhat history add {kept} --suite {name}"),
+        ("see how reliable the agent in the log is", f"passhat report {file}"),
+        ("store it, to compare later runs with", f"passhat history add {file} --suite {name}"),
         *_FIRST_RUN,
     )
     files = {**files, SUITE_FILE: suite_text(suite)}
@@ -312,7 +308,7 @@ def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
     )
 
 
-def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
+def _log_task(name: str, trials: Trials, transcripts: Transcripts) -> FirstTask | None:
     """The first prompt of a task, and what a passing run answered."""
     from passhat.records import Outcome
     from passhat.records.transcript import Transcript
@@ -320,7 +316,7 @@ def _log_task(name: str, trials: Trials, said: Transcripts) -> FirstTask | None:
     asked, answer, passed = "", "", False
     for trial in trials.where(task=name):
         passed = passed or trial.outcome is Outcome.PASSED
-        stored = said.get((trial.system, trial.task, trial.trial))
+        stored = transcripts.get((trial.system, trial.task, trial.trial))
         if stored is None:
             continue
         transcript = Transcript.from_json(stored)

@@ -1,4 +1,4 @@
-"""The front page: every suite, its systems, their newest numbers and how they changed."""
+"""The front page, suite by suite, and a cache of the reports and other answers on stored runs."""
 
 from __future__ import annotations
 
@@ -103,36 +103,36 @@ def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> S
     every = history.runs(suite=suite.name, limit=CHANGES_BACK)
     runs = every[:RUNS_BACK]
     ended = [run for run in reversed(every) if run.trials and run.status == "finished"]
-    trends = {one.name: one for one in (reports.trends(history, ended) if len(ended) > 1 else ())}
-    seen: dict[str, list[_Seen]] = {}
+    moved = reports.trends(history, ended) if len(ended) > 1 else ()
+    trends = {trend.name: trend for trend in moved}
+    systems: dict[str, list[_SystemInRun]] = {}
     for run in runs:
+        groupings = partial(reports.groupings, history, run)
         for tally in reports.tallies(history, run) if run.trials else ():
-            groups = partial(_groups, reports, history, run, tally.system)
-            seen.setdefault(tally.system, []).append(_Seen(run=run, tally=tally, groups=groups))
+            in_run = _SystemInRun(run=run, tally=tally, groupings=groupings)
+            systems.setdefault(tally.system, []).append(in_run)
+    since = datetime.now(UTC) - timedelta(days=SPENDING_DAYS)
     return SuiteBlock(
         suite=suite,
-        systems=tuple(_line(name, found, trends.get(name)) for name, found in sorted(seen.items())),
+        systems=tuple(_line(name, own, trends.get(name)) for name, own in sorted(systems.items())),
         newest=runs[0],
         gates=tuple(_gates_not_passed(reports.verdicts(history, runs[0]))),
-        spent=suite_spending(history, suite.name, since=_days_ago(SPENDING_DAYS)),
+        spent=suite_spending(history, suite.name, since=since.isoformat()),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """One system in one run; `groups` reads what moved its trials together, if it is needed."""
+class _SystemInRun:
+    """One system in one run; `groupings` reads what moved trials together, if it is needed."""
 
     run: Run
     tally: Tally
-    groups: Callable[[], Sequence[RunGroups]]
+    groupings: Callable[[], Mapping[str, Sequence[RunGroups]]]
 
     def headline(self, k: int | None = None) -> HeadlineNumber:
         """Its number, with the interval that the report of the run has."""
-        return headline_number(self.tally, k=k, groupings=self.groups())
-
-
-def _groups(reports: ReportCache, history: History, run: Run, system: str) -> Sequence[RunGroups]:
-    return reports.groupings(history, run).get(system, ())
+        groupings = self.groupings().get(self.tally.system, ())
+        return headline_number(self.tally, k=k, groupings=groupings)
 
 
 def _gates_not_passed(verdicts: Verdicts | None) -> Iterator[str]:
@@ -143,13 +143,9 @@ def _gates_not_passed(verdicts: Verdicts | None) -> Iterator[str]:
         yield from (one.sentence for one in verdicts if one.word == word)
 
 
-def _days_ago(days: int) -> str:
-    return (datetime.now(UTC) - timedelta(days=days)).isoformat()
-
-
-def _line(name: str, found: Sequence[_Seen], trend: SystemTrend | None) -> SystemLine:
-    """`found` is newest first."""
-    newest = found[0]
+def _line(name: str, runs: Sequence[_SystemInRun], trend: SystemTrend | None) -> SystemLine:
+    """`runs` are newest first."""
+    newest = runs[0]
     now = newest.headline()
     return SystemLine(
         name=name,
@@ -157,8 +153,8 @@ def _line(name: str, found: Sequence[_Seen], trend: SystemTrend | None) -> Syste
         tasks=len(newest.tally.tasks),
         trials=newest.tally.trials,
         headline=now,
-        spark=_spark(name, now.k, [one.tally for one in reversed(found)]),
-        attention=(*_fall(trend), *_attention(found)),
+        spark=_spark(name, now.k, [in_run.tally for in_run in reversed(runs)]),
+        attention=(*_fall(trend), *_attention(runs)),
     )
 
 
@@ -176,10 +172,10 @@ def _fall(trend: SystemTrend | None) -> Iterator[str]:
         )
 
 
-def _attention(found: Sequence[_Seen]) -> Iterator[str]:
+def _attention(runs: Sequence[_SystemInRun]) -> Iterator[str]:
     """What the two newest finished runs show; a run in progress is not judged."""
-    finished = [one for one in found if one.run.status == "finished"]
-    if len(finished) < 2 or found[0].run.status != "finished":
+    finished = [in_run for in_run in runs if in_run.run.status == "finished"]
+    if len(finished) < 2 or runs[0].run.status != "finished":
         return
     new, old = finished[:2]
     if (drop := _drop(new, old)) is not None:
@@ -191,7 +187,7 @@ def _attention(found: Sequence[_Seen]) -> Iterator[str]:
         )
 
 
-def _drop(new: _Seen, old: _Seen) -> str | None:
+def _drop(new: _SystemInRun, old: _SystemInRun) -> str | None:
     """A fall on the same tasks that is so large that the two intervals do not overlap."""
     if new.tally.tasks != old.tally.tasks:
         return None
@@ -242,13 +238,13 @@ class ReportCache:
     def __init__(self, path: Path | str, *, title: str) -> None:
         self.path = path
         self.title = title
-        self._reports: _Kept[Report] = _Kept(MOST_REPORTS)
-        self._trends: _Kept[tuple[SystemTrend, ...]] = _Kept(MOST_REPORTS)
-        self._verdicts: _Kept[Verdicts | None] = _Kept(MOST_TALLIES)
-        self._changes: _Kept[BaselineChange | None] = _Kept(MOST_TALLIES)
-        self._explanations: _Kept[Explanation] = _Kept(MOST_REPORTS)
-        self._tallies: _Kept[list[Tally]] = _Kept(MOST_TALLIES)
-        self._groupings: _Kept[Mapping[str, Sequence[RunGroups]]] = _Kept(MOST_TALLIES)
+        self._reports: _Cache[Report] = _Cache(MOST_REPORTS)
+        self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
+        self._verdicts: _Cache[Verdicts | None] = _Cache(MOST_TALLIES)
+        self._changes: _Cache[BaselineChange | None] = _Cache(MOST_TALLIES)
+        self._explanations: _Cache[Explanation] = _Cache(MOST_REPORTS)
+        self._tallies: _Cache[list[Tally]] = _Cache(MOST_TALLIES)
+        self._groupings: _Cache[Mapping[str, Sequence[RunGroups]]] = _Cache(MOST_TALLIES)
 
     def open(self, *, moving: bool = False) -> History:
         """A new connection that can only read.
@@ -305,7 +301,7 @@ class ReportCache:
         return self._groupings.get(_mark(run), lambda: run_groupings(history, run))
 
 
-class _Kept(Generic[Answer]):
+class _Cache(Generic[Answer]):
     """The latest answers; two requests never compute the same one at the same time."""
 
     def __init__(self, most: int) -> None:

@@ -55,7 +55,10 @@ class TrialRecorder:
                 raise ArgumentError("record", f"takes {known}", name)
         self.recorded.update(values)
         if messages is not None:
-            self.transcript = _transcript(messages)
+            from passhat.ingest.transcripts import transcript_of
+
+            transcript = transcript_of(messages)
+            self.transcript = transcript.to_json() if transcript else None
 
 
 class ReliabilityCheck:
@@ -154,14 +157,14 @@ def group_by_suite(names: Sequence[str]) -> dict[str, list[str]]:
     {'a.py::T': ['a.py::T::x', 'a.py::T::y[1]', 'a.py::T::y[2]'],
      'a.py::T::y': ['a.py::T::y[1]', 'a.py::T::y[2]']}
     """
-    found: dict[str, list[str]] = {}
+    suites: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         file, _, inside = name.partition("::")
         base, bracket, _ = inside.partition("[")
         owner = base.rpartition("::")[0]
         for suite in ([owner] if owner else []) + ([base] if bracket else []):
-            found.setdefault(f"{file}::{suite}", []).append(name)
-    return {suite: members for suite, members in found.items() if len(members) > 1}
+            suites.setdefault(f"{file}::{suite}", []).append(name)
+    return {suite: members for suite, members in suites.items() if len(members) > 1}
 
 
 def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
@@ -233,22 +236,15 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
     return f"{sentence} Raise {where}, now {runs:,}{enough}."
 
 
-def _transcript(messages: object) -> str | None:
-    from passhat.ingest.transcripts import transcript_of
-
-    found = transcript_of(messages)
-    return found.to_json() if found else None
-
-
 def _wanted(function: Callable[..., Any]) -> list[str]:
     """Which of `trial` and `seed` a function takes; refuses a function that needs anything else."""
     taken = inspect.signature(function).parameters.values()
-    for one in taken:
-        variadic = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if one.name not in ("trial", "seed") and one.default is one.empty and not variadic:
+    for p in taken:
+        variadic = p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        if p.name not in ("trial", "seed") and p.default is p.empty and not variadic:
             rule = "may take `trial`, `seed` or nothing; pass the rest with lambda: agent(...)"
-            raise ArgumentError("function", rule, f"parameter {one.name}")
-    return [one.name for one in taken if one.name in ("trial", "seed")]
+            raise ArgumentError("function", rule, f"parameter {p.name}")
+    return [p.name for p in taken if p.name in ("trial", "seed")]
 
 
 def _failure(function: Callable[..., Any], given: Mapping[str, Any]) -> str | None:

@@ -77,14 +77,13 @@ class Results:
         if len(self.names) > 1 or self.drop_rounds or self.shares:
             return None
         if not any(self.is_stored(path) for path in self.paths):
-            return count_big(list(self.paths), **self._how(self.names))
-        return self._counted_in_store() if len(self.paths) == 1 else None
-
-    def _counted_in_store(self) -> list[Tally] | None:
-        with self.open_stored() as (history, found):
-            if found.run.trials < COUNTED_IN_STORE:
+            return count_big(list(self.paths), **self._how())
+        if len(self.paths) > 1:
+            return None
+        with self.open_stored() as (history, named):
+            if named.run.trials < COUNTED_IN_STORE:
                 return None
-            tallies = history.tallies(self.noted(found).run, features=True)
+            tallies = history.tallies(self.noted(named).run, features=True)
         if len(self.names) == 1 and len(tallies) == 1:
             return [replace(tallies[0], system=self.names[0])]
         return tallies
@@ -95,19 +94,23 @@ class Results:
 
     def with_transcripts(self, *, wanted: bool = True) -> tuple[Trials, Transcripts]:
         """Every trial, and the transcripts if they are `wanted`."""
-        trials, said = self.whole(transcripts=wanted)
-        return self._weighed(self.without_rounds(trials)), said
+        trials, transcripts = self.whole(transcripts=wanted)
+        trials = self.without_rounds(trials)
+        if self.shares:
+            from passhat.records.weights import weight_by_traffic
+
+            trials = weight_by_traffic(trials, self.shares)
+        return trials, transcripts
 
     def whole(self, *, transcripts: bool = False) -> tuple[Trials, Transcripts]:
         """Every trial of all the paths, with the rounds to drop and without shares."""
         from passhat.records import Trials
 
-        found = [part.read(transcripts=transcripts) for part in self._parts()]
-        whole, said = found[0]
-        if len(found) > 1:
-            said = {key: text for _, texts in found for key, text in texts.items()}
-            whole = Trials.concat([trials for trials, _ in found], duplicates=self.duplicates)
-        return whole, said
+        parts = [part.read(transcripts=transcripts) for part in self._parts()]
+        if len(parts) == 1:
+            return parts[0]
+        texts = {key: text for _, own in parts for key, text in own.items()}
+        return Trials.concat([trials for trials, _ in parts], duplicates=self.duplicates), texts
 
     def counts_with_failures(self) -> tuple[list[Tally], SomeFailures] | None:
         """Counts of one huge dataset or stored run, and what was said in some of its failures.
@@ -123,9 +126,9 @@ class Results:
             return None if some is None else (tallies, some)
         from passhat.history.queries import failures_of_run, first_trial
 
-        with self.open_stored() as (history, found):
-            first, said = first_trial(history, found.run), failures_of_run(history, found.run)
-        return tallies, SomeFailures(said=said, first_trial=first)
+        with self.open_stored() as (history, named):
+            first, texts = first_trial(history, named.run), failures_of_run(history, named.run)
+        return tallies, SomeFailures(said=texts, first_trial=first)
 
     def each(self) -> list[Results]:
         """Results for each path alone, with its own name."""
@@ -141,13 +144,13 @@ class Results:
             return self._stored(transcripts=transcripts)
         from passhat.ingest import read_trials, read_with_transcripts
 
-        how = {**self._how(self.names), "limits": self.limits}
+        how = {**self._how(), "limits": self.limits}
         try:
             if transcripts:
-                trials, said = read_with_transcripts(list(self.paths), **how)
+                trials, texts = read_with_transcripts(list(self.paths), **how)
             else:
-                trials, said = read_trials(list(self.paths), **how), {}
-            return replace(trials, sources=self._worded(trials.sources)), said
+                trials, texts = read_trials(list(self.paths), **how), {}
+            return replace(trials, sources=self._worded(trials.sources)), texts
         except ReadError as error:
             raise self._neither_file_nor_run(error) from error
 
@@ -214,14 +217,6 @@ class Results:
             self.on_note(f"{'in the baseline, ' if baseline else ''}{dropped_note(kept)}.")
         return kept
 
-    def _weighed(self, trials: Trials) -> Trials:
-        """The trials, weighed by the shares of their groups."""
-        if not self.shares:
-            return trials
-        from passhat.records.weights import weight_by_traffic
-
-        return weight_by_traffic(trials, self.shares)
-
     def _parts(self) -> Iterator[Results]:
         """What can be read together: files under one name; each stored run is read alone."""
         if len(self.names) > 1:
@@ -242,21 +237,19 @@ class Results:
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
         from passhat.history.queries import all_transcripts
 
-        with self.open_stored() as (history, found):
-            trials = history.trials(self.noted(found).run)
-            said = all_transcripts(history, found.run) if transcripts else {}
+        with self.open_stored() as (history, named):
+            trials = history.trials(self.noted(named).run)
+            texts = all_transcripts(history, named.run) if transcripts else {}
         if len(self.names) == 1 and len(trials.systems) == 1:
-            return renamed(trials, self.names[0]), renamed_transcripts(said, self.names[0])
-        return trials, said
+            return renamed(trials, self.names[0]), renamed_transcripts(texts, self.names[0])
+        return trials, texts
 
     def named_run(self) -> NamedRun | None:
         """The one stored run that these results are; None for files, and for several runs."""
         if len(self.paths) != 1 or not self.names_a_run(self.paths[0]):
             return None
-        from passhat.history.runs import look_up
-
-        with open_store(self.store) as history:
-            return look_up(history, self.paths[0])
+        with self.open_stored() as (_, named):
+            return named
 
     def more_runs(self) -> MoreRuns | None:
         """How to add runs to these results; None unless they are a run that `passhat run` made."""
@@ -265,11 +258,11 @@ class Results:
         named = self.named_run()
         return None if named is None else more_runs(named.run, self.paths[0], str(self.store))
 
-    def noted(self, found: NamedRun) -> NamedRun:
+    def noted(self, named: NamedRun) -> NamedRun:
         """The run that was found, after a note on why it was taken."""
-        if found.note and self.on_note is not None:
-            self.on_note(found.note)
-        return found
+        if named.note and self.on_note is not None:
+            self.on_note(named.note)
+        return named
 
     def _names_by_path(self) -> Sequence[str | None]:
         if len(self.names) <= 1:
@@ -280,12 +273,12 @@ class Results:
             raise ArgumentError("names", rule, self.names)
         return self.names
 
-    def _how(self, names: Sequence[str]) -> dict[str, Any]:
+    def _how(self) -> dict[str, Any]:
         from passhat.ingest import ColumnMap
 
         mapping = self.mapping or ColumnMap()
-        if names:
-            mapping = replace(mapping, name=names[0])
+        if self.names:
+            mapping = replace(mapping, name=self.names[0])
         return {"format": self.format, "mapping": mapping, "duplicates": self.duplicates}
 
 
@@ -303,9 +296,9 @@ def as_results(given: ResultsLike, argument: str = "results") -> Results:
         return given
     paths = [given] if isinstance(given, str | os.PathLike) else given
     if isinstance(paths, Collection) and paths:
-        found = [os.fspath(path) for path in paths if isinstance(path, str | os.PathLike)]
-        if len(found) == len(paths) and all(isinstance(path, str) for path in found):
-            return Results(paths=tuple(found))
+        names = [os.fspath(path) for path in paths if isinstance(path, str | os.PathLike)]
+        if len(names) == len(paths) and all(isinstance(name, str) for name in names):
+            return Results(paths=tuple(names))
     raise ArgumentError(argument, "must be trials, paths or names of runs", given)
 
 
@@ -316,7 +309,7 @@ def subjects_of(given: ResultsLike, only: Names = ()) -> Trials | list[Tally]:
     if isinstance(given, Trials):
         return choose_systems(given, only)
     if isinstance(given, Sequence) and given and isinstance(given[0], Tally):
-        tallies = [one for one in given if isinstance(one, Tally)]
+        tallies = [tally for tally in given if isinstance(tally, Tally)]
         chosen = chosen_names(only, [tally.system for tally in tallies])
         return [tally for tally in tallies if tally.system in chosen]
     return as_results(given).subjects(only)

@@ -13,6 +13,7 @@ from passhat.arguments import CONFIDENCE
 from passhat.journeys.gating import floored, quarantined
 from passhat.messages import plural
 from passhat.records.suite import plain_pairings, variants
+from passhat.records.trial import Outcome
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdicts
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     )
     from passhat.analysis.reports.report import Report
     from passhat.journeys.run_store import OpenRun
-    from passhat.records import Expectation, Suite, Trial, Trials
+    from passhat.records import Suite, Trial, Trials
     from passhat.runner import RunResult
 
 RAISED_BY = {
@@ -63,11 +64,11 @@ def build_answer(
     A shard is the part of a run that `judges` nothing.
     """
     from passhat.analysis.gates.run_answer import RunAnswer, suite_floors
-    from passhat.records import Outcome
 
     confidence = suite.confidence or CONFIDENCE
     report = _report(suite, trials)
     reasons = _trial_reasons(suite, result, opened)
+    unread = _not_passed(result)[MOST_TRIALS:]
     doubts = (*_perhaps_paid(result), *_judge_notes(suite, result, opened))
     coverage = _coverage(result, coverage_threshold)
     covered = () if coverage is None else (coverage.sentence,)
@@ -82,7 +83,7 @@ def build_answer(
         ),
         failures=_gather_failures(result, reasons),
         reasons=reasons,
-        unread=_count_unread(result),
+        unread=sum(trial.outcome is Outcome.FAILED for trial in unread),
         undone=undone_sentence(result, opened),
         transcripts=opened.transcripts(result.trials) if transcripts else None,
         quarantined=quarantined(suite),
@@ -114,7 +115,7 @@ def _cause(trials: Trials, result: RunResult, opened: OpenRun) -> str | None:
     outcomes: dict[tuple[str, str], set[int]] = {}
     for trial in result.trials:
         outcomes.setdefault((trial.system, trial.task), set()).add(int(trial.outcome))
-    mixed = any({0, 1} <= found for found in outcomes.values())
+    mixed = any({0, 1} <= seen for seen in outcomes.values())
     if not mixed or len(result.trials) > MOST_EXPLAINED:
         return None
     from passhat.analysis.explaining.explain import explain
@@ -160,6 +161,7 @@ def _incomplete(answer: RunAnswer, suite: Suite, result: RunResult) -> str | Non
 
 
 def _report(suite: Suite, trials: Trials) -> Report:
+    """The report, with a note on the tasks that the run did not get to before it ended early."""
     from passhat.analysis.reports.measure import measure
 
     ran = set(trials.tasks)
@@ -170,25 +172,19 @@ def _report(suite: Suite, trials: Trials) -> Report:
         bars={task: bar for task, bar in suite.bars.items() if task in ran} or None,
         seed=suite.seed,
     )
-    return replace(report, notes=(*report.notes, *_not_run(suite, trials)))
-
-
-def _not_run(suite: Suite, trials: Trials) -> list[str]:
-    """A note on the tasks that a run did not get to before it ended early."""
-    ran = set(trials.tasks)
-    missing = [task.name for task in suite.tasks if task.name not in ran]
-    return [f"not run, and not in these numbers: {', '.join(missing)}"] if missing else []
+    if missing := [task.name for task in suite.tasks if task.name not in ran]:
+        note = f"not run, and not in these numbers: {', '.join(missing)}"
+        report = replace(report, notes=(*report.notes, note))
+    return report
 
 
 def _perhaps_paid(result: RunResult) -> Iterator[str]:
     """Calls that may or may not have been paid for."""
     if result.asked_again:
-        found = ""
-        if result.found:
-            found = f"; the answers of {result.found:,} of them were found at the provider"
+        answers = f"; the answers of {result.found:,} of them were found at the provider"
         yield (
             f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
-            f"they were on the wire, and they were asked again{found}"
+            f"they were on the wire, and they were asked again{answers if result.found else ''}"
         )
     if result.given_up:
         yield (
@@ -199,7 +195,8 @@ def _perhaps_paid(result: RunResult) -> Iterator[str]:
 
 def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
     """What is known of the judge's reliability; nothing for a suite without a judge."""
-    rubrics = [e for e in _expectations(suite) if e.matcher == "judge"]
+    every = (expectation for task in suite.tasks for expectation in task.expectations())
+    rubrics = [expectation for expectation in every if expectation.matcher == "judge"]
     if not rubrics:
         return
     if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
@@ -211,37 +208,31 @@ def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[s
     judged = {
         task.name
         for task in suite.tasks
-        if task.steps or any(one.matcher == "judge" for one in task.expect)
+        if task.steps or any(expectation.matcher == "judge" for expectation in task.expect)
     }
     trials = tuple(trial for trial in result.trials if trial.task in judged)[:MOST_TRIALS]
-    found = [
+    shares = [
         check["disagreement"]
         for text in opened.transcripts(trials).values()
         for check in json.loads(text).get("checks", ())
         if check.get("disagreement") is not None
     ]
-    if found:
-        mean, split = sum(found) / len(found), sum(value > 0 for value in found)
+    if shares:
+        mean, split = sum(shares) / len(shares), sum(share > 0 for share in shares)
         yield (
             f"the judge disagreed with itself in {100 * mean:.0f} % of pairs of readings; its "
-            f"readings of {split:,} of {plural(len(found), 'answer')} were split"
+            f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
         )
 
 
-def _expectations(suite: Suite) -> Iterator[Expectation]:
-    for task in suite.tasks:
-        yield from task.expectations()
-
-
-def _trial_reasons(suite: Suite, result: RunResult, store: OpenRun) -> Reasons:
+def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:
     """Why each trial did not pass, for the first `MOST_TRIALS` of them."""
-    from passhat.records import Outcome
-
     stopped = _not_passed(result)
-    said = store.transcripts(tuple(t for t in stopped[:MOST_TRIALS] if t.outcome is Outcome.FAILED))
+    failed = [trial for trial in stopped[:MOST_TRIALS] if trial.outcome is Outcome.FAILED]
+    transcripts = opened.transcripts(failed)
     tools = {t.name: t.tool_selection.expected_tool for t in suite.tasks if t.tool_selection}
     return {
-        key: tuple(dict.fromkeys(_reasons(trial, said.get(key), tools.get(trial.task))))
+        key: tuple(dict.fromkeys(_reasons(trial, transcripts.get(key), tools.get(trial.task))))
         for trial in stopped
         for key in [(trial.system, trial.task, trial.trial)]
     }
@@ -250,7 +241,6 @@ def _trial_reasons(suite: Suite, result: RunResult, store: OpenRun) -> Reasons:
 def _gather_failures(result: RunResult, reasons: Reasons) -> tuple[Failure, ...]:
     """Every reason with the trials it stopped, the most frequent first."""
     from passhat.analysis.gates.run_answer import Failure
-    from passhat.records import Outcome
 
     counts: Counter[tuple[str, str, str, bool]] = Counter()
     for trial in result.trials:
@@ -264,16 +254,7 @@ def _gather_failures(result: RunResult, reasons: Reasons) -> tuple[Failure, ...]
     )
 
 
-def _count_unread(result: RunResult) -> int:
-    """How many failed trials there are beyond those whose transcripts are read."""
-    from passhat.records import Outcome
-
-    return sum(trial.outcome is Outcome.FAILED for trial in _not_passed(result)[MOST_TRIALS:])
-
-
 def _not_passed(result: RunResult) -> list[Trial]:
-    from passhat.records import Outcome
-
     return [trial for trial in result.trials if trial.outcome is not Outcome.PASSED]
 
 
@@ -283,13 +264,13 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
         return
     if transcript is None:
         return
-    kept: dict[str, Any] = json.loads(transcript)
-    failed = [check for check in kept.get("checks", ()) if check["score"] < 1]
+    stored: dict[str, Any] = json.loads(transcript)
+    failed = [check for check in stored.get("checks", ()) if check["score"] < 1]
     if cut := [check for check in failed if check["target"] == "stop_reason"]:
         yield cut[0]["message"]  # what was expected of an answer that never came says nothing
         return
-    if failed and kept.get("exit_code"):
-        yield _ending(kept)  # a crash explains what was not said
+    if failed and stored.get("exit_code"):
+        yield _ending(stored)  # a crash explains what was not said
     for check in failed:
         yield check["message"]
     if failed:
@@ -297,14 +278,14 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
     if tool is not None and tool not in trial.tools:
         yield f"{tool} was not called; called: {', '.join(trial.tools) or 'nothing'}"
     else:
-        yield _ending(kept)
+        yield _ending(stored)
 
 
-def _ending(kept: dict[str, Any]) -> str:
+def _ending(stored: dict[str, Any]) -> str:
     """How an attempt ended that met every expectation but did not pass."""
-    if kept.get("exit_code"):
+    if stored.get("exit_code"):
         from passhat.runner.processes import exit_sentence
 
-        return exit_sentence(kept["exit_code"], kept.get("stderr", ""))
-    reason = kept.get("stop_reason")
+        return exit_sentence(stored["exit_code"], stored.get("stderr", ""))
+    reason = stored.get("stop_reason")
     return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

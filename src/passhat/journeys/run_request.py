@@ -1,4 +1,4 @@
-"""Where the answers of a run come from: the models, or cassettes; and why."""
+"""A request to run a suite: its terms, the part of the suite it is, where its answers come from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, field, fields, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from passhat import arguments
@@ -19,135 +20,9 @@ from passhat.runner.schedule import Event
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from passhat.records import Budget, Model, Pairing, Suite
+    from passhat.records import Model, Pairing, Suite
     from passhat.records.suite import ServerMode
     from passhat.runner.cassettes import CassetteSet, Mode
-
-WORDS = {
-    "record": "live, recorded",
-    "append": "live, recorded after the recorded runs",
-    "missing": "live where nothing is recorded, and recorded",
-    "all": "live, recorded again",
-    "drifted": "live where the suite has changed, and recorded",
-    "replay": "replay",
-    "replay-or-live": "replay, live where nothing is recorded",
-}
-TAKEN_UP = {"record": "append", "all": "append", "drifted": "append"}
-"""The mode in which an interrupted recording resumes, so that what it has recorded stays."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerSource:
-    """Where answers come from; `mode` None is live, `why` is the reason for it.
-
-    `servers` says whether a replay calls the MCP servers; None where the suite has none.
-    """
-
-    mode: Mode | None
-    why: str = ""
-    servers: ServerMode | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Whether a model may be called, and paid for."""
-        return self.mode != "replay"
-
-    @property
-    def asks_always(self) -> bool:
-        """Whether every trial is run, whatever is recorded."""
-        return self.mode in (None, "record", "append", "all")
-
-    def __str__(self) -> str:
-        words = "live" if self.mode is None else WORDS[self.mode]
-        if self.mode == "replay" and self.servers is not None:
-            words += f", servers {self.servers}"
-        return f"{words} ({self.why})" if self.why else words
-
-
-def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -> AnswerSource:
-    """The source that the request or the suite names; else a replay if there are cassettes."""
-    wanted = request.cassette or suite.cassette.mode
-    if wanted is None:
-        source = _by_circumstances(suite, resumed=resumed)
-    elif wanted == "none":
-        source = AnswerSource(mode=None)
-    else:
-        taken_up = TAKEN_UP.get(wanted, wanted) if resumed else wanted
-        source = AnswerSource(mode=cast("Mode", taken_up))
-    if not suite.used_servers:
-        return source
-    servers = request.servers or suite.cassette.servers
-    return replace(source, servers=cast("ServerMode", servers))
-
-
-def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
-    """The systems whose models must be called: they have no cassette."""
-    if source.asks_always or not source.asks:
-        return suite.systems if source.asks else ()
-    return tuple(name for name in suite.systems if not _path(suite, name))
-
-
-@contextmanager
-def open_source(
-    suite: Suite, source: AnswerSource, request: RunRequest, *, sequential: bool = False
-) -> Iterator[CassetteSet | None]:
-    """The cassettes of a run, open while it lasts.
-
-    Nobody knows in advance how many runs a `sequential` run needs, so they are not counted.
-    """
-    if source.mode is None:
-        yield None
-        return
-    from passhat.runner.cassettes import open_cassettes
-
-    wanted: dict[str, Any] = {"servers": request.servers, "allow_drift": request.allow_drift}
-    compressed = request.compress or any(_path(suite, s, ".zst") for s in suite.systems)
-    if sequential:
-        suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
-    with open_cassettes(suite, source.mode, compressed=compressed, **wanted) as cassettes:
-        yield cassettes
-
-
-def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
-    """Replay what is recorded: a key that happens to be set must not cost anything.
-
-    A resumed run stays live if it can: it was started before there was anything to replay.
-    """
-    if not all(_path(suite, name) for name in suite.systems):
-        return AnswerSource(mode=None)
-    reasons = (_why_not_live(one.model, suite.directory) for one in suite.model_systems)
-    if reason := next(filter(None, reasons), None):
-        return AnswerSource(mode="replay", why=reason)
-    if resumed:
-        return AnswerSource(mode=None)
-    return AnswerSource(
-        mode="replay", why="there are cassettes; `cassette='none'` calls the models"
-    )
-
-
-def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
-    """The cassette of a system, if there is one."""
-    where = suite.directory / suite.cassette.directory
-    if not where.is_dir():
-        return None
-    from passhat.runner.cassettes import cassette_path
-
-    paths = [cassette_path(where, system, compressed=c) for c in (False, True)]
-    return next((p for p in paths if p.name.endswith(ending) and p.is_file()), None)
-
-
-def _why_not_live(model: Model, directory: Path) -> str | None:
-    """Why a model cannot be called here, in a few words; None if it can."""
-    from passhat.records.providers import is_local
-    from passhat.runner.models.factory import why_unreachable
-
-    reason = why_unreachable(model, directory)
-    if reason is None or is_local(model.name):
-        return reason
-    return f"no key is set for {model.name}"
-
-
-# A request to run a suite, and how it is stored so that the run can be resumed.
 
 
 Executor = Literal["local", "workers", "ray"]
@@ -241,15 +116,20 @@ class RunRequest:
     def to_json(self) -> dict[str, Any]:
         """Plain values that `from_json` reads again."""
         own = asdict(self)
-        kept = {**own, **own.pop("interface")}
-        return {name: _plain(value) for name, value in kept.items() if name != "interface"}
+        values = {**own, **own.pop("interface")}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if name != "interface"
+        }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> RunRequest:
+    def from_json(cls, stored: Mapping[str, Any]) -> RunRequest:
         """The request of a stored run."""
         known = {field.name for field in fields(cls)} - {"interface"}
         values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in stored.items()
         }
         own = {name: value for name, value in values.items() if name in known}
         return cls(**own, interface={n: v for n, v in values.items() if n not in known})
@@ -264,36 +144,20 @@ def checked_terms(terms: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _RULES[name](name, value) for name, value in terms.items() if value is not None}
 
 
-def _demands(argument: str, value: object) -> tuple[str, ...]:
-    return arguments.names(argument, value, arguments.DEMANDS)
-
-
-def _seed(argument: str, value: object) -> int:
-    return arguments.whole_number(argument, value, least=0)
-
-
-def _one_of(*known: str) -> Callable[[str, object], object]:
-    return lambda argument, value: arguments.word(argument, value, known)
-
-
 _RULES: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("only", "tasks", "tags"), arguments.names),
-    "require": _demands,
-    "seed": _seed,
+    "require": partial(arguments.names, rule=arguments.DEMANDS),
+    "seed": partial(arguments.whole_number, least=0),
     **dict.fromkeys(("runs", "concurrency", "max_tokens", "max_calls"), arguments.whole_number),
     **dict.fromkeys(("max_cost", "max_minutes"), arguments.amount),
     "coverage_threshold": arguments.probability,
     **dict.fromkeys(("until_settled", "allow_drift", "compress"), arguments.flag),
-    "cassette": _one_of(*CASSETTES),
-    "servers": _one_of("live", "recorded"),
-    "faults": _one_of("both", "only"),
+    "cassette": partial(arguments.word, known=CASSETTES),
+    "servers": partial(arguments.word, known=("live", "recorded")),
+    "faults": partial(arguments.word, known=("both", "only")),
     "shard": lambda _, value: str(value),
 }
 """The rule of each argument of a run."""
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 ROW = re.compile(r"(?P<name>.+) #(?P<number>[0-9]{1,6})")
@@ -307,11 +171,13 @@ def apply_request(suite: Suite, request: RunRequest) -> Suite:
         runs = request.runs * max(1, len(suite.seeds))
         pairings = tuple(replace(pairing, runs=runs) for pairing in pairings)
     _refuse_missing_runs(pairings)
+    limits = {limit.name: getattr(request, limit.name) for limit in fields(suite.budget)}
+    given = {name: value for name, value in limits.items() if value is not None}
     chosen = replace(
         suite,
         pairings=pairings,
         seed=suite.seed if request.seed is None else request.seed,
-        budget=_budget(suite.budget, request),
+        budget=replace(suite.budget, **given),
         concurrency=request.concurrency or suite.concurrency,
     )
     return vary(chosen, request.faults)
@@ -319,7 +185,7 @@ def apply_request(suite: Suite, request: RunRequest) -> Suite:
 
 def chosen_pairings(pairings: Sequence[Pairing], request: RunRequest) -> tuple[Pairing, ...]:
     """Those that match one name of each filter that is given."""
-    kept = tuple(pairings)
+    chosen = tuple(pairings)
     filters: list[tuple[str, Sequence[str], Callable[[Pairing], Sequence[str]]]] = [
         ("only", request.only, lambda p: (p.system.name, p.task.name, p.label)),
         ("tasks", request.tasks, lambda p: (p.task.name, p.label)),
@@ -329,10 +195,10 @@ def chosen_pairings(pairings: Sequence[Pairing], request: RunRequest) -> tuple[P
         for pattern in patterns:
             _refuse_unknown(argument, pattern, [name for p in pairings for name in names(p)])
         if patterns:
-            kept = tuple(p for each in kept if (p := _chosen(each, names(each), patterns)))
-    if not kept:
+            chosen = tuple(p for each in chosen if (p := _chosen(each, names(each), patterns)))
+    if not chosen:
         raise ArgumentError("only, tasks and tags", "must leave something to run", "nothing")
-    return kept
+    return chosen
 
 
 def _chosen(pairing: Pairing, names: Sequence[str], patterns: Sequence[str]) -> Pairing | None:
@@ -367,13 +233,135 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
     raise ArgumentError(argument, rule, pattern)
 
 
-def _budget(budget: Budget, request: RunRequest) -> Budget:
-    names = [one.name for one in fields(budget)]
-    given = {name: getattr(request, name) for name in names if getattr(request, name) is not None}
-    return replace(budget, **given)
+# Where the answers of a run come from: the models, or cassettes; and why.
+
+WORDS = {
+    "record": "live, recorded",
+    "append": "live, recorded after the recorded runs",
+    "missing": "live where nothing is recorded, and recorded",
+    "all": "live, recorded again",
+    "drifted": "live where the suite has changed, and recorded",
+    "replay": "replay",
+    "replay-or-live": "replay, live where nothing is recorded",
+}
+TAKEN_UP = dict.fromkeys(("record", "all", "drifted"), "append")
+"""The mode in which an interrupted recording resumes, so that what it has recorded stays."""
 
 
-# The events of a run: how it was opened, then those of the runner.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSource:
+    """Where answers come from; `mode` None is live, `why` is the reason for it.
+
+    `servers` says whether a replay calls the MCP servers; None where the suite has none.
+    """
+
+    mode: Mode | None
+    why: str = ""
+    servers: ServerMode | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model may be called, and paid for."""
+        return self.mode != "replay"
+
+    @property
+    def asks_always(self) -> bool:
+        """Whether every trial is run, whatever is recorded."""
+        return self.mode in (None, "record", "append", "all")
+
+    def __str__(self) -> str:
+        words = "live" if self.mode is None else WORDS[self.mode]
+        if self.mode == "replay" and self.servers is not None:
+            words += f", servers {self.servers}"
+        return f"{words} ({self.why})" if self.why else words
+
+
+def choose_source(suite: Suite, request: RunRequest, *, resumed: bool = False) -> AnswerSource:
+    """The source that the request or the suite names; else a replay if there are cassettes."""
+    wanted = request.cassette or suite.cassette.mode
+    if wanted is None:
+        source = _by_circumstances(suite, resumed=resumed)
+    elif wanted == "none":
+        source = AnswerSource(mode=None)
+    else:
+        taken_up = TAKEN_UP.get(wanted, wanted) if resumed else wanted
+        source = AnswerSource(mode=cast("Mode", taken_up))
+    if not suite.used_servers:
+        return source
+    servers = request.servers or suite.cassette.servers
+    return replace(source, servers=cast("ServerMode", servers))
+
+
+def surely_asked(suite: Suite, source: AnswerSource) -> tuple[str, ...]:
+    """The systems whose models must be called: they have no cassette."""
+    if source.asks_always or not source.asks:
+        return suite.systems if source.asks else ()
+    return tuple(name for name in suite.systems if not _path(suite, name))
+
+
+@contextmanager
+def open_source(
+    suite: Suite, source: AnswerSource, request: RunRequest, *, sequential: bool = False
+) -> Iterator[CassetteSet | None]:
+    """The cassettes of a run, open while it lasts.
+
+    Nobody knows in advance how many runs a `sequential` run needs, so they are not counted.
+    """
+    if source.mode is None:
+        yield None
+        return
+    from passhat.runner.cassettes import open_cassettes
+
+    compressed = request.compress or any(_path(suite, s, ".zst") for s in suite.systems)
+    if sequential:
+        suite = replace(suite, pairings=tuple(replace(p, runs=1) for p in suite.pairings))
+    with open_cassettes(
+        suite,
+        source.mode,
+        servers=cast("ServerMode | None", request.servers),
+        allow_drift=request.allow_drift,
+        compressed=compressed,
+    ) as cassettes:
+        yield cassettes
+
+
+def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
+    """Replay what is recorded: a key that happens to be set must not cost anything.
+
+    A resumed run stays live if it can: it was started before there was anything to replay.
+    """
+    if not all(_path(suite, name) for name in suite.systems):
+        return AnswerSource(mode=None)
+    reasons = (_why_not_live(system.model, suite.directory) for system in suite.model_systems)
+    if reason := next(filter(None, reasons), None):
+        return AnswerSource(mode="replay", why=reason)
+    if resumed:
+        return AnswerSource(mode=None)
+    return AnswerSource(
+        mode="replay", why="there are cassettes; `cassette='none'` calls the models"
+    )
+
+
+def _path(suite: Suite, system: str, ending: str = "") -> Path | None:
+    """The cassette of a system, if there is one."""
+    where = suite.directory / suite.cassette.directory
+    if not where.is_dir():
+        return None
+    from passhat.runner.cassettes import cassette_path
+
+    paths = [cassette_path(where, system, compressed=c) for c in (False, True)]
+    return next((p for p in paths if p.name.endswith(ending) and p.is_file()), None)
+
+
+def _why_not_live(model: Model, directory: Path) -> str | None:
+    """Why a model cannot be called here, in a few words; None if it can."""
+    from passhat.records.providers import is_local
+    from passhat.runner.models.factory import why_unreachable
+
+    reason = why_unreachable(model, directory)
+    if reason is None or is_local(model.name):
+        return reason
+    return f"no key is set for {model.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

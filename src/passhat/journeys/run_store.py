@@ -1,4 +1,4 @@
-"""Where the trials of a run are stored: the history store, or memory if nothing is stored."""
+"""Where a run is stored while it runs, how it is resumed, and how shards of it are put together."""
 
 from __future__ import annotations
 
@@ -211,11 +211,11 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     with History.open(store, read_only=True) as history:
         if reference is not None:
             return look_up(history, reference)
-        kept = history.runs()
-    for run in kept:
+        every = history.runs()
+    for run in every:
         if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
             return NamedRun(run=run)
-    if other := next((run.key for run in kept if run.status in UNFINISHED), None):
+    if other := next((run.key for run in every if run.status in UNFINISHED), None):
         raise not_resumable(store, other)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
@@ -231,8 +231,8 @@ def not_resumable(store: str | Path, run: str) -> HistoryError:
 def resume_newest(runs: Sequence[Run], store: str) -> str | None:
     """The command that resumes the first of these runs that ended early."""
     ended = (run for run in runs if run.status in UNFINISHED and run.status != "running")
-    found = next((run for run in ended if run.options.get("suite")), None)
-    return None if found is None else _resume_command(found.key, store)
+    newest = next((run for run in ended if run.options.get("suite")), None)
+    return None if newest is None else _resume_command(newest.key, store)
 
 
 def more_runs(run: Run, reference: str, store: str) -> MoreRuns | None:
@@ -303,10 +303,10 @@ def read_shard(text: str | None) -> Shard | None:
         return None
     from passhat.runner.schedule import Shard
 
-    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    part = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    if part is None or not 1 <= int(part[1]) <= int(part[2]):
         raise ArgumentError("shard", "must be a part such as 3/10", text)
-    return Shard(int(found[1]), int(found[2]))
+    return Shard(int(part[1]), int(part[2]))
 
 
 def refuse_sequential_shard(request: RunRequest) -> None:
@@ -330,10 +330,18 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
     parts: list[tuple[Run, list[Trial], dict[Any, str]]] = []
     for store in stores:
         with History.open(store, read_only=True) as history:
-            run = _shard_run(history.runs(), str(store))
+            run = next((run for run in history.runs() if run.options.get("shard")), None)
+            if run is None:
+                raise HistoryError(f"{store}: holds no shard of a run")
             parts.append((run, list(history.trials(run)), dict(all_transcripts(history, run))))
-    first = _the_same(parts)
-    every = (trial for _, found, _ in parts for trial in found)
+    first = parts[0][0]
+    for run, _, _ in parts:
+        if _plan(run) != _plan(first):
+            raise HistoryError(
+                f"runs {first.key} and {run.key} are shards of different runs: the suite, the seed "
+                "or what was asked for differs"
+            )
+    every = (trial for _, own, _ in parts for trial in own)
     # As one process would have run them: first every pairing once, then every one again.
     trials = sorted(every, key=lambda trial: (trial.trial, trial.system, trial.task))
     with History.open(into) as history:
@@ -351,29 +359,11 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
         except HistoryError:
             history.delete(run)
             raise HistoryError("two of these shards have the same trial: name each once") from None
-        for _, _, said in parts:
-            history.add_transcripts(run, said)
-        missing = _missing(parts)
-        return Merged(
-            run=history.finish_run(run, "interrupted" if missing else "finished"), missing=missing
-        )
-
-
-def _shard_run(runs: Sequence[Run], store: str) -> Run:
-    if found := next((run for run in runs if run.options.get("shard")), None):
-        return found
-    raise HistoryError(f"{store}: holds no shard of a run")
-
-
-def _the_same(parts: Sequence[tuple[Run, Any, Any]]) -> Run:
-    first = parts[0][0]
-    for run, _, _ in parts:
-        if _plan(run) != _plan(first):
-            raise HistoryError(
-                f"runs {first.key} and {run.key} are shards of different runs: the suite, the seed "
-                "or what was asked for differs"
-            )
-    return first
+        for _, _, transcripts in parts:
+            history.add_transcripts(run, transcripts)
+        missing = _missing([run for run, _, _ in parts])
+        run = history.finish_run(run, "interrupted" if missing else "finished")
+        return Merged(run=run, missing=missing)
 
 
 def _plan(run: Run) -> tuple[Any, ...]:
@@ -384,9 +374,9 @@ def _plan(run: Run) -> tuple[Any, ...]:
     return run.suite_hash, run.seed, sorted(map(repr, identity.items())), shard and shard.of
 
 
-def _missing(parts: Sequence[tuple[Run, Any, Any]]) -> tuple[int, ...]:
+def _missing(runs: Sequence[Run]) -> tuple[int, ...]:
     """The numbers of the shards that are not there or did not finish."""
-    shards = [(read_shard(str(run.options["shard"])), run.status) for run, _, _ in parts]
+    shards = [(read_shard(str(run.options["shard"])), run.status) for run in runs]
     unfinished = {shard.number for shard, status in shards if shard and status != "finished"}
     there = {shard.number for shard, _ in shards if shard} - unfinished
     of = max(shard.of for shard, _ in shards if shard)

@@ -1,4 +1,4 @@
-"""Run a suite, or resume a run, and answer with trials, a report and verdicts."""
+"""Run a suite, resume a run or repeat a command, and answer with trials, report and verdicts."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ from passhat.journeys.run_store import (
     same_run,
 )
 from passhat.records.suite import has_faults
+from passhat.records.trial import Outcome
 from passhat.suite import find_suite, load_suite, refuse_unknown_models
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.stopping import StoppingRule
     from passhat.history import Run
     from passhat.journeys.run_request import AnswerSource, OnRunEvent
-    from passhat.records import Suite, Trial, Trials
+    from passhat.records import Suite, Trials
     from passhat.runner import RunResult
     from passhat.runner.cassettes import CassetteSet
     from passhat.runner.schedule import FixedRuns
@@ -153,27 +154,27 @@ def resume_run(
     arguments.refuse_unknown("resume_run", limits, RunLimits.__annotations__)
     given = checked_terms({"runs": runs, **limits})
     execution = _execution(executor, workers, on_event)
-    found = run_to_resume(store, run, runs=runs).run
-    if not found.options.get("suite"):
-        raise not_resumable(store, found.key)
-    kept = RunRequest.from_json(found.options)
-    request = kept.changed(interface={**kept.interface, **(interface or {})}, **given)
+    stored = run_to_resume(store, run, runs=runs).run
+    if not stored.options.get("suite"):
+        raise not_resumable(store, stored.key)
+    earlier = RunRequest.from_json(stored.options)
+    request = earlier.changed(interface={**earlier.interface, **(interface or {})}, **given)
     loaded = load_suite(request.suite, models_asked=False)
     suite = apply_request(loaded, request)
-    if not changed and found.suite_hash != suite.digest:
+    if not changed and stored.suite_hash != suite.digest:
         raise HistoryError(
-            f"{request.suite} has changed since run {found.key} was started: old and new trials "
+            f"{request.suite} has changed since run {stored.key} was started: old and new trials "
             "would be mixed. Start a new run, or resume all the same with `changed=True`"
         )
     if runs is not None:
-        _refuse_fewer_runs(apply_request(loaded, kept), kept, runs)
+        _refuse_fewer_runs(apply_request(loaded, earlier), earlier, runs)
     job = RunJob(
         suite=suite,
         request=request,
         store=store,
-        resumed=found.key,
+        resumed=stored.key,
         retry_errors=retry_errors,
-        extended=runs is not None and found.status == "finished",
+        extended=runs is not None and stored.status == "finished",
         **execution,
     )
     return execute(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
@@ -189,11 +190,11 @@ def _execution(executor: Executor, workers: int, on_event: OnRunEvent | None) ->
     }
 
 
-def _refuse_fewer_runs(suite: Suite, kept: RunRequest, runs: int) -> None:
+def _refuse_fewer_runs(suite: Suite, earlier: RunRequest, runs: int) -> None:
     """Refuse fewer runs than planned: runs can be added, but not taken out."""
-    if kept.shard is not None:
+    if earlier.shard is not None:
         raise HistoryError(
-            f"this run is shard {kept.shard} of a plan: start the plan again with more runs"
+            f"this run is shard {earlier.shard} of a plan: start the plan again with more runs"
         )
     planned = max(pairing.runs for pairing in suite.pairings) // max(1, len(suite.seeds))
     if runs < planned:
@@ -214,20 +215,18 @@ def load(suite: Suite | str | Path | None) -> tuple[str, Suite]:
     return path, load_suite(path, models_asked=False)
 
 
-TASK = "command"
 LONGEST_NAME = 40
-RUNS = 20
-TIMEOUT = 120.0
+"""Characters of a command that its agent is named after."""
 
 
 def repeat_command(
     command: str | Sequence[str],
     *,
-    runs: int = RUNS,
+    runs: int = 20,
     least: float | None = None,
     until_settled: bool = False,
     outcome: Literal["auto", "exit", "json"] = "auto",
-    timeout: float = TIMEOUT,
+    timeout: float = 120.0,
     concurrency: int = 1,
     store: str | Path | None = None,
     on_event: OnRunEvent | None = None,
@@ -242,20 +241,26 @@ def repeat_command(
     >>> repeat_command("true", runs=3)
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
+    from passhat.records import CommandSystem, Pairing, Suite, Task
+    from passhat.records.redaction import environment_redactor
+
     if until_settled and least is None:
         raise ArgumentError("least", "must say which share to settle with until_settled", least)
     words = _words(command)
     if shutil.which(words[0]) is None:
         raise InputError(f"{words[0]}: no such program on the PATH, or it is not executable")
-    suite = _suite(
-        words,
-        arguments.whole_number("runs", runs),
-        arguments.word("outcome", outcome, ("auto", "exit", "json")),
-        arguments.amount("timeout", timeout),
-        arguments.whole_number("concurrency", concurrency),
+    runs = arguments.whole_number("runs", runs)
+    outcome = arguments.word("outcome", outcome, ("auto", "exit", "json"))
+    timeout = arguments.amount("timeout", timeout)
+    concurrency = arguments.whole_number("concurrency", concurrency)
+    whole = environment_redactor(os.environ).clean(shlex.join(words))
+    name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
+    system = CommandSystem(
+        name=name, argv=words, cwd=Path.cwd(), inherit_env=True, outcome=outcome, timeout=timeout
     )
+    pairing = Pairing(system=system, task=Task(name="command"), runs=runs, label=name)
     return run_suite(
-        suite,
+        Suite(name=name, pairings=(pairing,), concurrency=concurrency),
         require=() if least is None else f"pass@1 >= {arguments.probability('least', least)}",
         until_settled=until_settled,
         store=store,
@@ -270,29 +275,10 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
     except ValueError as error:  # a quote that is not closed
         rule = f"must be words that a shell understands ({str(error).lower()})"
         raise ArgumentError("command", rule, command) from None
-    found = arguments.names("command", words, "must be a command such as 'pytest -q', or its words")
-    if not found:
+    words = arguments.names("command", words, "must be a command such as 'pytest -q', or its words")
+    if not words:
         raise ArgumentError("command", "must name a program", command)
-    return found
-
-
-def _suite(
-    command: tuple[str, ...],
-    runs: int,
-    outcome: Literal["auto", "exit", "json"],
-    timeout: float,
-    concurrency: int,
-) -> Suite:
-    from passhat.records import CommandSystem, Pairing, Suite, Task
-    from passhat.records.redaction import environment_redactor
-
-    whole = environment_redactor(os.environ).clean(shlex.join(command))
-    name = whole if len(whole) <= LONGEST_NAME else f"{whole[: LONGEST_NAME - 1]}…"
-    system = CommandSystem(
-        name=name, argv=command, cwd=Path.cwd(), inherit_env=True, outcome=outcome, timeout=timeout
-    )
-    pairing = Pairing(system=system, task=Task(name=TASK), runs=runs, label=name)
-    return Suite(name=name, pairings=(pairing,), concurrency=concurrency)
+    return words
 
 
 # One start of a run: check the request, run what is missing, and answer.
@@ -383,12 +369,12 @@ def prepare(
     refuse_pointless(loaded, request.require)
     refuse_sequential_shard(request)
     suite = apply_request(loaded, request)
-    found = same_run(store, suite, request) if resume and store is not None else None
+    earlier = same_run(store, suite, request) if resume and store is not None else None
     return RunJob(
         suite=suite,
         request=request,
         store=store,
-        resumed=None if found is None else found.key,
+        resumed=None if earlier is None else earlier.key,
         faults_off=request.faults is None and has_faults(loaded),
     )
 
@@ -482,7 +468,7 @@ def _refuse_absent(suite: Suite) -> None:
         raise SuiteError("\n".join(map(str, absent)))
     from passhat.suite.load import located_lines
 
-    faults = [(one.section, one.name, one.key, one.reason) for one in absent]
+    faults = [(part.section, part.name, part.key, part.reason) for part in absent]
     raise SuiteError("\n".join(located_lines(suite.path, faults)))
 
 
@@ -529,24 +515,17 @@ def _raise_if_over(result: RunResult, opened: OpenRun) -> None:
     """Raise if there is no answer: nothing ran, or the stored run was interrupted."""
     stored = opened.run is not None
     if result.ending == "interrupted" and (stored or not result.trials):
+        outcomes = Counter(trial.outcome for trial in result.trials)
+        words = (Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED)
         raise RunInterrupted(
             made=len(result.trials),
             planned=result.planned,
-            counts=_counts(result.trials),
+            counts={word.name.lower(): outcomes[word] for word in words if outcomes[word]},
             signal=result.signal or 2,
             resume=opened.resume_command if result.undone else None,
         )
     if not result.trials:
         raise RunError(undone_sentence(result, opened) or "nothing was run")
-
-
-def _counts(trials: Sequence[Trial]) -> dict[str, int]:
-    """How many trials passed, failed and errored; without those of which there are none."""
-    from passhat.records import Outcome
-
-    found = Counter(trial.outcome for trial in trials)
-    outcomes = (Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED)
-    return {outcome.name.lower(): found[outcome] for outcome in outcomes if found[outcome]}
 
 
 def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:

@@ -69,10 +69,10 @@ def change_since(
         return None
     sides = StoredSide(run=run, system=system), StoredSide(run=baseline, system=system)
     try:
-        found = compare_stored(history, *sides, ks=None if k is None else [k])
+        answer = compare_stored(history, *sides, ks=None if k is None else [k])
     except PasshatError:  # too few shared runs for this k
         return None
-    return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=found)
+    return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=answer)
 
 
 def change_of_results(results: Results, *, system: str | None = None) -> BaselineChange | None:
@@ -86,10 +86,10 @@ def change_of_results(results: Results, *, system: str | None = None) -> Baselin
 
     with results.open_stored() as (history, named):
         baseline = baseline_of(history, named.run)
-        found = [one for one in history.tallies(named.run) if system in (None, one.system)]
-        if baseline is None or not found or not baseline.trials:
+        tallies = [t for t in history.tallies(named.run) if system in (None, t.system)]
+        if baseline is None or not tallies or not baseline.trials:
             return None
-        k = headline_number(found[0]).k
+        k = headline_number(tallies[0]).k
         return change_since(history, named.run, baseline, k=k, only=system)
 
 
@@ -105,8 +105,8 @@ class StoredSide:
         """Its trials, or its counts if the run is huge."""
         name = self.label or self.system
         if self.run.trials >= COUNTED_IN_STORE:
-            found = next(one for one in history.tallies(self.run) if one.system == self.system)
-            return replace(found, system=name)
+            tallies = history.tallies(self.run)
+            return replace(next(t for t in tallies if t.system == self.system), system=name)
         return renamed(history.trials(self.run).where(system=self.system), name)
 
 
@@ -162,20 +162,16 @@ class StoredGate:
 
 def stored_gates(run: Run) -> tuple[StoredGate, ...]:
     """The gates that a run was started with."""
-    demands, terms = (run.options.get(name) for name in ("gates", "gate_terms"))
-    found = [_stored_gate(one) for one in terms] if isinstance(terms, list) else []
-    partial = {gate.require for gate in found}
+    demands, long_forms = (run.options.get(name) for name in ("gates", "gate_terms"))
+    partial = []
+    for terms in long_forms if isinstance(long_forms, list) else ():
+        tags = terms.get("tags") or ()
+        tags = (tags,) if isinstance(tags, str) else tuple(map(str, tags))
+        require, system = str(terms.get("require", "")), terms.get("system")
+        partial.append(StoredGate(require=require, tags=tags, system=system))
+    stated = {gate.require for gate in partial}
     whole = map(str, demands) if isinstance(demands, list) else ()
-    return (*(StoredGate(require=one) for one in whole if one not in partial), *found)
-
-
-def _stored_gate(terms: Mapping[str, Any]) -> StoredGate:
-    tags = terms.get("tags") or ()
-    return StoredGate(
-        require=str(terms.get("require", "")),
-        tags=(tags,) if isinstance(tags, str) else tuple(map(str, tags)),
-        system=terms.get("system"),
-    )
+    return (*(StoredGate(require=demand) for demand in whole if demand not in stated), *partial)
 
 
 def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:

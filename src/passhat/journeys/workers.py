@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster: Ray starts and restarts them, the store keeps everything else."""
+"""Workers: what each of them does, and how a Ray cluster starts and restarts them."""
 
 from __future__ import annotations
 
@@ -261,13 +261,13 @@ def _work_once(
     from passhat.runner.workers import run_worker
 
     with History.open(store) as history:
-        found = _find(history, run)
-        if found is None:
+        waiting = _find(history, run)
+        if waiting is None:
             return None
-        suite = _suite(found)
+        suite = _suite(waiting)
         hands = concurrency or suite.concurrency
-        session = WorkerSession(history, found, hands=hands)
-        say(f"run {found.key} of {found.suite}: {hands} trials at a time")
+        session = WorkerSession(history, waiting, hands=hands)
+        say(f"run {waiting.key} of {waiting.suite}: {hands} trials at a time")
         try:
             done = run_worker(
                 suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS, stop=stop
@@ -276,7 +276,7 @@ def _work_once(
             with suppress(StoreError):  # without a store the lease runs out by itself
                 session.close()
         if done.trials:
-            say(f"run {found.key}: {done.trials:,} trials")
+            say(f"run {waiting.key}: {done.trials:,} trials")
         return done if done.trials or done.signal is not None else None
 
 
