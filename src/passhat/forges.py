@@ -110,11 +110,11 @@ def annotation_lines(annotations: Iterable[Annotation]) -> Iterator[str]:
     by_level: dict[Level, list[Annotation]] = {}
     for annotation in annotations:
         by_level.setdefault(annotation.level, []).append(annotation)
-    for level, found in by_level.items():
-        room = MOST_ANNOTATIONS if len(found) <= MOST_ANNOTATIONS else MOST_ANNOTATIONS - 1
-        yield from map(_command, found[:room])
-        if len(found) > room:
-            more = f"+{len(found) - room:,} more"
+    for level, alike in by_level.items():
+        room = MOST_ANNOTATIONS if len(alike) <= MOST_ANNOTATIONS else MOST_ANNOTATIONS - 1
+        yield from map(_command, alike[:room])
+        if len(alike) > room:
+            more = f"+{len(alike) - room:,} more"
             yield _command(Annotation(level=level, title=more, message=f"{more}: see the report"))
 
 
@@ -157,33 +157,31 @@ def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, su
 
 def _event(path: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
+        event = json.loads(Path(path).read_text(encoding="utf-8")) if path else {}
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return event if isinstance(event, dict) else {}
 
 
 def _part(event: Mapping[str, Any], key: str) -> dict[str, Any]:
     """An object inside an event; an empty one if there is none."""
-    found = event.get(key)
-    return found if isinstance(found, dict) else {}
+    part = event.get(key)
+    return part if isinstance(part, dict) else {}
 
 
 def _command(annotation: Annotation) -> str:
     """A workflow command; characters that could end it or begin another one are escaped."""
     places = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
     properties = ",".join(
-        f"{name}={_property(str(value))}" for name, value in places.items() if value is not None
+        f"{name}={_data(str(value)).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in places.items()
+        if value is not None
     )
     return f"::{annotation.level} {properties}::{_data(annotation.message)}"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 # GitLab: one note on the merge request.
@@ -295,7 +293,9 @@ def post_sticky(comments: Comments, text: str, *, key: str) -> Posted:
 
     Jobs that run at the same time may each create one: the oldest stays, the others go.
     """
-    marker = MARKER.format(key=_safe_key(key))
+    # No key can end the HTML comment around it.
+    safe = "".join(c if c.isalnum() or c in "._/" else "_" for c in key)[:100]
+    marker = MARKER.format(key=safe)
     body = fit_body(f"{marker}\n{text}")
     try:
         return _post(comments, body, marker)
@@ -350,8 +350,8 @@ def _update_oldest(comments: Comments, ours: list[Comment], body: str) -> Posted
 
 def _ours(comments: Comments, marker: str) -> list[Comment]:
     """Our comments, the oldest first; a text that quotes the marker further down is not ours."""
-    found = (comment for comment in comments.read() if comment.body.startswith(marker))
-    return sorted(found, key=lambda comment: comment.number)
+    ours = (comment for comment in comments.read() if comment.body.startswith(marker))
+    return sorted(ours, key=lambda comment: comment.number)
 
 
 def _number(entry: Any) -> int:
@@ -360,11 +360,6 @@ def _number(entry: Any) -> int:
     if not isinstance(number, int):
         raise ForgeError("the answer holds no comment with a number")
     return number
-
-
-def _safe_key(key: str) -> str:
-    """A key that cannot end the HTML comment around it."""
-    return "".join(c if c.isalnum() or c in "._/" else "_" for c in key)[:100]
 
 
 # JSON over HTTP to a forge's API, with the standard library: a gate in CI needs no extra.
@@ -456,8 +451,7 @@ def _decoded(data: bytes) -> Any:
 def _message(data: bytes) -> str:
     """The reason that the forge gives for a refusal."""
     try:
-        found = json.loads(data)
+        body = json.loads(data)
     except (ValueError, RecursionError):
         return ""
-    said = found.get("message", "") if isinstance(found, dict) else ""
-    return str(said)[:200]
+    return str(body.get("message", "") if isinstance(body, dict) else "")[:200]

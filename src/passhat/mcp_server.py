@@ -6,6 +6,7 @@ it. What models, tools and tasks wrote is shown only on request, fenced and cut 
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -69,8 +70,8 @@ class PasshatTools:
 
         with History.open(self.store, read_only=True) as history:
             lines = [
-                f"{_plain(one.name)}: {plural(one.runs, 'run')}, the newest {one.latest}"
-                for one in list_suites(history)
+                f"{_plain(suite.name)}: {plural(suite.runs, 'run')}, the newest {suite.latest}"
+                for suite in list_suites(history)
             ]
         return "\n".join(lines) or "the history is empty"
 
@@ -86,27 +87,25 @@ class PasshatTools:
         """The tasks of a run with passes, runs and label, the least reliable first."""
         from passhat.journeys import report_results
 
-        lines = []
-        for one in report_results(self._results(run), only=_only(system)).systems:
-            rows = sorted(one.tasks, key=lambda row: row.rate.value)
-            lines += [
-                f"{_plain(one.name)}: {_plain(row.name)}: {row.passed} of {row.runs} passed, "
-                f"{row.label}"
-                for row in rows
-            ]
+        lines = [
+            f"{_plain(agent.name)}: {_plain(row.name)}: {row.passed} of {row.runs} passed, "
+            f"{row.label}"
+            for agent in report_results(self._results(run), only=system or None).systems
+            for row in sorted(agent.tasks, key=lambda row: row.rate.value)
+        ]
         return _cut("\n".join(lines))
 
     def get_report(self, run: str = "latest", system: str = "") -> str:
         """How reliable the agents of a run are: pass^k and pass@k with intervals, worst tasks."""
         from passhat.journeys import report_results
 
-        return _text(report_results(self._results(run), only=_only(system)))
+        return _text(report_results(self._results(run), only=system or None))
 
     def explain_failures(self, run: str = "latest", task: str = "", system: str = "") -> str:
         """What failing runs do that passing runs of the same task do not, tested against luck."""
         from passhat.journeys import explain_results
 
-        return _text(explain_results(self._results(run), task=task or None, only=_only(system)))
+        return _text(explain_results(self._results(run), task=task or None, only=system or None))
 
     def diff_trials(
         self,
@@ -122,8 +121,8 @@ class PasshatTools:
         """
         from passhat.journeys import diff_trials
 
-        found = diff_trials(self._results(run), task, trial, other, only=system or None)
-        return _fenced(_text(found))
+        diff = diff_trials(self._results(run), task, trial, other, only=system or None)
+        return _fenced(_text(diff))
 
     def read_trial(self, task: str, trial: int, run: str = "latest", system: str = "") -> str:
         """The transcript of one trial (3 is "refund #3"): messages, calls, results, checks.
@@ -136,7 +135,7 @@ class PasshatTools:
 
         trials, transcripts = self._results(run).with_transcripts()
         number = trial - 1 + first_number(trials.trial.tolist())
-        chosen = choose_systems(trials, _only(system))
+        chosen = choose_systems(trials, system or None)
         if task not in chosen.tasks:
             raise ArgumentError("task", one_of_rule(task, chosen.tasks), task)
         texts = [transcripts.get((agent, task, number)) for agent in chosen.systems]
@@ -148,7 +147,7 @@ class PasshatTools:
         """Is one run better than another on the tasks that both ran? `system` names the agent."""
         from passhat.journeys import compare_results
 
-        return _text(compare_results(self._results(run, baseline), only=_only(system)))
+        return _text(compare_results(self._results(run, baseline), only=system or None))
 
     def plan_runs(
         self, run: str = "", half_width: float = 0.05, gate: str = "", system: str = ""
@@ -239,8 +238,6 @@ _ARGUMENTS = {"only": "system", "left": "trial", "right": "other"}
 
 
 def _in_a_sentence(tool: Callable[..., str]) -> Callable[..., str]:
-    import functools
-
     @functools.wraps(tool)
     def call(*args: Any, **kwargs: Any) -> str:
         try:
@@ -256,10 +253,6 @@ def _in_a_sentence(tool: Callable[..., str]) -> Callable[..., str]:
             raise ToolError(safe_lines(text.replace("`only=", "`system="))) from None
 
     return call
-
-
-def _only(system: str) -> list[str]:
-    return [system] if system else []
 
 
 def _text(answer: Any) -> str:

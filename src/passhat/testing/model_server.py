@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import formatdate
+from functools import partial
 from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
 from passhat.records import TokenUsage
-from passhat.runner.models.exchange import CallRequest, Reply
+from passhat.runner.models.exchange import Reply
 
 Trouble = Literal[
     "429", "429-date", "500", "503", "529", "cut", "early-end", "garbage", "wrong-json", "hang"
@@ -88,7 +89,8 @@ class WireServer:
 
     def __enter__(self) -> Self:
         ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        serve = partial(asyncio.run, self._serve(ready))
+        self._thread = threading.Thread(target=serve, daemon=True)
         self._thread.start()
         ready.wait()
         return self
@@ -102,10 +104,7 @@ class WireServer:
         """The base address for the OpenAI formats; Anthropic's is the same without /v1."""
         return f"http://127.0.0.1:{self._port}/v1"
 
-    def _serve(self, ready: threading.Event) -> None:
-        asyncio.run(self._main(ready))
-
-    async def _main(self, ready: threading.Event) -> None:
+    async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self._open: set[asyncio.Task[None]] = set()
@@ -335,16 +334,20 @@ class WireForm:
 
 def form_of(path: str) -> WireForm | None:
     """The wire format that is spoken under a path."""
-    for ending, form in FORMS.items():
-        if path.endswith(ending):
-            return form
-    return None
+    return next((form for ending, form in FORMS.items() if path.endswith(ending)), None)
 
 
 def _chat(reply: Reply, model: str) -> Body:
     message: Body = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
-        message["tool_calls"] = [_chat_call(call) for call in reply.calls]
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.sent_text},
+            }
+            for call in reply.calls
+        ]
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -356,28 +359,22 @@ def _chat(reply: Reply, model: str) -> Body:
 
 
 def _chat_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": model}
+
     def chunk(delta: Body, reason: str | None = None) -> tuple[str, Body]:
-        choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        whole = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0}
-        return "", {**whole, "model": model, "choices": [choice]}
+        return "", {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
 
     yield chunk({"role": "assistant", "content": ""})
     for piece in _pieces(reply.text):
         yield chunk({"content": piece})
     for index, call in enumerate(reply.calls):
         begun = {"name": call.name, "arguments": ""}
-        head = {"index": index, "id": call.id, "type": "function", "function": begun}
-        yield chunk({"tool_calls": [head]})
+        first = {"index": index, "id": call.id, "type": "function", "function": begun}
+        yield chunk({"tool_calls": [first]})
         for piece in _pieces(call.sent_text):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, _chat_reason(reply))
-    last: Body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0}
-    yield "", {**last, "model": model, "choices": [], "usage": _chat_usage(reply)}
-
-
-def _chat_call(call: CallRequest) -> Body:
-    function = {"name": call.name, "arguments": call.sent_text}
-    return {"id": call.id, "type": "function", "function": function}
+    yield "", {**head, "choices": [], "usage": _chat_usage(reply)}
 
 
 def _chat_reason(reply: Reply) -> str:
