@@ -444,6 +444,8 @@ def task_differences(
     found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=level)
     if scores is not None:
         found = score_task_tests(*scores, confidence=level, rng=options.seed)
+    mostly = [2 * side.passes > side.runs for side in (left, right)]
+    flips: dict[tuple[bool, bool], Flip] = {(True, False): "gained", (False, True): "lost"}
     return tuple(
         TaskDifference(
             name=name,
@@ -455,7 +457,7 @@ def task_differences(
             p_holm=float(found.adjusted[i]),
             p_screening=float(found.screening[i]),
             answer=found.answers[i],
-            flip=_flip(left, right, i),
+            flip=flips.get((bool(mostly[0][i]), bool(mostly[1][i]))),
         )
         for i, name in enumerate(left.tasks)
     )
@@ -476,13 +478,6 @@ def _scores_by_task(trials: Trials, names: Sequence[str], errors: ErrorPolicy) -
     kept = trials.outcome != 2 if errors == "exclude" else np.ones(len(trials), dtype=bool)
     codes = np.where(kept, trials.task.codes, -1)
     return [score[codes == trials.task.code(name)] for name in names]
-
-
-def _flip(left: Evidence, right: Evidence, i: int) -> Flip | None:
-    mostly = [2 * int(side.passes[i]) > int(side.runs[i]) for side in (left, right)]
-    if mostly[0] == mostly[1]:
-        return None
-    return "gained" if mostly[0] else "lost"
 
 
 # How far an agent moves from day to day, and comparisons that include it.

@@ -130,7 +130,11 @@ def rank(
     instance("by", metric, str, _METRICS)
     k = _attempts(metric)
     every = [SystemTrials.of(one, errors=options.errors) for one in _systems(trials)]
-    able = _able(every, k)
+    # Those with k runs of most tasks or, where that leaves fewer than two, of any: otherwise one
+    # system with few runs would remove the tasks of all others from the ranking.
+    able = [one for one in every if one.evidence.typical_runs >= k]
+    if len(able) < 2:
+        able = [one for one in every if (one.evidence.runs >= k).any()]
     if len(able) < 2:
         return Unavailable(_too_few(metric, k, every))
     ranked = rank_subjects(able, metric, k, confidence=options.confidence, seed=options.seed)
@@ -191,15 +195,6 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     if len(names) < 2:
         raise ArgumentError("trials", "must hold at least two systems to rank", list(names))
     return found
-
-
-def _able(sides: Sequence[SystemTrials], k: int) -> list[SystemTrials]:
-    """Those with k runs of most tasks or, where that leaves fewer than two, of any.
-
-    Otherwise one system with few runs would remove the tasks of all others from the ranking.
-    """
-    able = [one for one in sides if one.evidence.typical_runs >= k]
-    return able if len(able) > 1 else [one for one in sides if (one.evidence.runs >= k).any()]
 
 
 def _too_few(metric: str, k: int, sides: Sequence[SystemTrials]) -> str:

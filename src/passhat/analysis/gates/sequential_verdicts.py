@@ -97,12 +97,12 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
 
 def runs_needed(stream: SharedDraws) -> int:
     """How many runs of a stream its gates took as evidence: those of the gate that took most."""
-    return max(_runs_taken(stream, watch.gate) for watch in stream.watches)
-
-
-def _runs_taken(stream: SharedDraws, gate: DrawGate) -> int:
-    draws = stream.evidence(gate)
-    return sum(len(runs) for runs, _ in draws[: len(_steps(stream, gate, draws))])
+    taken = []
+    for watch in stream.watches:
+        draws = stream.evidence(watch.gate)
+        used = draws[: len(_steps(stream, watch.gate, draws))]
+        taken.append(sum(len(runs) for runs, _ in used))
+    return max(taken)
 
 
 def every_task_verdict(watch: EveryTaskWatch) -> Verdict:

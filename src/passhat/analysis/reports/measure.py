@@ -159,7 +159,14 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
     values = {} if trials is None else trials.features
     return SystemReport(
         name=tally.system,
-        design=_design(tally, evidence),
+        design=Design(
+            tasks=len(tally.tasks),
+            trials=tally.trials,
+            errors=int(tally.errored.sum()),
+            fewest_runs=int(evidence.runs.min()) if evidence.tasks else 0,
+            typical_runs=evidence.typical_runs,
+            most_runs=int(evidence.runs.max(initial=0)),
+        ),
         metrics=metrics,
         variance=variance,
         noise=partial(_noise, evidence, groupings, level),
@@ -200,17 +207,6 @@ def _leaders(
             k: partial(find_leaders, systems, subjects, k, confidence=level, seed=seed)
             for k in sorted({common_k(systems), *(k for one in systems for k in one.ks)})
         }
-    )
-
-
-def _design(tally: Tally, evidence: Evidence) -> Design:
-    return Design(
-        tasks=len(tally.tasks),
-        trials=tally.trials,
-        errors=int(tally.errored.sum()),
-        fewest_runs=int(evidence.runs.min()) if evidence.tasks else 0,
-        typical_runs=evidence.typical_runs,
-        most_runs=int(evidence.runs.max(initial=0)),
     )
 
 

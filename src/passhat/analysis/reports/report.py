@@ -350,20 +350,15 @@ def tabulate_tasks(
 
 def task_matrix(tables: Mapping[str, TaskTable], figure: Figure | Unavailable) -> TaskMatrix:
     """The tasks of some systems side by side, in the natural order of their names."""
-    found = [
-        {
-            name: MatrixCell(passed=passed, runs=runs)
-            for name, passed, runs in zip(
-                one.names, one.passed.tolist(), one.runs.tolist(), strict=True
-            )
-        }
-        for one in tables.values()
-    ]
-    tasks = sorted({name for cells in found for name in cells}, key=natural_key)
+    columns = []
+    for table in tables.values():
+        rows = zip(table.names, table.passed.tolist(), table.runs.tolist(), strict=True)
+        columns.append({name: MatrixCell(passed=c, runs=n) for name, c, n in rows})
+    tasks = sorted({name for cells in columns for name in cells}, key=natural_key)
     return TaskMatrix(
         systems=tuple(tables),
         tasks=tuple(tasks),
-        cells=tuple(tuple(cells.get(task) for cells in found) for task in tasks),
+        cells=tuple(tuple(cells.get(task) for cells in columns) for task in tasks),
         figure=figure,
     )
 
