@@ -367,11 +367,13 @@ def count_in_database(database: Database, run: Run, *, features: bool = False) -
     order = sorted(counts, key=lambda pair: counts[pair][0])
     tasks = dict.fromkeys(task for _, task in order)
     named = any(row[-1] for row in counts.values())
+    by_outcome = database.execute(_FEATURES, (run.id,)) if features else ()
+    families = database.execute(_FAMILIES, (run.id,)) if named else ()
     read = _Reduced(
         names={row[i + 2]: row[i] for row in rows for i in (0, 1)},
         counts=counts,
-        sums=_feature_rows(database, run) if features else {},
-        families=_families(database, run) if named else {},
+        sums={(system, task, outcome): sums for system, task, outcome, *sums in by_outcome},
+        families={(system, task): family for system, task, family in families},
         sources=sources_of(run),
     )
     return [
@@ -436,16 +438,6 @@ class _Reduced:
                     squares=significant(squares),
                 )
         return found
-
-
-def _feature_rows(database: Database, run: Run) -> dict[tuple[int, int, int], Sequence[Any]]:
-    rows = database.execute(_FEATURES, (run.id,))
-    return {(system, task, outcome): sums for system, task, outcome, *sums in rows}
-
-
-def _families(database: Database, run: Run) -> dict[Pair, str]:
-    rows = database.execute(_FAMILIES, (run.id,))
-    return {(system, task): family for system, task, family in rows}
 
 
 # Trials as rows of the store, and rows as a table of trials.

@@ -255,7 +255,12 @@ class _Playing:
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
                 return self._restore(msgspec.json.encode(line["reply"]).decode()).encode()
         else:
-            self._end_as_then()
+            # Where the recording stops, the trial stops for the reason it stopped then.
+            ending = self._recorded.ending
+            if ending.get("error") is not None:
+                raise RunError(ending["error"])
+            if ending.get("stop_reason") == "timeout":
+                raise TimeoutError
         if not self._strict:
             return None
         judged = place.step >= JUDGE_STEP
@@ -269,14 +274,6 @@ class _Playing:
     async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
         """Nothing new is kept of a trial that is recorded."""
 
-    def _end_as_then(self) -> None:
-        """Where the recording stops, the trial stops for the reason it stopped then."""
-        ending = self._recorded.ending
-        if ending.get("error") is not None:
-            raise RunError(ending["error"])
-        if ending.get("stop_reason") == "timeout":
-            raise TimeoutError
-
 
 class _Recording:
     """The cache of a trial that is being recorded."""
@@ -289,7 +286,12 @@ class _Recording:
         return None
 
     async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
-        said = {key: value for key, value in msgspec.json.decode(reply).items() if _telling(value)}
+        # Empty fields need not be written; a zero must.
+        said = {
+            key: value
+            for key, value in msgspec.json.decode(reply).items()
+            if value is not None and value is not False and value not in ("", [], {})
+        }
         self._cassettes.keep(place, {"kind": kind, "request": fingerprint, "reply": said})
 
 
@@ -301,11 +303,6 @@ class _RecordedTools:
 
     async def call(self, request: ToolRequest, /) -> ToolResult:
         return unknown_tool(request.name, self.specs)
-
-
-def _telling(value: object) -> bool:
-    """Whether a field has to be written: empty ones need not."""
-    return value is not None and value is not False and value not in ("", [], {})
 
 
 def _drifted(found: list[str]) -> str:
@@ -455,8 +452,21 @@ def read_cassette(path: Path) -> Cassette:
     if raw[-1] == b"":
         raw.pop()
     lines = [_parse(path, number, text) for number, text in enumerate(raw, 1)]
-    _check_header(path, lines)
-    _check_close(path, lines)
+    version = lines[0].get("passhat") if lines else None
+    if version is None:
+        raise CassetteError(f"{path} is not a passhat cassette: its first line does not say so")
+    if version != VERSION:
+        raise CassetteError(
+            f"{path} is of another version, {version!r}; this passhat reads {VERSION!r}: "
+            "use the passhat that wrote it, or record it again"
+        )
+    close = lines[-1]
+    if close.get("kind") != "close":
+        raise CassetteError(f"{path}: the file is damaged, its end is missing; {AGAIN}")
+    sums = "".join(str(line.get("sum")) for line in lines[:-1])
+    whole = hashlib.blake2b(sums.encode(), digest_size=8).hexdigest()
+    if close.get("lines") != len(lines) - 1 or close.get("sum") != whole:
+        raise CassetteError(f"{path}: changed by hand, lines were added, removed or moved; {AGAIN}")
     cassette = Cassette(system=str(lines[0]["system"]))
     for number, line in enumerate(lines[1:-1], 2):
         try:
@@ -521,28 +531,6 @@ def _parse(path: Path, number: int, text: bytes) -> Line:
             f"{path}:{number}: changed by hand, the checksum does not fit the line; {AGAIN}"
         )
     return line
-
-
-def _check_header(path: Path, lines: list[Line]) -> None:
-    version = lines[0].get("passhat") if lines else None
-    if version is None:
-        raise CassetteError(f"{path} is not a passhat cassette: its first line does not say so")
-    if version != VERSION:
-        raise CassetteError(
-            f"{path} is of another version, {version!r}; this passhat reads {VERSION!r}: "
-            "use the passhat that wrote it, or record it again"
-        )
-
-
-def _check_close(path: Path, lines: list[Line]) -> None:
-    close = lines[-1]
-    if close.get("kind") != "close":
-        raise CassetteError(f"{path}: the file is damaged, its end is missing; {AGAIN}")
-    whole = hashlib.blake2b(
-        "".join(str(line.get("sum")) for line in lines[:-1]).encode(), digest_size=8
-    )
-    if close.get("lines") != len(lines) - 1 or close.get("sum") != whole.hexdigest():
-        raise CassetteError(f"{path}: changed by hand, lines were added, removed or moved; {AGAIN}")
 
 
 # What a system is asked, as a cassette records it, and what has changed since.

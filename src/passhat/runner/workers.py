@@ -139,7 +139,9 @@ class _Driver:
         """Take evidence and publish tickets; returns whether there is more to do."""
         self._gather()
         state = self._queue.state()
-        self._tell_crew(state)
+        if (state.workers, state.hands) != self._crew:
+            self._crew = (state.workers, state.hands)
+            self._on_event(WorkersChanged(workers=state.workers, hands=state.hands))
         minutes = self._budget.max_minutes
         if state.stopped == "budget" and self._limit is None:
             self._end_early(self._queue.limit_reached())
@@ -168,18 +170,13 @@ class _Driver:
             return
         batch = self._rule.next(room)
         if batch is None:
-            self._no_more(state)
+            # No more tickets: a fixed plan runs to its end, a settled one stops.
+            if not self._fixed:
+                self._queue.stop("settled")
+            self._over = not self._fixed or not (state.ready or state.leased)
         elif batch:
             self._queue.publish(batch)
             self._tickets.update({ticket.number: ticket for ticket in batch})
-
-    def _no_more(self, state: QueueState) -> None:
-        """The rule gives no more tickets: a fixed plan runs to its end, a settled one stops."""
-        if not self._fixed:
-            self._queue.stop("settled")
-            self._over = True
-        elif not state.ready and not state.leased:
-            self._over = True
 
     def _gather(self) -> None:
         while rows := self._queue.finished_from(self._evidence.seen, limit=READ_AT_ONCE):
@@ -210,11 +207,6 @@ class _Driver:
         self._signal, self._ending = signal_number, "interrupted"
         self._on_event(StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()
-
-    def _tell_crew(self, state: QueueState) -> None:
-        if (state.workers, state.hands) != self._crew:
-            self._crew = (state.workers, state.hands)
-            self._on_event(WorkersChanged(workers=state.workers, hands=state.hands))
 
     def _result(self, seconds: float) -> RunResult:
         models = {p.system.name for p in self._suite.pairings if isinstance(p.system, ModelSystem)}

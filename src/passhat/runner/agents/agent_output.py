@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import importlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -56,9 +57,10 @@ def observe_report(report: Mapping[str, Any], *, about: str) -> Observation:
     calls = plain_calls(report.get("tool_calls")) or calls_in(messages)
     duration = _first_number(report, ("duration_ms",), about)
     seconds = _first_number(report, ("seconds",), about)
+    scored = (key for key in SCORES if report.get(key) is not None)
     return Observation(
         answer=_answer(report) or last_words(messages),
-        score=_reported_score(report, about),
+        score=next((_score(report[key], about) for key in scored), None),
         tool_calls=calls,
         usage=_usage(report, about) or usage_in(said),
         cost=_first_number(report, COSTS, about),
@@ -92,13 +94,6 @@ def _choices(report: Mapping[str, Any]) -> list[Any]:
     if not isinstance(choices, list):
         return []
     return [fields_of(choice).get("message") or {} for choice in choices[:1]]
-
-
-def _reported_score(report: Mapping[str, Any], about: str) -> float | None:
-    for key in SCORES:
-        if report.get(key) is not None:
-            return _score(report[key], about)
-    return None
 
 
 def _score(value: object, about: str) -> float:
@@ -199,7 +194,7 @@ def _prompts(prompt: str, history: History) -> list[str]:
     return [turn["content"] for turn in _said(prompt, history) if turn["role"] == "user"]
 
 
-# LangGraph and LangChain --------------------------------------------------------------------
+# LangGraph and LangChain
 
 
 async def _ask_graph(graph: Any, prompt: str, history: History, workdir: Path) -> Any:
@@ -214,7 +209,7 @@ def _read_langchain_message(message: Any) -> Report:
     return {"messages": [message]}
 
 
-# pydantic-ai --------------------------------------------------------------------------------
+# pydantic-ai
 
 
 async def _ask_pydantic_ai(agent: Any, prompt: str, history: History, workdir: Path) -> Any:
@@ -269,7 +264,7 @@ def _pydantic_turns(message: Any) -> list[Report]:
     return turns
 
 
-# OpenAI Agents ------------------------------------------------------------------------------
+# OpenAI Agents
 
 
 async def _ask_openai_agents(agent: Any, prompt: str, history: History, workdir: Path) -> Any:
@@ -319,7 +314,7 @@ def _read_smolagents(result: Any) -> Report:
     }
 
 
-# CrewAI -------------------------------------------------------------------------------------
+# CrewAI
 
 
 async def _ask_crew(crew: Any, prompt: str, history: History, workdir: Path) -> Any:
@@ -340,7 +335,7 @@ def _read_crewai(result: Any) -> Report:
     }
 
 
-# Google ADK ---------------------------------------------------------------------------------
+# Google ADK
 
 
 async def _ask_adk(agent: Any, prompt: str, history: History, workdir: Path) -> Report:
@@ -390,7 +385,10 @@ def _adk_turns(event: Any) -> list[Report]:
     return turns
 
 
-# Claude Agent SDK ---------------------------------------------------------------------------
+# Claude Agent SDK
+
+
+CLAUDE_BLOCKS = {"TextBlock": "text", "ToolUseBlock": "tool_use", "ToolResultBlock": "tool_result"}
 
 
 async def _ask_claude(options: Any, prompt: str, history: History, workdir: Path) -> Report:
@@ -412,8 +410,11 @@ def _read_claude(messages: list[Any]) -> Report:
         role = {"AssistantMessage": "assistant", "UserMessage": "user"}.get(type(message).__name__)
         if role is not None:
             blocks = message.content
-            listed = blocks if isinstance(blocks, str) else [_claude_block(b) for b in blocks]
-            turns.append({"role": role, "content": listed})
+            if not isinstance(blocks, str):
+                kinds = [CLAUDE_BLOCKS.get(type(block).__name__, "other") for block in blocks]
+                pairs = zip(blocks, kinds, strict=True)
+                blocks = [{**fields_of(block), "type": kind} for block, kind in pairs]
+            turns.append({"role": role, "content": blocks})
     end = next((m for m in reversed(messages) if hasattr(m, "total_cost_usd")), None)
     if end is None:
         return {"messages": turns, "error": "it ended without a result"}
@@ -429,12 +430,7 @@ def _read_claude(messages: list[Any]) -> Report:
     }
 
 
-def _claude_block(block: Any) -> Report:
-    kinds = {"TextBlock": "text", "ToolUseBlock": "tool_use", "ToolResultBlock": "tool_result"}
-    return {**fields_of(block), "type": kinds.get(type(block).__name__, "other")}
-
-
-# LlamaIndex ---------------------------------------------------------------------------------
+# LlamaIndex
 
 
 async def _ask_llama_index(agent: Any, prompt: str, history: History, workdir: Path) -> Any:
@@ -468,8 +464,6 @@ def _text(value: object) -> str:
     content = getattr(value, "content", None)
     if isinstance(content, str):
         return content
-    import msgspec
-
     return msgspec.json.encode(value, enc_hook=encodable).decode()
 
 
@@ -566,11 +560,14 @@ def plain_calls(value: object) -> tuple[ToolCall, ...]:
 def calls_in(messages: Sequence[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
     """The tool calls in a transcript, with their results if it has them."""
     results = {m["call_id"]: m for m in messages if m["role"] == "tool" and m.get("call_id")}
-    return tuple(
-        _with_result(call, results.get(call.get("id")))
-        for message in messages
-        for call in message.get("calls", ())
-    )
+    calls = []
+    for call in (call for message in messages for call in message.get("calls", ())):
+        result = results.get(call.get("id"))
+        text = None if result is None else result.get("text", "")
+        error = text if result is not None and result.get("is_error") else None
+        arguments = call.get("arguments", {})
+        calls.append(ToolCall(name=call["name"], arguments=arguments, result=text, error=error))
+    return tuple(calls)
 
 
 def last_words(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -642,7 +639,8 @@ def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     results = [b for b in found if b.get("type") == "tool_result"]
     yield from (_result_turn(b.get("content"), b.get("tool_use_id"), b) for b in results)
     turn: dict[str, Any] = {"role": ROLES.get(role, role)}
-    if text := "\n".join(str(b.get("text", "")) for b in found if _is_text(b))[:MOST_TEXT]:
+    texts = [str(b.get("text", "")) for b in found if str(b.get("type", "text")) in TEXT_BLOCKS]
+    if text := "\n".join(texts)[:MOST_TEXT]:
         turn["text"] = text
     calls = [b for b in found if b.get("type") in ("tool_use", "tool_call", "toolCall")]
     calls += _list(message.get("tool_calls") or message.get("calls"))
@@ -663,10 +661,6 @@ def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else []
 
 
-def _is_text(block: Mapping[str, Any]) -> bool:
-    return str(block.get("type", "text")) in TEXT_BLOCKS
-
-
 def _result_turn(
     content: object, call_id: object, block: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -683,17 +677,6 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
     return plain | ({"id": str(call_id)} if call_id else {})
 
 
-def _with_result(call: Mapping[str, Any], result: Mapping[str, Any] | None) -> ToolCall:
-    text = None if result is None else result.get("text", "")
-    failed = result is not None and result.get("is_error")
-    return ToolCall(
-        name=call["name"],
-        arguments=call.get("arguments", {}),
-        result=text,
-        error=text if failed else None,
-    )
-
-
 def _call(value: object) -> ToolCall | None:
     if isinstance(value, str):
         return ToolCall(name=value)
@@ -705,22 +688,16 @@ def _call(value: object) -> ToolCall | None:
         return None
     keys = ("arguments", "args", "input", "parameters", "tool_kwargs", "tool_args")
     arguments: object = next((given[key] for key in keys if given.get(key) is not None), {})
+    if isinstance(arguments, str):
+        with suppress(msgspec.DecodeError):
+            arguments = msgspec.json.decode(arguments or "{}")
     return ToolCall(
         name=name,
-        arguments=_parsed(arguments),
+        arguments=arguments,
         result=given.get("result"),
         error=given.get("error"),
         seconds=given.get("seconds"),
     )
-
-
-def _parsed(arguments: object) -> object:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return msgspec.json.decode(arguments or "{}")
-    except msgspec.DecodeError:
-        return arguments
 
 
 def _count(found: Mapping[str, Any], names: Sequence[str]) -> int | None:

@@ -58,15 +58,20 @@ class HttpAgent:
     def _observe(self, value: object) -> Observation:
         if not self._system.reads:
             return observe_value(value, about=self._system.name)
-        found = {what: _first(value, paths) for what, paths in self._system.reads.items()}
-        report = {what: part for what, part in found.items() if part is not MISSING}
+        report = {}
+        for what, paths in self._system.reads.items():
+            parts = (value_at(value, path) for path in paths)
+            part = next((part for part in parts if part is not MISSING and part is not None), None)
+            if part is not None:
+                report[what] = part
         if "answer" in self._system.reads and not {"answer", "error"} & report.keys():
-            paths = " or ".join(self._system.reads["answer"])
+            places = " or ".join(self._system.reads["answer"])
             said = msgspec.json.encode(value, enc_hook=str)[:SHOWN].decode("utf-8", "replace")
             raise RunError(
-                f"{self._system.name} gives no answer: there is nothing at {paths} in {said}"
+                f"{self._system.name} gives no answer: there is nothing at {places} in {said}"
             )
-        return replace(observe_report(report, about=self._system.name), reported=_mapping(value))
+        reported = value if isinstance(value, Mapping) else {"body": value}
+        return replace(observe_report(report, about=self._system.name), reported=reported)
 
     async def _post(self, body: bytes) -> tuple[bytes, str]:
         given = {name: secret.reveal() for name, secret in self._system.headers.items()}
@@ -110,12 +115,3 @@ def filled(template: Any, known: Mapping[str, Any]) -> Any:
     if alone and alone[1] in known:
         return known[alone[1]]
     return PLACE.sub(lambda m: str(known[m[1]]) if m[1] in known else m[0], template)
-
-
-def _first(value: object, paths: tuple[str, ...]) -> Any:
-    found = (value_at(value, path) for path in paths)
-    return next((part for part in found if part is not MISSING and part is not None), MISSING)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {"body": value}

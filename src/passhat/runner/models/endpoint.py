@@ -118,9 +118,10 @@ class Endpoint:
         # Some providers name the model in the address; its colons and slashes are escaped there.
         path = (self._assemble and at.wire_format.stream_path) or at.wire_format.path
         self._url = _join(at.base_url, path.replace("{model}", quote(at.model, safe="")))
+        host = urlsplit(at.base_url).hostname or ""
         given = {
             **at.wire_format.headers(at.key),
-            **_azure_headers(at.base_url, at.key),
+            **({"api-key": at.key} if at.key and host.endswith(".azure.com") else {}),
             **(headers or {}),
         }
         self._headers = {
@@ -375,8 +376,3 @@ def _join(base_url: str, path: str) -> str:
     if path.startswith("/v1/"):
         base = base.removesuffix("/v1")
     return urlunsplit(parts._replace(path=base + path))
-
-
-def _azure_headers(base_url: str, key: str) -> dict[str, str]:
-    host = urlsplit(base_url).hostname or ""
-    return {"api-key": key} if key and host.endswith(".azure.com") else {}
