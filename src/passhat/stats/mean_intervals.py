@@ -277,8 +277,9 @@ def exact_task_interval(
     steps = _GRID // count
     steps -= steps % lattice if lattice <= steps else 0
     size = count * steps + 1
-    spectrum = np.fft.rfft(_on_grid(values, tasks / count, steps), n=_power_of_two(size))
-    pmf = np.fft.irfft(spectrum**count, n=_power_of_two(size))[:size]
+    length = 1 << (size - 1).bit_length()  # the next power of two
+    spectrum = np.fft.rfft(_on_grid(values, tasks / count, steps), n=length)
+    pmf = np.fft.irfft(spectrum**count, n=length)[:size]
     reached = np.cumsum(np.maximum(pmf, 0.0))
     tail = (1 - confidence) / 2
     # Without this half of a billionth, the rounding of the transform could move an end by a step.
@@ -314,7 +315,3 @@ def _on_grid(values: Floats, share: Floats, steps: int) -> Floats:
     np.add.at(pmf, floor, share * (1 - (place - floor)))
     np.add.at(pmf, floor + 1, share * (place - floor))
     return pmf[: steps + 1]
-
-
-def _power_of_two(size: int) -> int:
-    return 1 << (size - 1).bit_length()

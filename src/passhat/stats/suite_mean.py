@@ -511,10 +511,6 @@ def _stratified(stratum: Callable[[Mask], _Answer], group: TaskGroups, mean: Flo
     return _Answer(mean=mean, bounds=bounds, method=method)
 
 
-def _default(sample: _Passes | _Scores, options: _Options) -> _Answer:
-    return sample.default(options.scope, options.confidence)
-
-
 def _student(sample: _Passes | _Scores, options: _Options) -> _Answer:
     quantile = student_quantile(np.array(sample.tasks - 1.0), options.confidence)
     return _around(sample, options, quantile, "t standard errors")
@@ -586,7 +582,7 @@ def _resampled(
 
 
 _METHODS: dict[str, Callable[[Any, _Options], _Answer]] = {
-    "default": _default,
+    "default": lambda sample, options: sample.default(options.scope, options.confidence),
     "t": _student,
     "z": _normal,
     "wilson-pooled": _pooled_wilson,
