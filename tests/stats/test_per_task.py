@@ -128,7 +128,9 @@ def test_the_minimum_runs_are_the_fewest_with_which_a_family_can_be_told(tasks, 
         assert found.minimum_runs == least
 
 
-@pytest.mark.parametrize("n", [3, 4, 5])
+@pytest.mark.parametrize(
+    "n", [3, 4, pytest.param(5, marks=pytest.mark.slow("enumerates the largest family of tests"))]
+)
 @pytest.mark.parametrize("rates", [(0.5, 0.5), (0.9, 0.5), (0.9, 0.9)])
 def test_the_family_error_of_tasks_that_did_not_change_is_held_exactly(n, rates):
     """Two tasks with the same rate on both sides: every outcome of both enumerated."""
