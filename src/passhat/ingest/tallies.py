@@ -38,9 +38,9 @@ from passhat.ingest.remote import (
     sources_by_address,
     transcripts_beside,
 )
+from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.rows import aggregates, conflicting, is_own_file, separator_of, table_facts
 from passhat.ingest.sources import STDIN, Input, as_inputs
-from passhat.ingest.test_names import numbered_note, without_numbers
 from passhat.messages import listed, plural
 from passhat.records import FEATURES, Categorical, Duplicates, FeatureSums, Outcome, Source, Tally
 from passhat.records.columns import (

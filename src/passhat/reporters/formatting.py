@@ -97,6 +97,7 @@ def interval_bar(
 ) -> str:
     """A value on a scale from `low` to `high`, between its narrow and its wide interval.
 
+    >>> from passhat.stats.estimate import Interval
     >>> interval_bar(0.5, Interval(0.4, 0.6), Interval(0.2, 0.8), width=21)
     '····────━━●━━────····'
     """
@@ -184,6 +185,7 @@ def points(share: float | None, *, digits: int = 0) -> str:
 def percent_range(interval: Interval | None, *, digits: int = 0) -> str:
     """An interval in words.
 
+    >>> from passhat.stats.estimate import Interval
     >>> percent_range(Interval(0.153, 0.268)), percent_range(Interval(0.749, 0.751))
     ('15 to 27 %', '75 %')
     """
@@ -196,6 +198,7 @@ def percent_range(interval: Interval | None, *, digits: int = 0) -> str:
 def span(interval: Interval | None, *, digits: int = 1) -> str:
     """An interval in a column of percentages.
 
+    >>> from passhat.stats.estimate import Interval
     >>> span(Interval(0.153, 1.0))
     '[15.3, 100]'
     """
@@ -207,6 +210,7 @@ def span(interval: Interval | None, *, digits: int = 1) -> str:
 def signed_span(interval: Interval | None, *, digits: int = 1) -> str:
     """An interval of a difference in a column of points.
 
+    >>> from passhat.stats.estimate import Interval
     >>> signed_span(Interval(-0.004, 0.123))
     '[-0.4, +12.3]'
     """
@@ -263,6 +267,7 @@ def both_intervals(found: Metric | Difference | None) -> tuple[Interval | None, 
 def decimals(interval: Interval | None) -> str:
     """The interval of a correlation behind its value, or nothing.
 
+    >>> from passhat.stats.estimate import Interval
     >>> decimals(Interval(-0.123, 0.5))
     ' [-0.12, 0.50]'
     """
@@ -272,6 +277,7 @@ def decimals(interval: Interval | None) -> str:
 def end_cells(name: str, interval: Interval | None) -> dict[str, float | None]:
     """Both ends of an interval as two cells of a row of numbers.
 
+    >>> from passhat.stats.estimate import Interval
     >>> end_cells("rate", Interval(0.25, 0.5)), end_cells("", None)
     ({'rate_low': 0.25, 'rate_high': 0.5}, {'low': None, 'high': None})
     """

@@ -13,7 +13,7 @@ import msgspec
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Named, Reading, TrialTable, first_line, time_of
-from passhat.ingest.test_names import skipped_note, tests_of
+from passhat.ingest.repeated_tests import skipped_note, tests_of
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

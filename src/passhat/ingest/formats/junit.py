@@ -19,7 +19,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable, first_line
-from passhat.ingest.test_names import repeated_by_flakefinder, skipped_note, tests_of
+from passhat.ingest.repeated_tests import repeated_by_flakefinder, skipped_note, tests_of
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.columns import USUAL, ColumnMap, find_columns

@@ -10,7 +10,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable, first_line
-from passhat.ingest.test_names import skipped_note
+from passhat.ingest.repeated_tests import skipped_note
 from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap

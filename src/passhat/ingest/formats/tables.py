@@ -15,6 +15,7 @@ from passhat.errors import ReadError, UnknownFile
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.remote import ROW_COLUMN, read_rows, transcripts_beside
+from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.rows import (
     Table,
     aggregates,
@@ -33,7 +34,6 @@ from passhat.ingest.rows import (
     without_marks,
     without_total,
 )
-from passhat.ingest.test_names import numbered_note, without_numbers
 from passhat.ingest.transcripts import transcript_of
 from passhat.messages import few, short
 from passhat.records import Outcome
