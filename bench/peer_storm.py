@@ -27,7 +27,7 @@ from typing import Any
 from bench.kill_storm import TOKENS, suite_text
 from passhat.history import History
 from passhat.runner.models.exchange import Reply
-from passhat.testing import Asked, WireServer
+from passhat.testing import ReceivedRequest, WireServer
 
 CONCURRENCY = 10
 LATENCY = (0.1, 0.5)
@@ -100,7 +100,7 @@ class Till:
         self.answered: dict[str, float] = {}
         self.calls = self.again_unanswered = self.again_answered = 0
 
-    def __call__(self, asked: Asked) -> Reply:
+    def __call__(self, asked: ReceivedRequest) -> Reply:
         question = str(asked.body["messages"][-1]["content"])
         self.answered.setdefault(question, time.monotonic())
         return Reply(text="done", usage=TOKENS)
@@ -109,7 +109,7 @@ class Till:
         """Take back the answers that a process which died then cannot have received."""
         self.answered = {q: when for q, when in self.answered.items() if when < death - SETTLED}
 
-    def note(self, asked: Asked) -> None:
+    def note(self, asked: ReceivedRequest) -> None:
         """Take one request when it comes in."""
         question = str(asked.body["messages"][-1]["content"])
         self.calls += 1
@@ -132,7 +132,7 @@ class Counting(WireServer):
         await asyncio.sleep(self._delays.uniform(*LATENCY))
         return await super()._respond(*given)
 
-    def _note(self, *given: Any) -> Asked:
+    def _note(self, *given: Any) -> ReceivedRequest:
         asked = super()._note(*given)
         self._till.note(asked)
         return asked

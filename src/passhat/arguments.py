@@ -122,9 +122,9 @@ def path(argument: str, value: object, what: str = "a path") -> str | Path:
 def instance(argument: str, value: object, kind: type | UnionType, rule: str) -> None:
     """Refuse anything but an object of a class, or of one of several.
 
-    >>> instance("world", 3, dict, "must be World(...)")
+    >>> instance("world", 3, dict, "must be SimulationModel(...)")
     Traceback (most recent call last):
-    passhat.errors.ArgumentError: world must be World(...), got 3
+    passhat.errors.ArgumentError: world must be SimulationModel(...), got 3
     """
     if not isinstance(value, kind):
         raise ArgumentError(argument, rule, value)

@@ -77,7 +77,7 @@ def simulate(
     """
     rules = SimulationModel() if world is None else world
     if not isinstance(rules, SimulationModel):
-        raise ArgumentError("world", "must be World(...)", world)
+        raise ArgumentError("world", "must be SimulationModel(...)", world)
     size = whole_number("tasks", tasks), whole_number("runs", runs)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     difficulty = rng.standard_normal(size[0])
