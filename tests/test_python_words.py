@@ -20,7 +20,7 @@ COMMAND = re.compile(r"\b(passhat|gotestsum) ")
 """A whole command may have options: it is typed in a shell, from wherever it was read."""
 
 PARTS_OF_COMMANDS = {
-    "journeys/run_conclusion.py": {"--max-cost", "--max-tokens", "--max-minutes", "--max-calls"},
+    "journeys/running.py": {"--max-cost", "--max-tokens", "--max-minutes", "--max-calls"},
     "journeys/run_store.py": {"--run", "--store"},
     "journeys/analyses.py": {"--store"},
     "analysis/gates/run_answer.py": {"--runs"},

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report as Report
     from passhat.analysis.reports.report import SystemReport as SystemReport
     from passhat.analysis.reports.targets import targets as targets
-    from passhat.cli.progress import Progress as Progress
+    from passhat.cli.run_output import Progress as Progress
     from passhat.errors import ArgumentError as ArgumentError
     from passhat.errors import InputError as InputError
     from passhat.errors import PasshatError as PasshatError

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from passhat.cli import progress
-from passhat.cli.progress import Progress, RunProgress
+from passhat.cli import run_output
+from passhat.cli.run_output import Progress, RunProgress
 from passhat.records import Outcome, Ticket, Trial
 from passhat.runner.schedule import (
     BudgetHit,
@@ -96,7 +96,7 @@ def test_a_busy_provider_is_named(started):
 
 def test_lines_are_neither_too_many_nor_too_few(capsys, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
     with Progress() as told:
         told(RunStarted(planned=1000, kept=0, concurrency=1))
         for _ in range(1000):

@@ -308,7 +308,7 @@ def test_how_many_reasons_are_left_out_and_where_they_are_is_said(here, suite, c
 
 
 def test_failed_trials_whose_reasons_were_not_looked_for_are_counted(here, suite, call):
-    from passhat.journeys.run_conclusion import MOST_TRIALS
+    from passhat.journeys.running import MOST_TRIALS
 
     suite(SURE.replace('answer: "4"', 'answer: "5"').replace("runs: 4", f"runs: {MOST_TRIALS + 7}"))
     for options in ((), ("--no-store",)):

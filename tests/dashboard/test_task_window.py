@@ -3,8 +3,8 @@ from hypothesis import strategies as st
 
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
-from passhat.dashboard import pages
-from passhat.dashboard.pages import SORTS, Choice, look
+from passhat.dashboard import server
+from passhat.dashboard.server import SORTS, Choice, look
 from passhat.records import Trials
 
 TABLE = measure(simulate(tasks=45, runs=7, seed=3)).system().tasks
@@ -12,13 +12,13 @@ TABLE = measure(simulate(tasks=45, runs=7, seed=3)).system().tasks
 
 @given(st.sampled_from(SORTS), st.booleans(), st.sampled_from(["", "1", "task-0", "zzz"]))
 def test_the_pages_of_a_table_are_its_rows_each_once_in_order(sort, down, text):
-    size, pages.ROWS_A_PAGE = pages.ROWS_A_PAGE, 10
+    size, server.ROWS_A_PAGE = server.ROWS_A_PAGE, 10
     try:
         first = look(TABLE, Choice(sort=sort, down=down, text=text))
         choices = [Choice(sort=sort, down=down, text=text, page=n + 1) for n in range(first.pages)]
         rows = [row for choice in choices for row in look(TABLE, choice).rows]
     finally:
-        pages.ROWS_A_PAGE = size
+        server.ROWS_A_PAGE = size
     assert sorted(row.name for row in rows) == sorted(n for n in TABLE.names if text in n)
     assert first.found == len(rows)
     if sort in ("task", "rate"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from passhat.dashboard.pages import judge_sides, sides_of
+from passhat.dashboard.server import judge_sides, sides_of
 from passhat.history import History
 from passhat.journeys import compare_results, report_results
 from passhat.journeys.analyses import trend_of_runs

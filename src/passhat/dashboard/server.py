@@ -1,21 +1,28 @@
-"""From a store to a running site, for one person on one machine unless exposed."""
+"""The dashboard: from a store to a running site, and its pages, each asked of a journey."""
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+from numpy.typing import NDArray
 from starlette.applications import Starlette
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from passhat.dashboard.pages import Pages
+from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.ranking import RankReport
+from passhat.analysis.reports.report import LABELS, Report, TaskRow, TaskTable
+from passhat.dashboard.live import RUNNING, follow, progress_of, watching
 from passhat.dashboard.responses import (
     ENTRANCE,
     SHORTEST_CHOSEN_TOKEN,
@@ -25,9 +32,42 @@ from passhat.dashboard.responses import (
     door,
     is_loopback,
     page,
+    render,
+    streamed,
+    url,
 )
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
-from passhat.journeys.overview import ReportCache
+from passhat.history import History, Run, queries
+from passhat.journeys.analyses import rank_results
+from passhat.journeys.overview import (
+    SPENDING_DAYS,
+    SUITES_A_PAGE,
+    ReportCache,
+    look_at_suite,
+    suites_on_page,
+)
+from passhat.journeys.stored_runs import (
+    StoredSide,
+    beside_passing,
+    compare_stored,
+    stored_gates,
+    task_history,
+)
+from passhat.messages import plural, short_commit
+from passhat.records import Tally
+from passhat.records.transcript import Transcript
+from passhat.records.trial import natural_key
+from passhat.reporters.answer import DisplayOptions
+from passhat.reporters.answers.comparison import ChangeTile, change_tile
+from passhat.reporters.answers.diff import diff_values
+from passhat.reporters.answers.report_page import page_of
+from passhat.reporters.formats.html import page_values
+from passhat.reporters.formatting import LONGEST_NAME, shorten
+from passhat.reporters.page_parts import check_cards, ending_text, transcript_cards
+from passhat.reporters.rendering import answer_of
+from passhat.stats.estimate import Unavailable
+from passhat.stats.multiple_testing import TaskAnswer
 
 if TYPE_CHECKING:
     import uvicorn
@@ -182,3 +222,461 @@ def _http_sorry(request: Request, error: Exception) -> Response:
 
 def _say(status: int, message: str) -> Response:
     return page("sorry.html", status=status, store="", message=message, code=status)
+
+
+# The pages: each reads the store, asks the analysis, and fills a template.
+
+FILTERS = ("suite", "branch", "status")
+
+RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
+MOST_ROWS_SENT = 500
+"""Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
+LONGEST_TRANSCRIPT = 400_000
+
+
+class Pages:
+    """The site over one store."""
+
+    def __init__(self, reports: ReportCache) -> None:
+        self.reports = reports
+
+    def overview(self, request: Request) -> Response:
+        """Suites and systems with their newest numbers."""
+        return streamed(self._overview_parts(page_number(request.query_params.get("page"))))
+
+    def _overview_parts(self, number: int) -> Iterator[str]:
+        with self.reports.open() as history:
+            suites, count = suites_on_page(history, number)
+            runs = queries.count_runs(history)
+            yield render("overview_top.html", store=self.reports.title, count=count, runs=runs)
+            blocks = []
+            for suite in suites:
+                blocks.append(look_at_suite(self.reports, history, suite))
+                yield render("overview_suite.html", block=blocks[-1])
+        pages = max(1, -(-count // SUITES_A_PAGE))
+        yield render(
+            "overview_end.html", store=self.reports.title, page=number, pages=pages,
+            link=lambda n: url("/", page=n), blocks=blocks, spending_days=SPENDING_DAYS,
+        )  # fmt: skip
+
+    def runs(self, request: Request) -> Response:
+        """All runs, or those of a suite, a branch, a status, or with a tag."""
+        asked = {name: request.query_params.get(name) or None for name in FILTERS}
+        wanted = queries.RunFilter(**asked, tagged=bool(request.query_params.get("tagged")))
+        number = page_number(request.query_params.get("page"))
+        with self.reports.open() as history:
+            count = queries.count_runs(history, wanted)
+            offset = (number - 1) * RUNS_A_PAGE
+            runs = queries.page_of_runs(history, wanted, offset=offset, limit=RUNS_A_PAGE)
+            choices = queries.run_choices(history)
+        tagged = "1" if wanted.tagged else None
+        return page(
+            "runs.html", store=self.reports.title, wanted=wanted, choices=choices, runs=runs,
+            count=count, page=number, pages=max(1, -(-count // RUNS_A_PAGE)),
+            link=lambda n: url("/runs", **asked, tagged=tagged, page=n),
+        )  # fmt: skip
+
+    def run(self, request: Request) -> Response:
+        """One run: what is known at once, then the whole report."""
+        history = self.reports.open()
+        try:
+            run = history.find_run(request.path_params["run"])
+        except HistoryError:
+            history.close()
+            raise
+        return streamed(self._run_parts(request, history, run))
+
+    def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
+        with history:
+            standings = self.reports.headlines(history, run)
+            yield render(
+                "run_top.html", store=self.reports.title, run=run, standings=standings,
+                live=run.status == RUNNING,
+            )  # fmt: skip
+            if not standings:
+                raise HistoryError("No trial has ended yet.")
+            report = self.reports.report(history, run)
+            change = None if run.status == RUNNING else self._change(history, run, report)
+            yield self._run_body(request, run, report, change)
+
+    def _change(self, history: History, run: Run, report: Report) -> ChangeTile | None:
+        """What changed since the baseline; without one, how to have one."""
+        found = self.reports.change(history, run, report)
+        if found is None:
+            return None
+        link = url("/compare", run=[run.key, found.baseline.key])
+        day = found.baseline.started[:10]
+        return change_tile(found.comparison, tagged=found.tagged, day=day, link=link)
+
+    def _run_body(
+        self, request: Request, run: Run, report: Report, change: ChangeTile | None
+    ) -> str:
+        """The report; of a long table of tasks only the page that was asked for."""
+        choice = Choice.read(request.query_params)
+        windows = {
+            system.name: look(system.tasks, choice)
+            for system in report.systems
+            if len(system.tasks) > MOST_ROWS_SENT
+        }
+        return render(
+            "run_end.html",
+            run=run,
+            no_verdict=_no_verdict(run),
+            running=run.status == RUNNING,
+            windows=windows,
+            **page_of(report, DisplayOptions(results=None, change=change)),
+            choice=choice,
+            sorts=SORTS,
+            labels=LABELS,
+            task_link=lambda system: (
+                lambda task: url(f"/run/{run.key}/task", system=system, task=task)
+            ),
+            table_link=lambda **changes: _table_link(run, choice, **changes),
+        )
+
+    def task(self, request: Request) -> Response:
+        """One task: its trials in this run, and how it fared in others."""
+        system, task = _named(request, "system"), _named(request, "task")
+        number = page_number(request.query_params.get("page"))
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            trials = queries.page_of_trials(
+                history, run, system, task,
+                offset=(number - 1) * TRIALS_A_PAGE, limit=TRIALS_A_PAGE + 1,
+            )  # fmt: skip
+            past = task_history(history, run, system, task)
+            first = queries.first_trial(history, run)
+        if past.here is None and not trials:
+            raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
+        return page(
+            "task.html", store=self.reports.title, run=run, system=system, task=task,
+            trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
+            figure=past.figure, page=number, interval=past.interval,
+            pages=number + (len(trials) > TRIALS_A_PAGE),
+            link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
+        )  # fmt: skip
+
+    def trial(self, request: Request) -> Response:
+        """One trial with what was said in it."""
+        with self.reports.open() as history:
+            run, kept = self._trial(history, request)
+            text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+            first = queries.first_trial(history, run)
+            beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
+        said = None if text is None else Transcript.from_json(text)
+        shown = None if said is None else said.cut(LONGEST_TRANSCRIPT)
+        return page(
+            "trial.html", store=self.reports.title, run=run, trial=kept.trial, first=first,
+            cards=None if shown is None else transcript_cards(shown),
+            checks=() if shown is None else check_cards(shown.checks),
+            ending="" if shown is None else ending_text(shown),
+            cut=shown is not said, before=beside[0], after=beside[1],
+        )  # fmt: skip
+
+    def diff(self, request: Request) -> Response:
+        """A trial beside the passing one that is nearest to it, with every run of its task."""
+        with self.reports.open() as history:
+            run, kept = self._trial(history, request)
+            found = beside_passing(history, run, kept.trial)
+        return page("two_runs.html", store=self.reports.title, run=run, trial=kept.trial,
+                    **diff_values(found))  # fmt: skip
+
+    def why(self, request: Request) -> Response:
+        """Why runs of a run fail."""
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            found = self.reports.explanation(history, run)
+        values = page_values(answer_of(found), DisplayOptions(results=None))
+        return page("why_run.html", store=self.reports.title, run=run, **values)
+
+    def transcript(self, request: Request) -> Response:
+        """What was said in one trial, whole, as plain text."""
+        with self.reports.open() as history:
+            run, kept = self._trial(history, request)
+            text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+        if text is None:
+            raise HistoryError(f"run {run.key}: no transcript of this trial was kept")
+        return PlainTextResponse(text)
+
+    def _numbered(
+        self, history: History, run: Run, kept: queries.StoredTrial, step: int
+    ) -> int | None:
+        """The number of the trial before or after one, if it was made."""
+        trial = kept.trial
+        number = trial.trial + step
+        if number < 0:
+            return None
+        there = queries.find_trial(history, run, trial.system, trial.task, number)
+        return number if there else None
+
+    def _trial(self, history: History, request: Request) -> tuple[Run, queries.StoredTrial]:
+        system, task = _named(request, "system"), _named(request, "task")
+        number = _named(request, "trial")
+        run = history.find_run(request.path_params["run"])
+        found = queries.find_trial(history, run, system, task, int(number)) if (
+            number.isascii() and number.isdigit() and len(number) < 10
+        ) else None  # fmt: skip
+        if found is None:
+            raise HistoryError(f"run {run.key}: {system} made no trial {number} of {task}")
+        return run, found
+
+    def compare(self, request: Request) -> Response:
+        """Any two or more systems of any runs."""
+        query = request.query_params
+        metric = query.get("by") or "mean_score"
+        with self.reports.open() as history:
+            sides = sides_of(self.reports, history, query.getlist("run"), query.getlist("side"))
+            recent = queries.page_of_runs(history, limit=20) if not sides else []
+            answer = judge_sides(history, sides, metric=metric)
+        return page(
+            "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
+            metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer),
+            **_judged_values(answer),
+        )  # fmt: skip
+
+    def trend(self, request: Request) -> Response:
+        """One suite over its runs."""
+        return streamed(self._trend_parts(request.query_params))
+
+    def _trend_parts(self, query: QueryParams) -> Iterator[str]:
+        with self.reports.open() as history:
+            suites = queries.list_suites(history)
+            suite = query.get("suite") or queries.newest_suite(history)
+            branch = query.get("branch") or None
+            yield render(
+                "trend_top.html", suites=suites, suite=suite, branch=branch,
+                store=self.reports.title,
+            )  # fmt: skip
+            newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
+            runs = [run for run in reversed(newest) if run.trials]
+            found = self.reports.trends(history, runs) if runs else ()
+        values = page_values(answer_of(found), DisplayOptions()) if found else {"systems": []}
+        yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
+
+    def live(self, request: Request) -> Response:
+        """A run in progress."""
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            news = watching(history, run).news(progress_of(history, run))
+        return page(
+            "live.html",
+            live=True,
+            store=self.reports.title,
+            run=run,
+            news=news,
+            gates=stored_gates(run),
+        )
+
+    def events(self, request: Request) -> Response:
+        """What changes in a run in progress."""
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+        return StreamingResponse(follow(self.reports, run), media_type="text/event-stream")
+
+    def search(self, request: Request) -> Response:
+        """Suites, runs, systems and tasks that hold a text."""
+        text = request.query_params.get("q", "").strip()
+        found = {}
+        if text:
+            with self.reports.open() as history:
+                found = {
+                    "suites": queries.search_suites(history, text),
+                    "runs": queries.search_runs(history, text),
+                    "systems": queries.search_systems(history, text),
+                    "tasks": queries.search_tasks(history, text),
+                }
+        return page("search.html", store=self.reports.title, q=text, found=found)
+
+
+def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, Any]:
+    """What the page of a comparison shows of its answer."""
+    if isinstance(answer, Unavailable):
+        return {"headline": "", "judged_parts": []}
+    values = page_values(answer_of(answer), DisplayOptions(every_task_follows=True))
+    parts = values.pop("parts")
+    for part in parts:
+        part.right = part.words  # the steps are commands for a shell
+    return {**values, "judged_parts": parts}
+
+
+def _no_verdict(run: Run) -> str:
+    """What a run in progress says instead of a verdict: its intervals hold when read once."""
+    if run.status != RUNNING:
+        return ""
+    return f"Running: {plural(run.trials, 'trial')} so far, no verdict yet."
+
+
+def _named(request: Request, name: str) -> str:
+    value = request.query_params.get(name)
+    if value is None:
+        raise InputError(f"the address must say which {name}")
+    return value
+
+
+def _table_link(run: Run, choice: Choice, **changes: object) -> str:
+    query: dict[str, object] = {
+        "q": choice.text,
+        "label": choice.label,
+        "sort": choice.sort,
+        "down": 1 if choice.down else None,
+        "page": choice.page,
+    }
+    return url(f"/run/{run.key}", **{**query, **changes}) + "#tasks"
+
+
+# Two or more runs side by side: compared when there are two systems, ranked when more.
+
+MOST_SIDES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One system in one run; `mark` names it in an address."""
+
+    mark: str
+    label: str
+    run: Run
+    tally: Tally
+    chosen: bool
+
+
+def sides_of(
+    reports: ReportCache, history: History, runs: Sequence[str], chosen: Sequence[str]
+) -> list[Side]:
+    """Every system of the named runs; all are chosen if no mark is given."""
+    keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
+    found = [(run, tally) for run in (history.find_run(key) for key in keys)
+             for tally in reports.tallies(history, run)]  # fmt: skip
+    names = [tally.system for _, tally in found]
+    alone = len(set(names)) == 1
+    places: dict[str, int] = {}
+    sides = []
+    for run, tally in found:
+        place = places[run.key] = places.get(run.key, -1) + 1
+        mark = f"{run.key}.{place}"
+        label = _label(run, tally.system, alone=alone, again=names.count(tally.system) > 1)
+        sides.append(
+            Side(
+                mark=mark, label=label, run=run, tally=tally,
+                chosen=mark in chosen if chosen else True,
+            )
+        )  # fmt: skip
+    return sides
+
+
+def judge_sides(
+    history: History, sides: Sequence[Side], *, metric: str
+) -> Comparison | RankReport | Unavailable:
+    """The answer about the chosen sides."""
+    chosen = [side for side in sides if side.chosen]
+    if len(chosen) < 2:
+        return Unavailable("Choose at least two systems or runs to compare")
+    if len(chosen) > MOST_SIDES:
+        return Unavailable(f"{len(chosen)} are too many to read at once: choose {MOST_SIDES}")
+    try:
+        if len(chosen) == 2:
+            first, second = (
+                StoredSide(run=one.run, system=one.tally.system, label=one.label) for one in chosen
+            )
+            return compare_stored(history, first, second)
+        return rank_results([replace(one.tally, system=one.label) for one in chosen], by=metric)
+    except (ArgumentError, InputError) as error:
+        return Unavailable(str(error))
+
+
+def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
+    """One system over several runs goes by run and commit; one that occurs once by its own name."""
+    if not again:
+        return system
+    commit = short_commit(run.checkout.commit)
+    called = f"{run.tags[0] if run.tags else run.key} {commit}".strip()
+    return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"
+
+
+# A long table of tasks a page at a time: found, sorted and cut before it is sent.
+
+ROWS_A_PAGE = 200
+
+LONGEST_NUMBER = 9
+SORTS = ("task", "label", "passed", "rate", "interval", "score")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a reader asked to see of a table."""
+
+    text: str = ""
+    label: str = ""
+    sort: str = "rate"
+    down: bool = False
+    page: int = 1
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Choice:
+        """From an address; what makes no sense there counts as not said."""
+        sort, label, page = query.get("sort", ""), query.get("label", ""), query.get("page", "")
+        return cls(
+            text=query.get("q", ""),
+            label=label if label in LABELS else "",
+            sort=sort if sort in SORTS else "rate",
+            down=query.get("down") == "1",
+            page=page_number(page),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The rows to show, and how many there are behind them."""
+
+    rows: list[TaskRow]
+    found: int
+    page: int
+    pages: int
+
+
+def page_number(text: str | None) -> int:
+    """A page from an address: at least 1, and no larger than a table could have.
+
+    >>> page_number("7"), page_number("-1"), page_number("x")
+    (7, 1, 1)
+    """
+    sensible = text and text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+    return max(1, int(text)) if text and sensible else 1
+
+
+def look(table: TaskTable, choice: Choice) -> Window:
+    """The part of a table that was asked for."""
+    kept = np.ones(len(table), dtype=bool)
+    if choice.text:
+        wanted = choice.text.lower()
+        kept &= np.fromiter((wanted in name.lower() for name in table.names), bool, len(table))
+    if choice.label:
+        kept &= table.labels == LABELS.index(choice.label)
+    places = np.flatnonzero(kept)
+    order = places[np.lexsort((_name_ranks(table)[places], _key(table, choice.sort)[places]))]
+    if choice.down:
+        order = order[::-1]
+    pages = max(1, -(-len(order) // ROWS_A_PAGE))
+    page = min(choice.page, pages)
+    shown = order[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]
+    return Window(rows=[table[int(i)] for i in shown], found=len(order), page=page, pages=pages)
+
+
+def _key(table: TaskTable, sort: str) -> NDArray[np.float64]:
+    if sort == "task":
+        return _name_ranks(table)
+    columns = {
+        "label": table.labels,
+        "passed": table.passed,
+        "rate": table.rate,
+        "interval": table.high - table.low,
+        "score": table.mean_score,
+    }
+    return np.asarray(columns[sort], dtype=np.float64)
+
+
+def _name_ranks(table: TaskTable) -> NDArray[np.float64]:
+    ranks = np.empty(len(table))
+    order = sorted(range(len(table)), key=lambda i: natural_key(table.names[i]))
+    ranks[order] = np.arange(len(table))
+    return ranks
