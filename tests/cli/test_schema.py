@@ -1,6 +1,8 @@
 """What --json prints keeps to a published schema, and the schemas are those of the code."""
 
+import importlib
 import json
+import pkgutil
 import re
 import runpy
 import shutil
@@ -17,6 +19,8 @@ from passhat import simulate
 from passhat.analysis.planning.simulate import SimulationModel
 from passhat.cli.setup import OF_COMMANDS, SCHEMAS, schema_text
 from passhat.ingest.write import write_trials
+from passhat.reporters import answers
+from passhat.reporters.data import JsonShape
 
 ROOT = Path(__file__).parents[2]
 CASSETTES = Path(passhat.__file__).parent / "suite" / "templates" / "cassettes"
@@ -209,9 +213,19 @@ def test_the_shipped_schemas_are_those_of_the_types():
         assert schema_text(name) == text, f"run python {GENERATOR.relative_to(ROOT)}"
 
 
+def _shapes_with_a_schema():
+    """The answers that state their schema, by its name."""
+    modules = [
+        importlib.import_module(f"passhat.reporters.answers.{module.name}")
+        for module in pkgutil.iter_modules(answers.__path__)
+    ]
+    shapes = [value for module in modules for value in vars(module).values()]
+    return {s.name for s in shapes if isinstance(s, JsonShape) and "schema" in s.paths}
+
+
 def test_every_schema_that_the_code_names_is_published_and_explained():
     code = "".join(path.read_text() for path in Path(passhat.__file__).parent.rglob("*.py"))
-    named = set(re.findall(r'"passhat\.([a-z-]+)/1"', code))
+    named = set(re.findall(r'"passhat\.([a-z-]+)/1"', code)) | _shapes_with_a_schema()
     page = (ROOT / "docs" / "reference" / "json.md").read_text()
     assert named == set(SCHEMAS) - UNNAMED
     for name in set(SCHEMAS) - {"suite"}:

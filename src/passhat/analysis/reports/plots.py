@@ -388,7 +388,7 @@ def labels_title(tasks: Sequence[TaskRow]) -> str:
     """How many tasks pass only sometimes: there reliability is lost."""
     mixed = sum(0 < row.passed < row.runs for row in tasks)
     if not mixed:
-        where = "the one task" if len(tasks) == 1 else f"all {len(tasks):,} tasks"
+        where = "the one task" if len(tasks) == 1 else f"all {plural(len(tasks), 'task')}"
         return f"Every run of a task ended alike, in {where}"
     passes = "passes" if mixed == 1 else "pass"
     return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
