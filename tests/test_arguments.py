@@ -71,7 +71,7 @@ WRONG = [
     (lambda: passhat.judge(NEW, None), "gate must be a sentence such as"),
     (lambda: passhat.judge(NEW, "pass@1 >= 0.1", baseline="x"), "baseline must be Trials"),
     (lambda: passhat.profile(NEW, "x"), "reference must be Trials or a list of Tally"),
-    (lambda: passhat.simulate(world=3), "world must be World(...)"),
+    (lambda: passhat.simulate(world=3), "world must be SimulationModel(...)"),
     (lambda: passhat.simulate(tasks="5"), "tasks must be a whole number >= 1, got '5'"),
     (lambda: passhat.targets("x"), "report must be a report"),
     (lambda: passhat.parse_gate(3), "gate must be a sentence such as"),
