@@ -15,6 +15,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
+MODULES = len(list((SOURCE / "passhat").rglob("*.py")))
 COMPILED = """
 import json, pathlib, sys, warnings
 
@@ -83,14 +84,14 @@ def newest_python(folder, script, **mounted):
 def test_every_module_compiles_without_a_warning(tmp_path):
     (version, files, faults), _ = newest_python(tmp_path, COMPILED)
     assert tuple(version) >= (3, 14)
-    assert files == len(list((SOURCE / "passhat").rglob("*.py")))
+    assert files == MODULES
     assert faults == []
 
 
 def test_modules_that_need_the_standard_library_alone_can_be_imported(tmp_path):
     (imported, faults), _ = newest_python(tmp_path, IMPORTED)
     assert faults == []
-    assert imported > 50
+    assert 5 * imported > MODULES  # a fifth of them at least; it was a sixth of smaller ones
 
 
 def test_our_dataclasses_behave_as_those_of_the_newest_standard_library(tmp_path):
