@@ -1,5 +1,6 @@
 """The same options on every command that turns results into answers."""
 
+import inspect
 from dataclasses import fields
 
 import click
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from passhat import ColumnMap
+from passhat.cli import COMMANDS as EVERY
 from passhat.cli import main
 
 COMMANDS = ("report", "compare", "rank", "plan", "profile", "simulate", "convert", "demo")
@@ -32,6 +34,17 @@ def flags(name):
     with click.Context(main) as context:
         command = main.get_command(context, name)
     return {flag for option in command.params for flag in option.opts}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_command_states_its_options_so_that_a_type_checker_sees_a_wrong_one(name):
+    with click.Context(main) as context:
+        command = main.get_command(context, name)
+    commands = [command, *getattr(command, "commands", {}).values()]
+    for function in (command.callback for command in commands if command.callback):
+        for parameter in inspect.signature(inspect.unwrap(function)).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                assert str(parameter.annotation).startswith("Unpack["), parameter
 
 
 @pytest.mark.parametrize("option", COMMON)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -202,7 +202,15 @@ def rank(
 @seed_option
 @output_options("explanation")
 @reading_options(transcripts=True, task_option="--task-column")
-def why(reading: ReadingOptions, output: Output, **terms: Any) -> None:
+def why(
+    reading: ReadingOptions,
+    task: str | None,
+    only: tuple[str, ...],
+    alpha: float,
+    confidence: float,
+    seed: int,
+    output: Output,
+) -> None:
     """Why do runs fail sometimes?
 
     Compares the tool calls of failing runs with those of passing runs of the same task, and names
@@ -216,4 +224,7 @@ def why(reading: ReadingOptions, output: Output, **terms: Any) -> None:
     """
     from passhat.journeys import explain_results
 
-    output.write(explain_results(reading.results(), **terms), results=reading.again())
+    answer = explain_results(
+        reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
+    )
+    output.write(answer, results=reading.again())

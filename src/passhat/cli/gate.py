@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -24,6 +24,10 @@ from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.journeys.gating import MARGIN
 from passhat.journeys.results import is_there
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.gate import GateTerms
+    from passhat.records import ErrorPolicy
 
 _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
 """How a demand ends, such as `pass^3 >= 0.8`."""
@@ -91,12 +95,14 @@ def gate(
     suite: Path | None,
     only: tuple[str, ...],
     bars: tuple[str, ...],
+    confidence: float | None,
     explain: bool,
+    errors: ErrorPolicy,
     seed: int,
     github: bool | None,
     informational: bool,
     output: Output,
-    **terms: Any,
+    **terms: Unpack[GateTerms],
 ) -> None:
     """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
 
@@ -117,15 +123,20 @@ def gate(
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
     results = reading.results()
-    terms |= {"against": against, "margin": margin, "suite": suite, "only": only, "seed": seed}
-    terms["bars"] = parse_bars(bars, ()) if bars else None
+    bar = parse_bars(bars, ()) if bars else None
     review = None
     if wanted(github) and (require or against is not None or suite is not None):
-        sure = terms.pop("confidence")
         review = review_change(
-            results, require, gate_confidence=sure, informational=informational, **terms
-        )
-    verdicts = gate_results(results, require, **terms) if review is None else review.verdicts
+            results, require, against=against, margin=margin, suite=suite, only=only, bars=bar,
+            gate_confidence=confidence, errors=errors, seed=seed, informational=informational,
+            **terms,
+        )  # fmt: skip
+        verdicts = review.verdicts
+    else:
+        verdicts = gate_results(
+            results, require, against=against, margin=margin, suite=suite, only=only, bars=bar,
+            confidence=confidence, errors=errors, seed=seed, **terms,
+        )  # fmt: skip
     assert verdicts is not None, "a review with a demand has verdicts"
     output.write(verdicts, explain=explain)
     if output.paths_out:  # what is in a file is not in the log of a CI job

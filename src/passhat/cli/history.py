@@ -33,6 +33,7 @@ from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
+    from passhat.journeys.history import OutcomeWord
 
 _STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
 
@@ -215,8 +216,12 @@ def search(
     path: Path | str,
     text: str,
     dataset: str | None,
+    run: str | None,
+    only: str | None,
+    task: str | None,
+    outcome: OutcomeWord | None,
+    limit: int,
     output: Output,
-    **trials: Any,
 ) -> None:
     """Find the trials whose transcript contains TEXT, in upper or lower case.
 
@@ -231,7 +236,17 @@ def search(
     """
     from passhat.journeys import search_transcripts
 
-    output.write(search_transcripts(text, store=path, dataset=dataset, **trials))
+    matches = search_transcripts(
+        text,
+        store=path,
+        dataset=dataset,
+        run=run,
+        only=only,
+        task=task,
+        outcome=outcome,
+        limit=limit,
+    )
+    output.write(matches)
 
 
 @history.command()
@@ -254,8 +269,10 @@ def add(
     path: Path | str,
     reading: ReadingOptions,
     suite: str | None,
+    commit: str | None,
+    branch: str | None,
+    started: str | None,
     no_transcripts: bool,
-    **checkout: str | None,
 ) -> None:
     """Store the results of any tool as a run, with the transcripts if there are any.
 
@@ -272,9 +289,11 @@ def add(
     stored = store_results(
         reading.results(),
         suite=suite,
+        commit=commit,
+        branch=branch,
+        started=started,
         store=path,
         transcripts=not no_transcripts,
-        **checkout,
     )
     run = stored.run
     lines = [f"stored {plural(stored.trials, 'trial')} as run {run.key} of suite {run.suite}"]
@@ -300,7 +319,15 @@ def _run_named(history: History, reference: str) -> Run:
 @click.command(cls=SectionedCommand)
 @stored_runs_options(last=FLAKY_LAST, least=1)
 @output_options("flaky")
-def flaky(output: Output, **runs: Any) -> None:
+def flaky(
+    suite: str | None,
+    store: Path | str,
+    branch: str | None,
+    only: tuple[str, ...],
+    last: int,
+    confidence: float,
+    output: Output,
+) -> None:
     """Which tasks passed and failed over the newest stored runs of a suite?
 
     A task counts as flaky if, with 90 % certainty, its pass rate over all of them is between 10 %
@@ -312,14 +339,26 @@ def flaky(output: Output, **runs: Any) -> None:
     """
     from passhat.journeys import flaky_tasks
 
-    output.write(flaky_tasks(**runs))
+    tasks = flaky_tasks(
+        suite, store=store, branch=branch, last=last, only=only, confidence=confidence
+    )
+    output.write(tasks)
 
 
 @click.command(cls=SectionedCommand)
 @stored_runs_options(last=LAST, least=2)
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
 @output_options("trend")
-def trend(output: Output, k: int | None, **runs: Any) -> None:
+def trend(
+    suite: str | None,
+    store: Path | str,
+    branch: str | None,
+    only: tuple[str, ...],
+    last: int,
+    confidence: float,
+    k: int | None,
+    output: Output,
+) -> None:
     """How did reliability change over the stored runs of a suite?
 
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
@@ -331,4 +370,7 @@ def trend(output: Output, k: int | None, **runs: Any) -> None:
     """
     from passhat.journeys import trend_of_runs
 
-    output.write(trend_of_runs(k=k, **runs))
+    trends = trend_of_runs(
+        suite, store=store, branch=branch, last=last, only=only, k=k, confidence=confidence
+    )
+    output.write(trends)

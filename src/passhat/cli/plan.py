@@ -235,9 +235,16 @@ def simulate(
     tasks: int,
     runs: int,
     rates: tuple[str, ...],
+    luck: float,
+    shared: float,
+    seeds: int,
+    seed_effect: float,
+    drift: float,
+    partial: bool,
+    pass_score: float,
+    error_rate: float,
     seed: int,
     write: Callable[[Trials], None],
-    **model: Any,
 ) -> None:
     """Write seeded trials of made-up agents; the same seed gives the same trials.
 
@@ -248,7 +255,16 @@ def simulate(
     from passhat.analysis.planning.simulate import SimulationModel
     from passhat.analysis.planning.simulate import simulate as simulate_trials
 
-    world = SimulationModel(**model)
+    world = SimulationModel(
+        luck=luck,
+        shared=shared,
+        seeds=seeds,
+        seed_effect=seed_effect,
+        drift=drift,
+        partial=partial,
+        pass_score=pass_score,
+        error_rate=error_rate,
+    )
     write(simulate_trials(tasks=tasks, runs=runs, rate=_rates(rates), world=world, seed=seed))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 
@@ -354,10 +354,14 @@ def repeat(
     context: click.Context,
     /,
     command: tuple[str, ...],
+    runs: int,
     least: float | None,
     until_settled: bool,
+    outcome: Literal["auto", "exit", "json"],
+    timeout: float,
+    concurrency: int,
+    store: Path | str | None,
     output: Output,
-    **terms: Any,
 ) -> None:
     """Run COMMAND many times: how often does it succeed, and how sure is that?
 
@@ -376,7 +380,15 @@ def repeat(
     context.exit(
         show_run(
             lambda on_event: repeat_command(
-                command, least=least, until_settled=until_settled, on_event=on_event, **terms
+                command,
+                runs=runs,
+                least=least,
+                until_settled=until_settled,
+                outcome=outcome,
+                timeout=timeout,
+                concurrency=concurrency,
+                store=store,
+                on_event=on_event,
             ),
             output,
         )

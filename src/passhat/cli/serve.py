@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import click
 
@@ -68,10 +68,13 @@ _BACKGROUND_SECONDS = 1.0
 @reading_options(required=False, transcripts=True, stores=False)
 def view(
     reading: ReadingOptions,
+    host: str,
+    port: int,
     expose: bool,
+    token: str | None,
+    person_header: str | None,
     no_transcripts: bool,
     no_browser: bool,
-    **serving: Any,
 ) -> None:
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
@@ -86,7 +89,22 @@ def view(
     """
     with ExitStack() as stack:
         store, title = _store(reading, stack, transcripts=not no_transcripts)
-        _serve(store, title, quiet=no_browser, exposed=expose, **serving)
+        try:
+            from passhat.dashboard.server import serve
+            from passhat.journeys.overview import ReportCache
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):
+                raise MissingExtra("passhat view", "web") from error
+            raise
+        serve(
+            ReportCache(store, title=title),
+            host=host,
+            port=port,
+            exposed=expose,
+            token=token,
+            person_header=person_header,
+            started=partial(_show_address, title, browser=not no_browser),
+        )
 
 
 def _store(
@@ -117,25 +135,17 @@ def _time_written(file: Path) -> str | None:
     return written.isoformat(timespec="milliseconds")
 
 
-def _serve(store: Path | str, title: str, *, quiet: bool, exposed: bool, **serving: Any) -> None:
-    try:
-        from passhat.dashboard.server import serve
-        from passhat.journeys.overview import ReportCache
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):
-            raise MissingExtra("passhat view", "web") from error
-        raise
-
-    def started(address: str, renew: Callable[[], str] | None) -> None:
-        renewable = renew is not None and sys.stdin.isatty() and hasattr(os, "tcgetpgrp")
-        keys = "Enter prints a new address, Ctrl-C ends it" if renewable else "Ctrl-C ends it"
-        click.echo(f"Looking at {title}. Open this once ({keys}):\n  {address}", err=True)
-        if renewable:
-            Thread(target=_renew_at_enter, args=(renew,), daemon=True).start()
-        if not quiet:
-            click.launch(address)
-
-    serve(ReportCache(store, title=title), exposed=exposed, started=started, **serving)
+def _show_address(
+    title: str, address: str, renew: Callable[[], str] | None, *, browser: bool
+) -> None:
+    """Print the address to open, open it in the browser, and offer another one at Enter."""
+    renewable = renew is not None and sys.stdin.isatty() and hasattr(os, "tcgetpgrp")
+    keys = "Enter prints a new address, Ctrl-C ends it" if renewable else "Ctrl-C ends it"
+    click.echo(f"Looking at {title}. Open this once ({keys}):\n  {address}", err=True)
+    if renewable:
+        Thread(target=_renew_at_enter, args=(renew,), daemon=True).start()
+    if browser:
+        click.launch(address)
 
 
 def _renew_at_enter(renew: Callable[[], str]) -> None:

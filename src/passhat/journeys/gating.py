@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from passhat import arguments
 from passhat.arguments import CONFIDENCE, SEED
@@ -30,7 +30,7 @@ from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
-    from passhat.analysis.gates.gate import Gate, Verdicts
+    from passhat.analysis.gates.gate import Gate, GateTerms, Verdicts
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.analysis.gates.stopping import StoppingRule
@@ -61,7 +61,7 @@ def review_change(
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
     informational: bool = False,
-    **terms: Any,
+    **terms: Unpack[GateTerms],
 ) -> ChangeReview:
     r"""What to tell the people who review a change.
 
@@ -88,14 +88,16 @@ def review_change(
     if require or against is not None or suite is not None:
         verdicts = judged.verdicts(
             _demands(require, against, margin, systems=len(trials.systems)),
-            margin=margin, suite=suite, only=only, bars=bars, errors=errors, seed=seed,
-            confidence=gate_confidence, **terms,
+            margin=margin, suite=suite, only=only, bars=bars, confidence=gate_confidence,
+            errors=errors, seed=seed, **terms,
         )  # fmt: skip
-    options: dict[str, Any] = {"confidence": confidence, "errors": errors, "seed": seed}
+    comparisons: dict[str, Comparison] = {}
+    if against is not None:
+        comparisons = _comparisons(trials, judged, against, confidence, errors, seed)
     return ChangeReview(
-        report=measure(trials, ks=ks, **options),
+        report=measure(trials, ks=ks, confidence=confidence, errors=errors, seed=seed),
         verdicts=verdicts,
-        comparisons={} if against is None else _comparisons(trials, judged, against, options),
+        comparisons=comparisons,
         baseline=None if against is None else str(against),
         explanation=(
             explain(trials, transcripts, confidence=confidence, seed=seed) if transcripts else None
@@ -134,12 +136,17 @@ def _demands(
 
 
 def _comparisons(
-    trials: Trials, judged: JudgedResults, against: str | Path, options: Mapping[str, Any]
+    trials: Trials,
+    judged: JudgedResults,
+    against: str | Path,
+    confidence: float,
+    errors: ErrorPolicy,
+    seed: int,
 ) -> dict[str, Comparison]:
     """Each system against the one of its name; a single one against a single one of any name."""
     from passhat.analysis.comparing.comparison import compare
 
-    old, days = judged.baseline(against, "against"), judged.days(against, options["errors"])
+    old, days = judged.baseline(against, "against"), judged.days(against, errors)
     single = len(trials.systems) == len(old.systems) == 1
     comparisons = {}
     for name in trials.systems:
@@ -147,7 +154,9 @@ def _comparisons(
         if before in old.systems:
             sides = trials.where(system=name), old.where(system=before)
             with suppress(InputError):  # no task in common: the gate says so
-                comparisons[name] = compare(*sides, days=days, **options)
+                comparisons[name] = compare(
+                    *sides, confidence=confidence, errors=errors, seed=seed, days=days
+                )
     return comparisons
 
 
@@ -163,15 +172,16 @@ def gate_results(
     suite: Suite | str | Path | None = None,
     only: Names = (),
     bars: Mapping[str, float] | float | None = None,
+    confidence: float | None = None,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
-    **terms: Any,
+    **terms: Unpack[GateTerms],
 ) -> Verdicts:
     r"""Judge results by gates: PASS, FAIL or UNDECIDED, with the evidence.
 
-    `require` are demands such as "pass^3 >= 0.8", `terms` what holds for all of them: confidence,
-    scope, evidence, indifference, on_undecided. `against` are results, or a stored run, to
-    be no worse than; `suite` adds the gates and bars of a suite.
+    `require` are demands such as "pass^3 >= 0.8"; `confidence` and `terms` (scope, evidence,
+    indifference, on_undecided and the like) hold for all of them. `against` are results, or a
+    stored run, to be no worse than; `suite` adds the gates and bars of a suite.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\na,3,0\n")
@@ -180,8 +190,9 @@ def gate_results(
     """
     judged = JudgedResults(results, against)
     return judged.verdicts(
-        require, margin=margin, suite=suite, only=only, bars=bars, errors=errors, seed=seed, **terms
-    )
+        require, margin=margin, suite=suite, only=only, bars=bars, confidence=confidence,
+        errors=errors, seed=seed, **terms,
+    )  # fmt: skip
 
 
 class JudgedResults:
@@ -235,15 +246,16 @@ class JudgedResults:
         suite: Suite | str | Path | None,
         only: Names,
         bars: Mapping[str, float] | float | None,
+        confidence: float | None,
         errors: ErrorPolicy,
         seed: int,
-        **terms: Any,
+        **terms: Unpack[GateTerms],
     ) -> Verdicts:
         """The verdicts of all gates, by the arguments of `gate_results`."""
         from passhat.analysis.gates.judge import judge
 
         loaded = _loaded(suite)
-        gates = _gates(require, loaded, self.against, margin, terms)
+        gates = _gates(require, loaded, self.against, margin, {"confidence": confidence, **terms})
         if loaded is not None and (replayed := self._replayed(loaded, gates)) is not None:
             return replayed
         everybody = self.read[0]

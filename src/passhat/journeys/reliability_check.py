@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from passhat.arguments import SEED, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.gate import Verdict, Verdicts
+    from passhat.analysis.gates.gate import GateTerms, Verdict, Verdicts
     from passhat.records import Ticket, Trial
 
 RUNS = 50
@@ -188,7 +188,12 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
 
 
 def assert_reliable(
-    function: Callable[..., Any], require: str = "pass^3 >= 0.8", *, runs: int = RUNS, **terms: Any
+    function: Callable[..., Any],
+    require: str = "pass^3 >= 0.8",
+    *,
+    runs: int = RUNS,
+    confidence: float | None = None,
+    **terms: Unpack[GateTerms],
 ) -> Verdicts:
     """Call a function many times and raise AssertionError unless the gate passes.
 
@@ -203,7 +208,8 @@ def assert_reliable(
         raise ArgumentError("function", "must be a function to call many times", function)
     name = getattr(function, "__qualname__", "function")
     wanted = _wanted(function)
-    check = ReliabilityCheck(name, {"require": require, **terms}, runs=runs)
+    gate = {"require": require, "confidence": confidence, **terms}
+    check = ReliabilityCheck(name, gate, runs=runs)
     failures: list[str] = []
     while (run := check.next_run()) is not None:
         begun = time.perf_counter()

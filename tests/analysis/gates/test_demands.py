@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.analysis.gates.gate import (
+    TERMS,
     EveryTaskRequirement,
     Gate,
+    GateTerms,
     NoTaskWorseRequirement,
     NoWorseRequirement,
     ThresholdRequirement,
@@ -161,3 +163,7 @@ def test_the_k_that_was_written_is_the_k_that_was_meant(text, meant):
 def test_a_share_written_as_points_is_asked_back_in_the_words_that_came():
     with pytest.raises(ArgumentError, match=r"in \[0, 1\] \(did you mean 80%\?\), got 80$"):
         parse_gate("pass^3 >= 80")
+
+
+def test_a_type_checker_knows_every_term_that_several_demands_may_share():
+    assert {*GateTerms.__annotations__, "require", "confidence"} == {*TERMS}

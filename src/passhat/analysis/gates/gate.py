@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, cast, get_args, overload
+from typing import Any, Literal, TypedDict, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
 from passhat.arguments import CONFIDENCE, instance
@@ -143,6 +143,23 @@ class Gate:
     def label(self) -> str:
         """What it is called: its name, or the demand itself."""
         return self.name or self.require
+
+
+class GateTerms(TypedDict, total=False):
+    """What may be said of several demands at once, besides how sure the verdicts must be."""
+
+    name: str | None
+    system: str | None
+    tags: str | Sequence[str] | None
+    scope: GateScope | None
+    evidence: EvidenceKind | None
+    indifference: float | None
+    alpha: float | None
+    beta: float | None
+    max_runs: int | None
+    design: Design | None
+    on_undecided: OnUndecided | None
+    severity: Severity | None
 
 
 def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
