@@ -35,10 +35,10 @@ FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 # What comes out is a dataclass in every other way: `fields`, `replace`, `asdict`, copies and
 # pickles work.
 #
-# Measured on Python 3.11: with the standard decorator `passhat report` takes 14 to 18 % more CPU
+# Measured on Python 3.11: with the standard decorator `passhat report` takes 14 to 18% more CPU
 # time (three series of 9 to 11 interleaved rounds), `passhat --version` no more. Newer Pythons
 # compile the methods of a class in one go: when 3.13 is the oldest version supported, repeat the
-# measurement, and use the standard decorator if it costs less than 5 %.
+# measurement, and use the standard decorator if it costs less than 5%.
 if TYPE_CHECKING:
     from dataclasses import dataclass
     from dataclasses import dataclass as result_dataclass

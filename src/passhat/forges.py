@@ -104,8 +104,8 @@ def write_summary(job: GitHub, text: str) -> bool:
 def annotation_lines(annotations: Iterable[Annotation]) -> Iterator[str]:
     r"""Workflow commands, at most ten of each level; the tenth says how many are left out.
 
-    >>> list(annotation_lines([Annotation(level="error", title="a,b", message="50 %\nno")]))
-    ['::error title=a%2Cb::50 %25%0Ano']
+    >>> list(annotation_lines([Annotation(level="error", title="a,b", message="50%\nno")]))
+    ['::error title=a%2Cb::50%25%0Ano']
     """
     by_level: dict[Level, list[Annotation]] = {}
     for annotation in annotations:

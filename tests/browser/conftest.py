@@ -35,7 +35,7 @@ path, key, count, pause = sys.argv[1:]
 with History.open(path) as history:
     run = history.find_run(key)
     for i in range(int(count)):
-        outcome = Outcome(1 - i // 2 % 2)
+        outcome = Outcome(1 - i // 2% 2)
         trial = Trial(system="agent", task=f"t{i % 2}", trial=i // 2, outcome=outcome)
         history.add_trials(run, [trial], first_sequence=i)
         time.sleep(float(pause))

@@ -81,7 +81,7 @@ def test_repeating_a_command_lists_no_task_as_missing(call):
 
 def test_a_plan_says_in_sentences_what_runs_without_a_failure_show(call):
     shown = " ".join(call("plan", "--tasks", "10", "--runs", "5").stdout.split())
-    assert "A task that passes 29 of 29 runs is shown to pass at least 90 % of the time" in shown
+    assert "A task that passes 29 of 29 runs is shown to pass at least 90% of the time" in shown
 
 
 def test_every_column_that_python_can_name_has_an_option():

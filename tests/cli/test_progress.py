@@ -50,7 +50,7 @@ def test_done_running_and_left_add_up_to_what_is_planned(started):
 
 def test_the_pass_rate_comes_with_its_interval_and_errors_are_counted_apart(started):
     rate, errors, cost, left = started.details()
-    assert rate == "passed 33 % [<1, 93]"
+    assert rate == "passed 33% [<1, 93]"
     assert errors == "1 errored"
     assert cost == "$0.5000"
     assert left.startswith("about ")
@@ -59,7 +59,7 @@ def test_the_pass_rate_comes_with_its_interval_and_errors_are_counted_apart(star
 @pytest.mark.slow("simulates coverage")
 @pytest.mark.parametrize("rates", [(0.7,), (0.1, 0.9, 1.0)])
 def test_the_interval_that_is_watched_holds_at_every_look(rates):
-    """Stopping when it looks best would fool nobody: in 95 % of runs it never misses."""
+    """Stopping when it looks best would fool nobody: in 95% of runs it never misses."""
     rng, truth, missed = random.Random(5), sum(rates) / len(rates), 0
     for _ in range(60):
         standing, missing = RunProgress(), False
@@ -86,7 +86,7 @@ def test_a_run_that_may_end_early_says_at_most():
 def test_a_resumed_run_begins_where_it_was_and_reckons_with_new_trials_only():
     standing = feed(RunProgress(passed=6), RunStarted(planned=10, kept=8, concurrency=1))
     assert standing.counts == "8/10 trials, 0 running, 2 left"
-    assert standing.details() == ["passed 75 % [27, 99]"]
+    assert standing.details() == ["passed 75% [27, 99]"]
 
 
 def test_a_busy_provider_is_named(started):

@@ -35,7 +35,7 @@ def test_with_it_both_ways_are_run_and_the_recovery_is_scored(suite, call):
     assert (recovery["trials"], recovery["struck"]) == (6, 6)
     assert recovery["levels"][0]["score"]["value"] == 0.0
     assert recovery["kinds"][0]["kind"] == "truncated_answer"
-    assert "Under faults scripted keeps 0 %" in call("run", "--faults").stdout
+    assert "Under faults scripted keeps 0%" in call("run", "--faults").stdout
 
 
 def test_only_runs_under_faults_and_gates_them(suite, call):

@@ -76,7 +76,7 @@ def test_a_floor_that_fails_is_on_standard_error_with_its_reason(suite, call):
     suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
     done = call("run", "--task", "coin", "--no-store")
     assert done.exit_code == 1
-    assert "fly was called in 0 % of the runs, and 50 % are demanded" in done.stderr
+    assert "fly was called in 0% of the runs, and 50% are demanded" in done.stderr
 
 
 def test_every_run_has_a_row_in_the_list(suite, call):
@@ -125,7 +125,7 @@ def test_the_tools_that_a_suite_never_calls_are_named_and_gated(suite, call):
     demanded = call("run", "--no-store", "--coverage-threshold", "1")
     assert demanded.exit_code == 1
     assert "FAIL: " in demanded.stderr
-    assert "100 % are demanded" in demanded.stderr
+    assert "100% are demanded" in demanded.stderr
 
 
 def test_every_run_has_a_row_on_the_terminal_with_its_reason(suite, call):
@@ -162,5 +162,5 @@ def test_a_floor_that_fails_twice_names_both_reasons(suite, call):
     suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
     done = call("run", "--task", "coin", "--no-store")
     assert done.exit_code == 1
-    assert "fly was called in 0 % of the runs, and 50 % are demanded; a run took" in done.stderr
+    assert "fly was called in 0% of the runs, and 50% are demanded; a run took" in done.stderr
     assert "tokens, and 1 are allowed" in done.stderr

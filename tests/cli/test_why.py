@@ -145,8 +145,8 @@ def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
 def test_the_review_of_a_suite_is_in_sentences_with_units(call):
     said = " ".join(call("why", str(PROMPTFOO)).stdout.split())
     assert "1 task passes in every run, too easy to show where this agent fails: always." in said
-    assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29 % of all" in said
-    assert "agree in 80 % of 5 runs, no better than chance (kappa 0.00)" in said
+    assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29% of all" in said
+    assert "agree in 80% of 5 runs, no better than chance (kappa 0.00)" in said
     assert "of the variation between runs" not in said  # one of two tasks that vary: no news
 
 

@@ -233,7 +233,7 @@ def test_every_gate_with_a_line_has_its_picture():
         news = watch.news(progress_of(dict(list(known.items())[:count])))
     for gate in gates:
         assert f"gate: {gate.replace('>', '&gt;').replace('<', '&lt;')}" in news["funnel"]
-    assert "pass^3 is 50 % so far" in news["funnel"]
+    assert "pass^3 is 50% so far" in news["funnel"]
 
 
 def test_a_mean_score_has_no_line_where_scores_are_partial(tmp_path):
@@ -288,7 +288,7 @@ def test_a_gate_on_a_tag_is_drawn_from_the_tasks_that_have_it(tmp_path):
     watch, news = watched(tmp_path, gates, trials)
     (_, funnel) = watch.funnels
     assert funnel.now == {"s": (4, 1)}
-    assert "pass^1 of tasks tagged hard is 25 %" in news["funnel"]
+    assert "pass^1 of tasks tagged hard is 25%" in news["funnel"]
     assert news["gates"] == ["gate: drawn below, judged when the run has ended"]
 
 
@@ -308,5 +308,5 @@ def test_what_cannot_be_drawn_is_said_in_words(tmp_path):
     _, news = watched(tmp_path, {"gates": gates}, tagged("a", [1, 0]), before=before)
     cost, compared, other = news["gates"]
     assert "$0.5 a trial on average so far" in cost
-    assert "main passed 75 % of its runs" in compared
+    assert "main passed 75% of its runs" in compared
     assert "cannot be watched" in other

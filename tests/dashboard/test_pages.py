@@ -42,7 +42,7 @@ def test_the_list_of_runs_has_the_rate_of_the_report_under_its_name(site, store,
         report = measure(history.trials(runs[0]))
     rates = [system.pass_hat(1).value for system in report.systems]
     row = next(row for row in text.split("<tr>") if f"/run/{runs[0].key}" in row)
-    assert f"{points(sum(rates) / len(rates), digits=1)} %" in words(row)
+    assert f"{points(sum(rates) / len(rates), digits=1)}%" in words(row)
 
 
 def test_a_glance_is_the_headline_of_a_report():

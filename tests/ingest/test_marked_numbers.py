@@ -51,7 +51,7 @@ def test_a_point_stays_a_point():
 
 
 def test_percentages_are_compared_as_they_stand():
-    data = table("accuracy", "66%", "59.5 %", "100%")
+    data = table("accuracy", "66%", "59.5%", "100%")
     trials = read_trials(data, mapping=ColumnMap(pass_if="accuracy>=60"))
     assert trials.outcome.tolist() == [1, 0, 1]
     assert 'percentages of "accuracy" were compared as they are: 66% is 66' in (

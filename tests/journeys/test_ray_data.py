@@ -26,7 +26,7 @@ from passhat.records import Outcome, Trial
 home = Path(sys.argv[1])
 trials = [
     Trial(
-        system=f"s{{i % 2}}", task=f"t{{i * 7 % 5}}", trial=i // 10, outcome=Outcome(i % 3),
+        system=f"s{{i % 2}}", task=f"t{{i * 7% 5}}", trial=i // 10, outcome=Outcome(i % 3),
         score=None if i % 3 == 2 else i % 3 / 1, cost=i / 8, error="broke" if i % 3 == 2 else None,
     )
     for i in range(300)

@@ -46,7 +46,7 @@ def test_a_bar_moves_while_the_run_goes_on(shell, color):
     os.close(ours)
     assert process.wait(timeout=60) == 0
     assert re.search(r"[123]/4 trials, 1 running, [012] left", said)
-    assert re.search(r"passed 100 % \[\d+, 100\]", said)
+    assert re.search(r"passed 100% \[\d+, 100\]", said)
     assert ("\x1b[3" in said) is color  # colours, beside moves of the cursor
     assert "\x1b[?25h" in said  # the cursor stays visible
     assert "4 trials in" in said

@@ -35,8 +35,8 @@ def attention_after(tmp_path, *runs, last="finished"):
 
 def test_a_drop_and_the_tasks_that_began_to_fail_need_attention(tmp_path):
     fell, drop, began = attention_after(tmp_path, [8] * 10, [8] * 2 + [3] * 8)
-    assert fell.startswith("pass^5 fell from 100 % to")
-    assert drop.startswith("pass^5 dropped from 100 % to")
+    assert fell.startswith("pass^5 fell from 100% to")
+    assert drop.startswith("pass^5 dropped from 100% to")
     assert began == "8 tasks passed every run before and not every run now: t2, t3, t4, 5 more"
 
 

@@ -144,7 +144,7 @@ def test_a_ranking_names_who_has_too_few_runs_for_its_metric_in_every_format():
 @pytest.mark.parametrize("tasks", [2, 20])
 def test_a_plan_says_for_what_and_how_it_tells_two_agents_apart(tasks):
     text = render_markdown(plan(tasks=tasks, runs=5))
-    assert "on tasks like these, both run on the same tasks (paired, 80 % power)" in text
+    assert "on tasks like these, both run on the same tasks (paired, 80% power)" in text
     assert ("cannot tell any two agents apart" in text) == (tasks == 2)
 
 

@@ -236,4 +236,4 @@ def test_the_pass_hat_of_a_suite_and_its_interval_stand_in_junit_and_openmetrics
 def test_a_badge_does_not_round_to_an_end_that_was_not_reached():
     tasks = [f"t{i}" for i in range(300)] * 2
     report = measure(Trials.from_columns(task=tasks, passed=[1] * 599 + [0]))
-    assert json.loads(render(report, "badge-json"))["message"] == ">99 % [98, >99]"
+    assert json.loads(render(report, "badge-json"))["message"] == ">99% [98, >99]"

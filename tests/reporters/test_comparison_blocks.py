@@ -204,13 +204,13 @@ def test_inputs_that_were_read_the_same_way_share_one_line(tmp_path):
 def test_the_tile_of_a_change_says_which_tasks_it_is_over_where_a_run_has_others(second, over):
     found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], second), ks=[5])
     text = change_tile(found, tagged=False, day="2026-11-02").text
-    assert re.match(rf"pass\^5 went from \d+ % to \d+ %{over}, between ", text)
+    assert re.match(rf"pass\^5 went from \d+% to \d+%{over}, between ", text)
 
 
 def test_the_tile_of_a_change_of_the_mean_names_the_tasks_that_both_ran():
     found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], [(4, 5), (2, 5), (5, 5)]))
     text = change_tile(found, tagged=False, day="2026-11-02").text
-    assert " % over the 3 tasks that both ran, between " in text
+    assert "% over the 3 tasks that both ran, between " in text
 
 
 def test_long_names_that_begin_alike_head_their_columns_with_how_they_end():

@@ -9,8 +9,8 @@ shares = st.floats(0, 1, allow_nan=False)
 @given(shares, st.integers(0, 2))
 def test_only_all_is_100_percent_and_only_none_is_0_percent(share, digits):
     text = percent(share, digits=digits)
-    assert (text == "100 %") == (share == 1)
-    assert (text == "0 %") == (share == 0)
+    assert (text == "100%") == (share == 1)
+    assert (text == "0%") == (share == 0)
 
 
 @given(shares, st.integers(0, 2))

@@ -50,7 +50,7 @@ def test_columns_stand_under_their_titles():
 def test_the_rate_is_the_mean_over_tasks_under_the_name_that_a_report_gives_it():
     head, first = render_terminal(RunList((run(),)), TerminalStyle()).splitlines()
     end = head.index("pass^1") + len("pass^1")
-    assert first[:end].endswith("58.5 %")
+    assert first[:end].endswith("58.5%")
 
 
 def test_a_running_run_is_listed_with_its_process_and_a_dead_one_as_stopped():
@@ -64,9 +64,9 @@ def test_each_of_several_systems_has_its_own_rate_the_least_reliable_first():
     rates = {"good": 0.95, "bad": 0.25}
     text = render_terminal(RunList((run(systems=2, pass_rates=rates),)), TerminalStyle(width=120))
     head, first, second, third = text.splitlines()
-    assert "58.5 %" not in text
+    assert "58.5%" not in text
     assert "interrupted" in first
-    assert second.split() == ["bad", "25.0", "%"]
+    assert second.split() == ["bad", "25.0%"]
     assert third.split() == ["good", "95.0", "%"]
     assert "resume" not in head
 

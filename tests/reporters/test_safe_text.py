@@ -85,7 +85,7 @@ def test_wrapped_lines_fit_where_the_words_do_and_lose_no_word(words, width):
 
 
 def test_a_number_and_its_percent_sign_stay_on_one_line():
-    assert wrap("it is 42 % now", 8) == ["it is", "42 % now"]
+    assert wrap("it is 42% now", 8) == ["it is", "42% now"]
 
 
 def test_a_message_keeps_its_lines_and_nothing_else():

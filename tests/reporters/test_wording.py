@@ -34,7 +34,7 @@ def _system(by_task, **options):
 @pytest.mark.parametrize(
     ("by_task", "start"),
     [
-        ({f"t{i}": "P" * 60 for i in range(20)}, "You can depend on bot: it succeeds 100 %"),
+        ({f"t{i}": "P" * 60 for i in range(20)}, "You can depend on bot: it succeeds 100%"),
         (
             SHAKY,
             "You cannot depend on bot every time: it",
@@ -54,7 +54,7 @@ def test_the_verdict_without_a_number_gives_the_reason():
     said = headline.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
     assert said == (
         "bot has no pass^3: pass^3 needs 3 runs of a task; "
-        "the most any has is 2. One attempt succeeds 75 % of the time."
+        "the most any has is 2. One attempt succeeds 75% of the time."
     )
 
 
@@ -63,11 +63,11 @@ def test_several_systems_without_the_number_are_told_why_and_what_is_known_of_th
     said = headline.overview(_report(ks=[3], a=few, b={"t0": "FF", "t1": "PF"}))
     assert said == (
         "There is no pass^3 to compare: a and b have 2 runs of every task, so no pass^3. "
-        "One attempt succeeds 75 % of the time for a and 25 % of the time for b."
+        "One attempt succeeds 75% of the time for a and 25% of the time for b."
     )
     many = dict.fromkeys("abcd", few) | {"e": {"t0": "FF", "t1": "FF"}}
     said = headline.overview(_report(ks=[3], **many))
-    assert said.endswith("One attempt succeeds 0 to 75 % of the time.")
+    assert said.endswith("One attempt succeeds 0 to 75% of the time.")
 
 
 def test_the_headline_is_the_largest_k_up_to_five():
@@ -105,10 +105,10 @@ def test_numbers_that_leave_tasks_out_are_starred_and_the_star_is_explained():
 
 
 def test_a_mean_over_tasks_of_unequal_runs_is_not_called_a_share_of_attempts():
-    assert "a task succeeds 50 % of the time on average" in headline.verdict(
+    assert "a task succeeds 50% of the time on average" in headline.verdict(
         _system({"a": "P", "b": "FFF"})
     )
-    assert "it succeeds 50 % of the time" in headline.verdict(_system({"a": "PP", "b": "FF"}))
+    assert "it succeeds 50% of the time" in headline.verdict(_system({"a": "PP", "b": "FF"}))
 
 
 def test_one_run_of_each_task_can_refute_an_agent_and_never_vouch_for_it():
@@ -141,7 +141,7 @@ def test_a_report_at_k_1_of_many_runs_says_that_k_is_too_small():
 
 def test_runs_with_partial_credit_that_never_passed_are_not_called_a_plain_failure():
     trials = Trials.from_columns(task=["a"] * 9 + ["b"] * 9, score=[0.9] * 18)
-    assert "it never succeeded (mean score 90 %), let alone" in headline.verdict(
+    assert "it never succeeded (mean score 90%), let alone" in headline.verdict(
         measure(trials).system()
     )
 
@@ -172,13 +172,13 @@ def _mixed(passes, runs, tasks):
 def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
     said = luck(_system(by_task).variance)
     assert meaning in said
-    assert re.search(r" of the variation between runs is luck: .* \(.* %\)\.$", said)
+    assert re.search(r" of the variation between runs is luck: .* \(.*%\)\.$", said)
 
 
 def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
     said = luck(_system({"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"}).variance)
     assert re.fullmatch(
-        r"Too few tasks or runs to tell luck from skill: between \d+ % and \d+ % of the "
+        r"Too few tasks or runs to tell luck from skill: between \d+% and \d+% of the "
         r"variation is luck\.",
         said,
     )
@@ -209,7 +209,7 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     system = _system({"a": "P" * 3, "b": "F" * 3, "c": "PPP"})
     said = luck(system.variance)
     assert said.startswith("No luck was seen: every task ended all its runs the same way.")
-    assert said.endswith("How much there is stays open (0 to 100 %).")
+    assert said.endswith("How much there is stays open (0 to 100%).")
     text = " ".join(render_terminal(_report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})).split())
     assert "No number of runs on these 3 tasks gets below ±" in text
     assert "ICC 1.00." not in text
@@ -221,7 +221,7 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
         ({"a": "FFF", "b": "FFF"}, "every time: it never succeeded, let alone 3 times in a row ("),
         ({"a": "F", "b": "F"}, "every time: 0 of 2 tasks passed their only run ("),
         ({"a": "FF", "b": "FF"}, "every time: it never succeeded, let alone 2 times in a row ("),
-        ({"a": "PPP", "b": "FFF"}, "it succeeds 50 % of the time, and just as often 3 times in a"),
+        ({"a": "PPP", "b": "FFF"}, "it succeeds 50% of the time, and just as often 3 times in a"),
     ],
 )
 def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(tasks, said):
@@ -230,12 +230,12 @@ def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(t
 
 def test_errors_are_stated_with_both_numbers():
     assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1])) == (
-        "1 trial errored (12 %), counted as failures; "
-        "left out, pass^1 would be 100 % instead of 87.5 %."
+        "1 trial errored (12%), counted as failures; "
+        "left out, pass^1 would be 100% instead of 87.5%."
     )
     assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1], errors="exclude")) == (
-        "1 trial errored (12 %), left out; "
-        "counted as failures, pass^1 would be 87.5 % instead of 100 %."
+        "1 trial errored (12%), left out; "
+        "counted as failures, pass^1 would be 87.5% instead of 100%."
     )
     assert wording.errors(_system({"a": "PF"})) is None
 
@@ -283,7 +283,7 @@ DOWN = {"t0": "E", "t1": "E"}
             "1 of 3 systems cannot be depended on every time (too early to say of 2): ",
         ),
         ({"a": DOWN, "b": DOWN}, "No run of a and b finished: all 4 trials errored and "),
-        ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50 %"),
+        ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50%"),
         ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),
         ({"a": STEADY, "b": YOUNG}, "1 of 2 systems can be depended on every time (too early to"),
     ],
@@ -294,7 +294,7 @@ def test_several_systems_are_judged_as_one_is(systems, start):
 
 def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
     said = headline.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
-    assert "neither is ahead at 2 in a row, as b (100 %) and a (67 %) cannot be told apart" in said
+    assert "neither is ahead at 2 in a row, as b (100%) and a (67%) cannot be told apart" in said
     assert said.endswith("(for this suite).")
 
 
@@ -372,7 +372,7 @@ def test_nobody_is_called_best_among_systems_that_share_no_task():
 
 def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
     said = headline.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
-    assert "a does best at 5 in a row on the 20 tasks with 5 runs of each, 100 % (for" in said
+    assert "a does best at 5 in a row on the 20 tasks with 5 runs of each, 100% (for" in said
     once = {f"t{i}": "P" for i in range(9)}
     said = headline.overview(_report(a=once, b=once | {"other": "P"}))
     assert "neither is ahead at one attempt (pass^1) on the 9 tasks they share, as" in said
@@ -381,12 +381,12 @@ def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are(
 @pytest.mark.parametrize(
     ("systems", "end"),
     [
-        ({"a": SHAKY, "b": SHAKY}, "neither is ahead at 5 in a row, as a (2 %) and b (2 %) cannot"),
-        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "none is ahead at 5 in a row, as they (2 %) cannot"),
-        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b does best at 5 in a row, 100 % (for tasks like"),
+        ({"a": SHAKY, "b": SHAKY}, "neither is ahead at 5 in a row, as a (2%) and b (2%) cannot"),
+        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "none is ahead at 5 in a row, as they (2%) cannot"),
+        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b does best at 5 in a row, 100% (for tasks like"),
         (
             {"a": STEADY, "b": STEADY, "c": SHAKY},
-            "a and b lead at 5 in a row, 100 % and 100 %, and",
+            "a and b lead at 5 in a row, 100% and 100%, and",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_a_model_that_cannot_call_tools_judges_without(tmp_path, monkeypatch, se
 def test_the_disagreement_of_a_judge_with_itself_is_in_the_report(run):
     done, _ = run(lambda asked: grade(0.0 if asked.body["seed"] % 3 == 0 else 1.0))
     notes = json.loads(done.stdout)["report"]["notes"]
-    assert any("the judge disagreed with itself in 67 % of pairs of readings" in n for n in notes)
+    assert any("the judge disagreed with itself in 67% of pairs of readings" in n for n in notes)
 
 
 def test_the_disagreement_of_a_judge_is_in_later_reports_of_the_run_too(run):
@@ -97,8 +97,8 @@ def test_the_disagreement_of_a_judge_is_in_later_reports_of_the_run_too(run):
         later = CliRunner().invoke(main, arguments)
         assert later.exit_code == 0, later.output
     shown = CliRunner().invoke(main, ["report", "latest"]).stdout
-    assert "the judge disagreed with itself in 67 %" in " ".join(shown.split())
-    assert "the judge disagreed with itself in 67 %" in Path("page.html").read_text()
+    assert "the judge disagreed with itself in 67%" in " ".join(shown.split())
+    assert "the judge disagreed with itself in 67%" in Path("page.html").read_text()
 
 
 def test_a_judge_that_is_asked_once_is_said_to_be_of_unknown_agreement(run):

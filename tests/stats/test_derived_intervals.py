@@ -183,5 +183,5 @@ def test_the_interval_covers_the_true_ratio_as_often_as_it_says(p, q, n):
         )
         if (found := ratio_of(rate(int(a), n), rate(int(b), n))) and found.interval
     )
-    # Four Monte Carlo errors below the nominal 95 %.
+    # Four Monte Carlo errors below the nominal 95%.
     assert hits / repetitions > 0.95 - 4 * (0.95 * 0.05 / repetitions) ** 0.5

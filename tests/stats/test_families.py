@@ -198,7 +198,7 @@ def test_the_share_of_families_has_no_interval_where_they_are_few():
 
 
 def test_the_interval_of_the_share_of_families_holds_it_nine_times_in_ten():
-    """A jackknife of ten to twenty families is rough: short of 95 %, far from nothing."""
+    """A jackknife of ten to twenty families is rough: short of 95%, far from nothing."""
     rng = np.random.default_rng(8)
     held = 0
     for _ in range(60):

@@ -127,7 +127,7 @@ def test_without_a_line_to_cross_every_p_is_that_of_the_permutation_test():
 
 
 FALLEN = [[19, 18, 19], [16, 16, 16], [15, 17, 16], [5, 5, 7], [9, 6, 5], [4, 4, 8], [5, 6, 8]]
-"""Passes of three tasks in 20 runs each, from 84 % in the first three points to 30 %."""
+"""Passes of three tasks in 20 runs each, from 84% in the first three points to 30%."""
 
 
 @pytest.mark.parametrize("points", [4, 5, 6, 7])

@@ -204,7 +204,7 @@ def test_an_eval_of_inspect_has_pass_hat_k_and_ends_with_the_report(tool, tmp_pa
     assert "pass^2 low" in text
     # Inspect leaves the errored epoch out: 5/6, 5/6 and 4/5. The report counts it as a failure.
     assert "0.644" in text
-    assert "1 trial errored (6 %), counted as failures." in text
+    assert "1 trial errored (6%), counted as failures." in text
     (log,) = (tmp_path / "logs").glob("*.eval")
     assert f"passhat report {log} -v" in text
     assert len(read_trials(log)) == 18
@@ -223,7 +223,7 @@ def test_a_report_of_pydantic_evals_is_trials_and_has_its_own_analysis(tool, tmp
     assert found["errored"] == [0, 0, 1]
     title, value, description = found["analysis"]
     assert (title, value) == ("pass^2", found["value"])
-    assert description.startswith("95 % interval 0.")
+    assert description.startswith("95% interval 0.")
 
 
 def test_results_of_deepeval_are_trials_of_their_inputs(tool, tmp_path):
@@ -254,5 +254,5 @@ def test_an_eval_of_promptfoo_ends_with_the_report(tool, tmp_path):
     promptfoo = tool("promptfoo")
     done = promptfoo.run("promptfoo", *words, cwd=tmp_path, env=env, programs="node_modules/.bin")
     text = done.stdout + done.stderr
-    assert "You cannot depend on echo every time: it succeeds 75 % of the time" in text
+    assert "You cannot depend on echo every time: it succeeds 75% of the time" in text
     assert "2 tasks × 4 runs, 8 trials" in text

@@ -94,7 +94,7 @@ def test_every_kind_of_test_is_run_until_settled_and_told_in_one_order(session):
     assert "7 passed" in text
     for name in NAMES:
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name}: ")]
-        assert line.endswith("a PASS is wrong with a chance of at most 5 %.")
+        assert line.endswith("a PASS is wrong with a chance of at most 5%.")
     for suite in ("TestRefunds: 3 tests", "TestRefunds::test_amount: 2 tests", "test_anyio: 2"):
         (line,) = [line for line in text.splitlines() if f"::{suite}" in line]
         assert "reliability@2" in line

@@ -50,7 +50,7 @@ class Reliability(ReportEvaluator):  # type: ignore[misc,unused-ignore]
         return ScalarResult(
             title=f"pass^{self.k}",
             value=found.value,
-            description=f"{100 * found.confidence:g} % interval {low:.3f} to {high:.3f} (passhat)",
+            description=f"{100 * found.confidence:g}% interval {low:.3f} to {high:.3f} (passhat)",
         )
 
 

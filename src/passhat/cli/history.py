@@ -330,8 +330,8 @@ def flaky(
 ) -> None:
     """Which tasks passed and failed over the newest stored runs of a suite?
 
-    A task counts as flaky if, with 90 % certainty, its pass rate over all of them is between 10 %
-    and 95 %. A task that failed once in a few runs may still be solid.
+    A task counts as flaky if, with 90% certainty, its pass rate over all of them is between 10%
+    and 95%. A task that failed once in a few runs may still be solid.
 
     \b
       passhat flaky

@@ -575,20 +575,20 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
 def _title(series: Series, number: WatchedNumber) -> str:
     """The number so far, and on which side of it each line is."""
     low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    said = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f} % so far"
+    said = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f}% so far"
     return "; ".join([said, *_sides(number, low, high)])
 
 
 def _sides(number: WatchedNumber, low: float, high: float) -> Iterator[str]:
     for _, level in number.gates:
         inside = low <= level <= high
-        yield f"the line of {100 * level:.3g} % is {'still inside' if inside else 'outside'}"
+        yield f"the line of {100 * level:.3g}% is {'still inside' if inside else 'outside'}"
 
 
 def _finding(number: WatchedNumber) -> str:
     if number.k == 1:
-        return "The band holds at every look at once, with 95 %."
+        return "The band holds at every look at once, with 95%."
     return (
         f"Runs 1 to {number.k} of a task are one look, {number.k + 1} to {2 * number.k} the next. "
-        "The band holds at every look at once, with 95 %."
+        "The band holds at every look at once, with 95%."
     )

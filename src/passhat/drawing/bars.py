@@ -87,7 +87,7 @@ def stacked_bar(
 ) -> Figure:
     """A bar whose parts are named beneath it; `edge` is where the first of them may truly end."""
     pieces, at = [], float(BAR_LEFT)
-    names = [f"{part.name} {part.share * 100:.0f} %" for part in parts]
+    names = [f"{part.name} {part.share * 100:.0f}%" for part in parts]
     places = _name_places(parts, names, width)
     for i, part in enumerate(parts):
         length = part.share * (width - 2 * BAR_LEFT)

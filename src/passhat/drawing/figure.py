@@ -328,12 +328,8 @@ _TITLE_HEIGHT, _PAGE_LINE_HEIGHT = 19, 16
 def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -> str:
     """The SVG text of a figure with nothing but attributes."""
     room = width - 2 * _MARGIN
-    # A number and its per cent sign stay on one line.
-    shown_title, shown_finding = (
-        text.replace(" %", "\N{NO-BREAK SPACE}%") for text in (title, finding)
-    )
-    titles = textwrap.wrap(shown_title, int(room / _TITLE_LETTER))
-    lines = textwrap.wrap(shown_finding, int(room / _LETTER))
+    titles = textwrap.wrap(title, int(room / _TITLE_LETTER))
+    lines = textwrap.wrap(finding, int(room / _LETTER))
     top = _TITLE_HEIGHT * len(titles) + _PAGE_LINE_HEIGHT * len(lines) + 2 * _MARGIN
     root = ET.Element(
         "svg",

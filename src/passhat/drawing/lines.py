@@ -434,7 +434,7 @@ class Scale:
     def show(self, value: float) -> str:
         """A tick's text."""
         if self.kind == "percent":
-            return f"{value * 100:.3g} %"
+            return f"{value * 100:.3g}%"
         if abs(value) >= 1e6:
             return f"{value / 1e6:.6g} M"
         return f"{0.0 if abs(value) < 1e-12 else value:,.6g}"

@@ -163,7 +163,7 @@ def _notes(groups: Sequence[ColumnGroup], most: int) -> list[tuple[str, str]]:
         for i, group in enumerate(groups)
         for first, line in zip(
             chain([True], repeat(False)),
-            wrap(group.name.replace(" %", "\N{NO-BREAK SPACE}%"), most),
+            wrap(group.name, most),
             strict=False,
         )
     ]

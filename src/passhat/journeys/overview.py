@@ -167,7 +167,7 @@ def _fall(trend: SystemTrend | None) -> Iterator[str]:
     now = trend.points[-1].metrics[name].interval
     if now is not None and now.high < change.before:
         yield (
-            f"{name} fell from {100 * change.before:.0f} % to {100 * change.after:.0f} % on "
+            f"{name} fell from {100 * change.before:.0f}% to {100 * change.after:.0f}% on "
             f"{trend.day(change)}, {trend.points[change.position].label}"
         )
 
@@ -199,7 +199,7 @@ def _drop(new: _SystemInRun, old: _SystemInRun) -> str | None:
         return None
     if now.interval is None or before.interval is None or now.interval.high >= before.interval.low:
         return None
-    return f"pass^{k} dropped from {100 * before.value:.0f} % to {100 * now.value:.0f} %"
+    return f"pass^{k} dropped from {100 * before.value:.0f}% to {100 * now.value:.0f}%"
 
 
 def tasks_that_began_to_fail(new: Tally, old: Tally) -> list[str]:
@@ -217,7 +217,7 @@ def _spark(name: str, k: int, tallies: Sequence[Tally]) -> Figure:
     known = [mean_pass_hat(tally, k) for tally in tallies]
     values = [value for value in known if value is not None]
     moved = (
-        f"from {100 * values[0]:.0f} % to {100 * values[-1]:.0f} % over {len(values)} runs"
+        f"from {100 * values[0]:.0f}% to {100 * values[-1]:.0f}% over {len(values)} runs"
         if len(values) > 1
         else "one run so far"
     )

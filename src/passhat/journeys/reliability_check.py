@@ -183,7 +183,7 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
         assert number.interval is not None, "a confidence sequence has two ends"
         low, high = (f"{100 * end:.0f}" for end in (number.interval.low, number.interval.high))
         words = "one try" if k == 1 else f"reliability@{k}"
-        phrases.append(f"{words} {100 * number.value:.0f} % [{low}, {high}]")
+        phrases.append(f"{words} {100 * number.value:.0f}% [{low}, {high}]")
     return "; ".join(phrases)
 
 

@@ -793,7 +793,7 @@ def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[s
     if shares:
         mean, split = sum(shares) / len(shares), sum(share > 0 for share in shares)
         yield (
-            f"the judge disagreed with itself in {100 * mean:.0f} % of pairs of readings; its "
+            f"the judge disagreed with itself in {100 * mean:.0f}% of pairs of readings; its "
             f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
         )
 

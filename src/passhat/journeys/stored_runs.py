@@ -286,8 +286,8 @@ def _plot_task(moments: Sequence[TaskMoment]) -> Figure | Unavailable:
     )
     return line_chart(
         [line],
-        title=f"From {100 * rates[0]:.0f} % to {100 * rates[-1]:.0f} % over {len(rates)} runs",
-        finding="The share of this task's trials that passed in each run. Bands: 95 % intervals.",
+        title=f"From {100 * rates[0]:.0f}% to {100 * rates[-1]:.0f}% over {len(rates)} runs",
+        finding="The share of this task's trials that passed in each run. Bands: 95% intervals.",
         x_label="run, oldest first",
         y_label="pass rate",
         y_range=(0, 1),

@@ -146,7 +146,7 @@ def run_marks(sequence: str, *, pen: CharacterSet = UNICODE) -> str:
     return sequence.translate(str.maketrans("PFE", pen.passed + pen.failed + pen.errored))
 
 
-# Numbers as people read them: never 100 % for less than all, never 0 % for more than none.
+# Numbers as people read them: never 100% for less than all, never 0% for more than none.
 
 _UNGROUPED_FROM = 1e15  # larger numbers in groups of three digits are hard to read
 
@@ -157,9 +157,9 @@ def percent(share: float | None, *, digits: int = 0) -> str:
     """A share as a percentage that does not round to an end it has not reached.
 
     >>> percent(0.62), percent(0.9991), percent(1.0), percent(0.0004), percent(0.0), percent(None)
-    ('62 %', '>99 %', '100 %', '<1 %', '0 %', '-')
+    ('62%', '>99%', '100%', '<1%', '0%', '-')
     """
-    return "-" if share is None else f"{points(share, digits=digits)} %"
+    return "-" if share is None else f"{points(share, digits=digits)}%"
 
 
 def points(share: float | None, *, digits: int = 0) -> str:
@@ -187,12 +187,12 @@ def percent_range(interval: Interval | None, *, digits: int = 0) -> str:
 
     >>> from passhat.stats.estimate import Interval
     >>> percent_range(Interval(0.153, 0.268)), percent_range(Interval(0.749, 0.751))
-    ('15 to 27 %', '75 %')
+    ('15 to 27%', '75%')
     """
     if interval is None:
         return "no interval"
     low, high = points(interval.low, digits=digits), points(interval.high, digits=digits)
-    return f"{low} %" if low == high else f"{low} to {high} %"
+    return f"{low}%" if low == high else f"{low} to {high}%"
 
 
 def span(interval: Interval | None, *, digits: int = 1) -> str:
@@ -346,12 +346,11 @@ def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
     """
     lines: list[str] = []
     line = ""
-    # A number and its percent sign stay together.
-    for word in safe_text(text).replace(" %", "\0%").split():
+    for word in safe_text(text).split():
         start = indent if lines else ""
         longer = f"{line} {word}" if line else start + word
         if line and display_width(longer) > width:
             lines.append(line)
             longer = indent + word
         line = longer
-    return [part.replace("\0", " ") for part in (*lines, line)]
+    return [*lines, line]

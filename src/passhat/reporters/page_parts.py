@@ -761,15 +761,10 @@ def headline_parts(sentence: str) -> list[tuple[str, str]]:
     >>> headline_parts("You can depend on o3: it succeeds.")
     [('', 'You can depend on o3'), ('colon', ': '), ('lead', 'it succeeds.')]
     """
-    shown = whole_units(safe_text(sentence))
+    shown = safe_text(sentence)
     end = _FIRST_CLAUSE.search(shown)
     first, rest = (shown, "") if end is None else (shown[: end.start()], shown[end.end() :])
     # A short name with hyphens is kept on one line: a heading has few words in each.
     pieces = enumerate(_HYPHENED.split(first))
     parts = [("whole-name" if i % 2 else "", piece) for i, piece in pieces if piece]
     return [*parts, ("colon", end[0]), ("lead", rest)] if end and rest else [*parts]
-
-
-def whole_units(text: str) -> str:
-    """Text in which no line ends between a number and its per cent sign."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -312,10 +312,10 @@ GLOSSARY: Mapping[str, str] = {
     ),
     "this suite": "an interval for exactly these tasks, run again and again",
     "tasks like these": "a wider interval, for other tasks of the same kind",
-    "confidence": "how often such intervals contain the true value, 95 % unless you say otherwise",
-    "solid": "a task that almost certainly passes at least 95 % of the time",
+    "confidence": "how often such intervals contain the true value, 95% unless you say otherwise",
+    "solid": "a task that almost certainly passes at least 95% of the time",
     "flaky": "a task that almost certainly sometimes passes and sometimes fails",
-    "broken": "a task that almost certainly passes at most 10 % of the time",
+    "broken": "a task that almost certainly passes at most 10% of the time",
     "undecided": "a task whose runs do not yet show whether it is solid, flaky or broken",
     "errored": "the attempt broke (an outage, a crash of a tool) before it could pass or fail",
     "luck": "the share of the variation between runs that is chance, not the task",
@@ -341,7 +341,7 @@ LABEL_RULE = (
     "undecided. The chances come from the task's own runs and from how the tasks of the suite "
     "differ, with a margin for how well that is known. A task that ran once is undecided; flaky "
     "also takes runs that by themselves exclude the other two, so never runs that all ended alike."
-).replace("%", " %")
+)
 """How labels are given: `label_tasks` in words."""
 
 
@@ -445,7 +445,7 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
         return f"{capitalised(variance.reason)}."
     bounds = interval_of(variance.luck)
     if bounds is None:
-        return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100 %)."
+        return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100%)."
     if variance.leaves_luck_open:
         between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
         return f"Too few tasks or runs to tell luck from skill: {between} of the variation is luck."

@@ -78,8 +78,8 @@ def test_between_two_falls_there_is_one_level_in_words_and_numbers():
     levels = [point.metrics["pass^5"].value for point in trend.points[5:9]]
     assert min(levels) < first.after < max(levels)
     told = [s for s in sentences(trend) if s.startswith("pass^5")]
-    assert f"to {100 * first.after:.0f} %" in told[0]
-    assert f"from {100 * first.after:.0f} %" in told[1]
+    assert f"to {100 * first.after:.0f}%" in told[0]
+    assert f"from {100 * first.after:.0f}%" in told[1]
 
 
 def test_a_fall_of_both_numbers_at_once_is_marked_with_both():
@@ -104,7 +104,7 @@ def test_calm_histories_seldom_raise_an_alarm():
         changes = trend.changes["pass^2"]
         assert isinstance(changes, Changes)
         alarmed += bool(changes.points)
-    # A chance of at most 5 % each: four or more of 25 would be a three in a hundred event.
+    # A chance of at most 5% each: four or more of 25 would be a three in a hundred event.
     assert alarmed <= 3
 
 

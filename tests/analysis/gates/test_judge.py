@@ -31,7 +31,7 @@ def counted(counts, *, system="agent", errored=0):
 
 
 def test_a_bound_on_one_task_is_wrong_exactly_as_seldom_as_it_says():
-    """Over every possible outcome: at the threshold, PASS and FAIL each come with chance <= 5 %."""
+    """Over every possible outcome: at the threshold, PASS and FAIL each come with chance <= 5%."""
     runs, threshold = 40, 0.8
     words = [
         judge(counted({"a": (c, runs - c)}), [f"pass^1 >= {threshold}"]).word
@@ -51,7 +51,7 @@ def test_a_bound_on_a_suite_is_wrong_about_as_seldom_as_it_says():
         passed = rng.binomial(10, rates)
         table = counted({f"t{i}": (int(c), 10 - int(c)) for i, c in enumerate(passed)})
         wrong.append(judge(table, [f"pass^2 >= {mean}"]).word)
-    # three Monte Carlo errors above 5 %
+    # three Monte Carlo errors above 5%
     assert wrong.count("PASS") / 150 <= 0.104
     assert wrong.count("FAIL") / 150 <= 0.104
 
@@ -139,7 +139,7 @@ def test_further_runs_at_the_observed_rate_settle_it_four_times_in_five():
 def test_a_sentence_never_rounds_across_the_threshold():
     table = counted({f"t{i}": (799, 201) for i in range(40)})
     verdict = judge(table, [{"require": "pass^1 >= 0.8", "evidence": "point"}])[0]
-    assert (verdict.word, "79.9 %" in verdict.sentence) == ("FAIL", True)
+    assert (verdict.word, "79.9%" in verdict.sentence) == ("FAIL", True)
 
 
 def test_every_task_must_be_certified_and_one_bad_task_fails_it():
@@ -162,7 +162,7 @@ def test_its_bar_is_the_tasks_own():
 
 
 def test_wrong_fails_of_every_task_are_split_over_the_tasks():
-    """With 20 tasks at their bar, a wrong FAIL still comes with chance <= 5 % (exact)."""
+    """With 20 tasks at their bar, a wrong FAIL still comes with chance <= 5% (exact)."""
     tasks, runs, bar = 20, 30, 0.9
     fails = [
         judge(counted({f"t{i}": (runs, 0) for i in range(tasks - 1)} | {"x": (c, runs - c)}),

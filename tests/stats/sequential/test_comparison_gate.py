@@ -63,7 +63,7 @@ def test_equal_systems_are_called_different_in_at_most_one_of_twenty():
         rates = rng.beta(2, 1, 20)
         gate = ComparisonGate(tasks=20, seed=seed)
         wrong += run_pairs(gate, rates, rates, rng, most=250).finding is not None
-    assert wrong <= 7  # a chance of 5 % gives more than that less than 1 % of the time
+    assert wrong <= 7  # a chance of 5% gives more than that less than 1% of the time
 
 
 def test_after_a_finding_nothing_changes():

@@ -117,12 +117,12 @@ def with_outages(rng, rate, share, runs=540):
 @pytest.mark.slow("simulates an error rate")
 @pytest.mark.parametrize("share", [0.0, 0.05])
 def test_a_good_agent_is_not_failed_for_outages(share):
-    """Without the guard a gate at 0.8 against 0.9 fails it in 38 % of runs at a share of 5 %."""
+    """Without the guard a gate at 0.8 against 0.9 fails it in 38% of runs at a share of 5%."""
     rng, gate = np.random.default_rng(7), TaskGate(p0=0.8, p1=0.9)
     words = [
         gate.replay(ONE_TASK.set_aside(with_outages(rng, 0.9, share))).verdict for _ in range(150)
     ]
-    assert words.count("FAIL") <= 17  # 5 % and more than three standard errors
+    assert words.count("FAIL") <= 17  # 5% and more than three standard errors
 
 
 @pytest.mark.slow("simulates an error rate")

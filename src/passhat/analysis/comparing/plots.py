@@ -77,7 +77,7 @@ def plot_ranks(report: RankReport) -> Figure:
                 low=system.ranks[0],
                 high=system.ranks[1],
                 colour="a" if system.ranks[0] == 1 else "n",
-                note=f"{100 * system.value:.1f} %",
+                note=f"{100 * system.value:.1f}%",
             )
             for place, system in enumerate(report.systems)
         ],
@@ -111,7 +111,7 @@ def plot_trend(
         for change in found.points:
             if name == lead or abs(change.after - change.before) >= _MARKED:
                 changed.setdefault((change.position, change.direction), []).append(name)
-    now = ", ".join(f"{name} {100 * points[-1].value:.0f} %" for name, points in metrics.items())
+    now = ", ".join(f"{name} {100 * points[-1].value:.0f}%" for name, points in metrics.items())
     lines = "" if newest is None else " Level lines: before and since a change."
     draw = partial(
         line_chart,
@@ -210,7 +210,7 @@ def _trend_words(name: str, newest: ChangePoint | None, runs: Sequence[tuple[str
     if newest is None:
         return f"no change of {name} shown over {plural(len(runs), 'run')}"
     moved = "fell" if newest.direction == "down" else "rose"
-    levels = f"from {100 * newest.before:.0f} % to {100 * newest.after:.0f} %"
+    levels = f"from {100 * newest.before:.0f}% to {100 * newest.after:.0f}%"
     return f"{name} {moved} {levels} on {runs[newest.position][0][:10]}"
 
 
@@ -220,7 +220,7 @@ def _levels(changes: Sequence[ChangePoint], runs: int) -> Iterator[Level]:
     stops = [*(change.position - 1 for change in changes), runs - 1]
     values = [change.before for change in changes[:1]] + [change.after for change in changes]
     for value, start, stop in zip(values, starts, stops, strict=False):
-        yield Level(name=f"{100 * value:.0f} %", y=value, start=start, stop=max(start, stop))
+        yield Level(name=f"{100 * value:.0f}%", y=value, start=start, stop=max(start, stop))
 
 
 def _series(name: str, estimates: Sequence[Estimate]) -> Series:

@@ -545,16 +545,16 @@ def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
     """A number in words, on the same side of the threshold as it is.
 
     >>> shown(0.7996, 0.8, share=True), shown(0.91, 0.8, share=True), shown(12.345, share=False)
-    ('79.96 %', '91 %', '12.3')
+    ('79.96%', '91%', '12.3')
     """
     if share:
-        return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)} %"
+        return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)}%"
     return _same_side(value, threshold)
 
 
 def percentage(share: float) -> str:
-    """A confidence or an error rate: 95 %, 2.5 %."""
-    return f"{100 * share:.4g} %"
+    """A confidence or an error rate: 95%, 2.5%."""
+    return f"{100 * share:.4g}%"
 
 
 def opening(gate: Gate, system: str, word: str) -> str:

@@ -165,7 +165,7 @@ def _stopped_by_gates(gate: Gate, trials: Trials, around: _JudgeContext) -> bool
 def _without_error_rates(verdict: Verdict) -> Verdict:
     """The verdict of bounds on runs that gates ended: their error rates are for a fixed number.
 
-    Looking at a 95 % bound again and again passes an agent at the threshold far more often than
+    Looking at a 95% bound again and again passes an agent at the threshold far more often than
     one time in twenty (Armitage, McPherson and Rowe, JRSS A 132, 1969).
     """
     note = "its gates decided when the run ended, and bounds are for a fixed number of runs"

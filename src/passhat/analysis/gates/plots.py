@@ -36,7 +36,7 @@ def plan_figure(plan: GatePlan) -> Figure:
             Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
         ],
         title=f"{plan.gate.require} takes most runs, {dearest.expected_runs:,.0f} on average, "
-        f"where the truth is {100 * dearest.truth:.3g} %",
+        f"where the truth is {100 * dearest.truth:.3g}%",
         finding=plan_finding(plan),
         x_label="if this is the truth",
         x_kind="percent",

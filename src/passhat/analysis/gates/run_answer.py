@@ -50,7 +50,7 @@ class ToolCoverage:
     """Which of the tools that the servers of a suite offer were called in a run.
 
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a"}), threshold=0.8).sentence
-    'FAIL: 1 of the 2 tools of the servers was called (50 %), 80 % are demanded; never: b'
+    'FAIL: 1 of the 2 tools of the servers was called (50%), 80% are demanded; never: b'
     >>> ToolCoverage(offered=frozenset({"a", "b"}), called=frozenset({"a", "b"})).sentence
     'all 2 tools of the servers were called'
     """
@@ -76,10 +76,10 @@ class ToolCoverage:
         else:
             of_all = f"{called} of the {offered} tools of the servers"
             verb = "was" if called == 1 else "were"
-            text = f"{of_all} {verb} called ({100 * self.share:.0f} %)"
+            text = f"{of_all} {verb} called ({100 * self.share:.0f}%)"
         if self.threshold is not None:
             word = "PASS" if self.passed else "FAIL"
-            text = f"{word}: {text}, {100 * self.threshold:g} % are demanded"
+            text = f"{word}: {text}, {100 * self.threshold:g}% are demanded"
         never = sorted(self.offered - self.called)
         return f"{text}; never: {', '.join(never)}" if never else text
 
@@ -420,8 +420,8 @@ class SelectionFloor:
         elif self._too_few:
             rate, what = (self.bound, "at least") if demand.bound else (self.rate, "in")
             reasons.append(
-                f"{demand.expected_tool} was called {what} {100 * rate:.0f} % of the runs, and "
-                f"{100 * demand.min_selection_rate:.0f} % are demanded"
+                f"{demand.expected_tool} was called {what} {100 * rate:.0f}% of the runs, and "
+                f"{100 * demand.min_selection_rate:.0f}% are demanded"
             )
         if self._over_tokens:
             allowed = demand.max_total_tokens
@@ -434,8 +434,8 @@ class SelectionFloor:
         low, high = (f"{100 * end:.0f}" for end in (self.interval.low, self.interval.high))
         text = (
             f"{self.demand.expected_tool} was called in {self.selected} of {self.runs} runs: "
-            f"{low} to {high} % at {100 * self.confidence:.4g} % confidence, "
-            f"at least {100 * self.bound:.0f} % one-sided"
+            f"{low} to {high}% at {100 * self.confidence:.4g}% confidence, "
+            f"at least {100 * self.bound:.0f}% one-sided"
         )
         if self.errored:
             text += f"; {self.errored} errored, which count as not called unless it was"

@@ -413,9 +413,9 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
     found = find_drift([places[run.task] for run in runs], passed)
     if found is None:
         return ()
-    halves = f"{100 * found.first_half:.0f} % in their first half to {100 * found.second_half:.0f}"
+    halves = f"{100 * found.first_half:.0f}% in their first half to {100 * found.second_half:.0f}"
     words = (
-        f"The pass rate changed during these runs, from {halves} % in the second, by more than "
+        f"The pass rate changed during these runs, from {halves}% in the second, by more than "
         "chance: the verdict is on their mean, not on the agent as it is now."
     )
     return (words,)

@@ -453,7 +453,7 @@ class Purchase:
 class Assured:
     """The runs and tasks after which most reports are as narrow as asked.
 
-    A share `assurance` of the reports has a half-width of at most `half_width`, and 95 % come
+    A share `assurance` of the reports has a half-width of at most `half_width`, and 95% come
     within 1.25 of it: suites drawn from what is known, with the intervals that reports print.
     `runs` are for this suite; `tasks` (or `families` of them) at `runs_of_each` for tasks like
     these. `this_suite` and `tasks_like_these` are the half-widths at the runs that were asked

@@ -81,7 +81,7 @@ class Disturbance:
 
 
 def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance, ...]:
-    """What moved the runs of one system together, if anything; 1 % false alarms in calm runs.
+    """What moved the runs of one system together, if anything; 1% false alarms in calm runs.
 
     >>> rows = [(t, r, r != 3) for t in range(20) for r in range(5)]
     >>> tasks, trial, passed = zip(*rows)
@@ -351,7 +351,7 @@ def _seen(found: Disturbance) -> str:
     which = _numbered(found.rounds)
     is_out = "is" if len(found.rounds) == 1 else "are"
     head = f"{capitalised(which)} {is_out} out of line"
-    return f"{head}: {_failures(found)}, {usual:.0f} % in the other rounds"
+    return f"{head}: {_failures(found)}, {usual:.0f}% in the other rounds"
 
 
 def _numbered(numbers: Collection[int]) -> str:
@@ -379,11 +379,11 @@ def _time(found: Disturbance) -> str:
 
 def _from_to(found: Disturbance) -> str:
     first, last = found.means[0], found.means[-1]
-    return f"{100 * first:.0f} % passed in the first round and {100 * last:.0f} % in the last"
+    return f"{100 * first:.0f}% passed in the first round and {100 * last:.0f}% in the last"
 
 
 def _range(found: Disturbance) -> str:
-    return f"{100 * min(found.means):.0f} to {100 * max(found.means):.0f} %"
+    return f"{100 * min(found.means):.0f} to {100 * max(found.means):.0f}%"
 
 
 # Seeds: how far whole runs of the suite differ by them, and every run under its seed.

@@ -610,7 +610,7 @@ def _measure(feature: _Feature, values: Floats | None, ks: Sequence[int]) -> Res
 # What families of tasks change, or families that nobody named would. The rule for the second: no
 # family is given; the names of tasks up to their number, slash or colon, or a single tag of each
 # task, make at least 3 groups and leave at least 8 tasks beside one of each; the means of groups
-# differ by an F test and a permutation test at 0.05 %; and groups explain at least a quarter of the
+# differ by an F test and a permutation test at 0.05%; and groups explain at least a quarter of the
 # variance between tasks.
 
 _FEWEST_GROUPS, _FEWEST_MORE_TASKS = 3, 8
@@ -682,7 +682,7 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
     start = (
         f"tasks differ by the {source} ({listed(shown, 3)}), which explains about "
         f"{_explained(evidence, labels):.0%} of the differences between them"
-    ).replace("%", " %")
+    )
     now, then = (_population(evidence, family, confidence) for family in (None, labels))
     if now is None or then is None or now.interval is None:
         return f"{start}; `family` would count them as families"

@@ -261,7 +261,7 @@ def _pass_bin(passed: int, runs: int) -> int:
 
 
 def _next_fifth(values: Sequence[float]) -> float:
-    """Where an axis that begins at 0 may stop: the next 20 % above all values.
+    """Where an axis that begins at 0 may stop: the next 20% above all values.
 
     >>> _next_fifth([0.12, 0.41]), _next_fifth([1.0])
     (0.6, 1.0)
@@ -329,7 +329,7 @@ def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
         low=low,
         high=high,
         inner=suite,
-        note=f"{100 * (metric.value or 0.0):.1f} %",
+        note=f"{100 * (metric.value or 0.0):.1f}%",
     )
 
 
@@ -542,7 +542,7 @@ def _points(share: float) -> str:
 
 
 def _whole_percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
+    return f"{share * 100:.0f}%"
 
 
 # Groups of tasks that pass with the same systems, and a sentence for each group.

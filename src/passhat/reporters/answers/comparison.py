@@ -67,8 +67,8 @@ _CHIPS = {**_CHANGE_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
 _ROUNDING = 1e-9  # how far two ways to compute one rate may differ
 _P_VALUES = (
     "Both p values allow for the number of tasks tested. Of the tasks with p (Holm) below 0.05, "
-    "the chance that any does not really differ is at most 5 %; of those with p (BH) below 0.05, "
-    "about 5 % may not really differ."
+    "the chance that any does not really differ is at most 5%; of those with p (BH) below 0.05, "
+    "about 5% may not really differ."
 )
 
 

@@ -98,7 +98,7 @@ class RankingAnswer(Answer[RankReport]):
         blocks.append(
             Paragraph(
                 "How",
-                f"The ranks and ties are for {report.scope} and all true at once with {level} % "
+                f"The ranks and ties are for {report.scope} and all true at once with {level}% "
                 f"confidence ({report.method}, {plural(report.tasks, 'shared task')}).",
             )
         )

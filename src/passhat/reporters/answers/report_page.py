@@ -435,7 +435,7 @@ def _tag_cell(value: float | None, best: float) -> TagCell:
     if value is None:
         return TagCell(shown="-", level=0, best=False)
     shown = points(value, digits=0)
-    level = min(3, math.ceil(value / 0.2 - 1e-9))  # up to 20 %, up to 40 %, more
+    level = min(3, math.ceil(value / 0.2 - 1e-9))  # up to 20%, up to 40%, more
     return TagCell(shown=shown, level=level, best=value == best > 0)
 
 

@@ -138,8 +138,8 @@ def _details(verdict: Verdict) -> list[str]:
 def _errors(verdict: Verdict) -> str:
     if verdict.alpha is None and verdict.beta is None:
         return "No error rate"
-    wrong_pass = "not stated" if verdict.alpha is None else f"at most {100 * verdict.alpha:.4g} %"
-    wrong_fail = "not stated" if verdict.beta is None else f"at most {100 * verdict.beta:.4g} %"
+    wrong_pass = "not stated" if verdict.alpha is None else f"at most {100 * verdict.alpha:.4g}%"
+    wrong_fail = "not stated" if verdict.beta is None else f"at most {100 * verdict.beta:.4g}%"
     return f"Wrong PASS {wrong_pass}, wrong FAIL {wrong_fail}"
 
 

@@ -46,7 +46,6 @@ from passhat.reporters.page_parts import (
     lay_out,
     page_rows,
     page_templates,
-    whole_units,
 )
 from passhat.reporters.wording import GLOSSARY
 
@@ -142,7 +141,6 @@ def templates() -> Environment:
         "table_rows": page_rows,
         "section_link": lambda place: f"#system-{place}",
         "shown_metrics": wording.shown_metrics,
-        "units": whole_units,
         "verdict": headline.verdict,
         "word_tone": lambda word: WORD_TONES[word],
     }
@@ -210,7 +208,7 @@ def _prose(text: str) -> Markup:
 
     return Markup("").join(
         Markup('<span class="whole-name">{}</span>').format(part) if i % 2 else escape(part)
-        for i, part in enumerate(_OPTIONS.split(whole_units(safe_text(text))))
+        for i, part in enumerate(_OPTIONS.split(safe_text(text)))
     )
 
 
