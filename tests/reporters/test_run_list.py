@@ -67,7 +67,7 @@ def test_each_of_several_systems_has_its_own_rate_the_least_reliable_first():
     assert "58.5%" not in text
     assert "interrupted" in first
     assert second.split() == ["bad", "25.0%"]
-    assert third.split() == ["good", "95.0", "%"]
+    assert third.split() == ["good", "95.0%"]
     assert "resume" not in head
 
 
