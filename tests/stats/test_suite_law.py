@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from passhat.stats import suite_bounds
 from passhat.stats.sufficient_statistics import Cells, cached, count_cells
 from passhat.stats.suite_bounds import (
     ShrunkDistribution,
@@ -10,6 +11,7 @@ from passhat.stats.suite_bounds import (
     scaled_betas,
     sums_of_long_tasks,
     sums_of_tasks,
+    task_pmfs,
 )
 
 
@@ -120,3 +122,27 @@ def test_a_shrunk_quantile_has_the_chance_it_was_asked_for_however_many_runs(gro
     for tail in (0.0033, 0.0277, 0.4012):  # between the steps of 1/200, where it rises
         x = float(law.quantile(tail))
         assert np.minimum(1.0, x / places) ** groups @ chances == pytest.approx(tail, rel=1e-6)
+
+
+def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_computed(monkeypatch):
+    rng = np.random.default_rng(5)
+    n = rng.integers(50, 141, 60)
+    cells = count_cells(n, rng.binomial(n, rng.beta(4, 2, 60)))
+    rows = []
+
+    def counted(runs, *rest):
+        rows.append(runs.size)
+        return task_pmfs(runs, *rest)
+
+    monkeypatch.setattr(suite_bounds, "task_pmfs", counted)
+    steps = lattice_steps(cells.n, 3)
+    together = only_law(sums_of_tasks(cells, (3,), steps))
+    assert rows == [cells.n.size]
+    # With a task of every count the tables of every length are used, and the law is the same one.
+    every = [(runs, passes) for runs in cells.lengths for passes in range(int(runs) + 1)]
+    all_n, all_c = np.array(every, float).T
+    tasks = np.zeros(len(every))
+    tasks[Cells(n=all_n, c=all_c, tasks=tasks).place(cells.n, cells.c)] = cells.tasks
+    tabled = only_law(sums_of_tasks(Cells(n=all_n, c=all_c, tasks=tasks), (3,), steps))
+    assert together[0] == pytest.approx(tabled[0], rel=1e-12)
+    assert together[1] == pytest.approx(tabled[1], abs=1e-13)

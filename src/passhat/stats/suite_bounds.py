@@ -383,7 +383,7 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistri
     if cells.n.max() > TABLED_RUNS:
         cells = _with_value(cells, min(ks))
         rows = cells.tasks.reshape(-1, cells.n.size)
-    means, variances = _per_cell(cells, ks, steps, _moment_table)
+    means, variances = _per_cell(cells, ks, steps, _moments)
     centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
     # A power of two, so that the tables of one report serve all its questions.
     window = np.maximum(np.minimum(longest, _WINDOW * np.sqrt(variance)), _POINTS)
@@ -445,12 +445,8 @@ class _Sums:
         """The characteristic function of each sum at the lowest frequencies of the period."""
         places, row = np.unique(self.k, return_inverse=True)
         rows = self.cells.tasks.reshape(-1, self.cells.n.size)
-        tables = _per_cell(
-            self.cells,
-            [self.ks[place] for place in places.tolist()],
-            self.steps,
-            lambda *key: _log_table(*key, period, points),
-        )
+        ks = [self.ks[place] for place in places.tolist()]
+        tables = _per_cell(self.cells, ks, self.steps, _log_spectrum, period, points)
         size, angle = (np.matmul(rows, table)[row, self.suite] for table in tables)
         return np.asarray(np.exp(size + 1j * angle))
 
@@ -493,21 +489,30 @@ def _unrolled(
     return places * (step / unit), laid / laid.sum(axis=-1, keepdims=True)
 
 
-def _per_cell(cells: Cells, ks: Sequence[int], steps: int, table):  # type: ignore[no-untyped-def]
-    """The columns of a table for every cell, the tables of each number of runs joined; k first."""
-    tables = zip(*(_of_one_k(cells, k, steps, table) for k in ks), strict=True)
+def _per_cell(  # type: ignore[no-untyped-def]
+    cells: Cells, ks: Sequence[int], steps: int, read, *more: int
+):
+    """The columns that `read` finds in the distributions of every cell; k first."""
+    tables = zip(*(_of_one_k(cells, k, steps, read, *more) for k in ks), strict=True)
     return tuple(columns[0][None] if len(ks) == 1 else np.stack(columns) for columns in tables)
 
 
-def _of_one_k(cells: Cells, k: int, steps: int, table):  # type: ignore[no-untyped-def]
+def _of_one_k(  # type: ignore[no-untyped-def]
+    cells: Cells, k: int, steps: int, read, *more: int
+):
+    lengths = np.minimum(cells.lengths, TABLED_RUNS) + 1
+    if lengths.size > 1 and 2 * cells.n.size < lengths.sum():
+        # Tasks that ran differently often would leave most rows of a table for each length unused.
+        return read(_pmfs_of_cells(cells.n.tobytes(), cells.c.tobytes(), k, steps), *more)
     parts = []
     for runs in cells.lengths.tolist():
         rows = cells.n == runs
         if runs <= TABLED_RUNS:
             passes = cells.c[rows].astype(np.intp)
-            parts.append(tuple(column[passes] for column in table(int(runs), None, k, steps)))
+            table = _table(read, int(runs), None, k, steps, *more)
+            parts.append(tuple(column[passes] for column in table))
         else:
-            parts.append(table(int(runs), tuple(cells.c[rows].tolist()), k, steps))
+            parts.append(_table(read, int(runs), tuple(cells.c[rows].tolist()), k, steps, *more))
     if len(parts) == 1:
         return parts[0]
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -520,27 +525,34 @@ def _with_value(cells: Cells, k: int) -> Cells:
     return cells.taken(kept)
 
 
+@lru_cache(maxsize=16)
+def _pmfs_of_cells(n: bytes, c: bytes, k: int, steps: int) -> Floats:
+    return task_pmfs(np.frombuffer(n), np.frombuffer(c), k, steps)
+
+
 @lru_cache(maxsize=256)
 def _pmf_table(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
     c = np.arange(n + 1.0) if passes is None else np.array(passes)
     return task_pmfs(np.full(c.size, float(n)), c, k, steps)
 
 
-@lru_cache(maxsize=256)
-def _moment_table(
-    n: int, passes: tuple[float, ...] | None, k: int, steps: int
-) -> tuple[Floats, Floats]:
-    pmfs, places = _pmf_table(n, passes, k, steps), np.arange(steps + 1.0)
+@lru_cache(maxsize=384)
+def _table(  # type: ignore[no-untyped-def]
+    read, n: int, passes: tuple[float, ...] | None, k: int, steps: int, *more: int
+):
+    return read(_pmf_table(n, passes, k, steps), *more)
+
+
+def _moments(pmfs: Floats) -> tuple[Floats, Floats]:
+    """The mean and the variance of each distribution, in steps of the lattice."""
+    places = np.arange(float(pmfs.shape[-1]))
     means = pmfs @ places
     return means, np.maximum(pmfs @ places**2 - means**2, 0.0)
 
 
-@lru_cache(maxsize=128)
-def _log_table(
-    n: int, passes: tuple[float, ...] | None, k: int, steps: int, period: int, points: int
-) -> tuple[Floats, Floats]:
+def _log_spectrum(pmfs: Floats, period: int, points: int) -> tuple[Floats, Floats]:
     """Ln of the characteristic functions: its real part and its imaginary part."""
-    found = np.fft.rfft(_pmf_table(n, passes, k, steps), period, axis=-1)[:, : points // 2 + 1]
+    found = np.fft.rfft(pmfs, period, axis=-1)[:, : points // 2 + 1]
     # Separately: numpy's logarithm of complex numbers takes ten times as long.
     square = found.real**2 + found.imag**2
     return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
