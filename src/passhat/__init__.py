@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.dependence import determinism_check as determinism_check
     from passhat.analysis.reports.dependence import seed_agreement as seed_agreement
     from passhat.analysis.reports.measure import measure as measure
+    from passhat.analysis.reports.parts import SystemReport as SystemReport
     from passhat.analysis.reports.report import Report as Report
-    from passhat.analysis.reports.report import SystemReport as SystemReport
     from passhat.analysis.reports.targets import targets as targets
     from passhat.cli.run_output import Progress as Progress
     from passhat.errors import ArgumentError as ArgumentError

@@ -1,6 +1,10 @@
 """The page on the architecture and the one for contributors name what is there."""
 
+import ast
 import re
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import passhat
@@ -44,3 +48,52 @@ def test_every_file_that_the_pages_name_exists():
     for page in (PAGE, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
         for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", page):
             assert (SOURCE / name).is_file() or (ROOT / name).is_file(), name
+
+
+def imported_modules(name: str, file: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules that one imports: when it loads, when it is called, and for its types alone.
+
+    A name that a package hands on counts for the module that it comes from.
+    """
+    imported = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("passhat"):
+            for alias in node.names:
+                home, word = node.module, alias.name
+                if f"{home}.{word}" in modules:
+                    home = f"{home}.{word}"
+                while modules[home].name == "__init__.py" and (home, word) in handed_on(home):
+                    home, word = handed_on(home)[home, word]
+                imported.add(home)
+    return imported - {name}
+
+
+@cache
+def handed_on(package: str) -> dict[tuple[str, str], tuple[str, str]]:
+    """Where the names of a package come from."""
+    tree = ast.parse(Path(import_module(package).__file__).read_text(encoding="utf-8"))
+    return {
+        (package, alias.asname or alias.name): (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("passhat.")
+        for alias in node.names
+    }
+
+
+def test_no_modules_import_one_another_in_a_circle_not_even_for_types():
+    modules = {
+        ".".join(("passhat", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): file
+        for file in SOURCE.rglob("*.py")
+    }
+    graph = {
+        name: {
+            other
+            for other in imported_modules(name, file, modules)
+            if modules[other].name != "__init__.py"
+        }
+        for name, file in modules.items()
+        if file.name != "__init__.py"
+    }
+    assert len(list(TopologicalSorter(graph).static_order())) == len(graph)

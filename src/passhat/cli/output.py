@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.ingest.tallies import SomeFailures
     from passhat.journeys.stored_runs import BaselineChange
     from passhat.records import Transcripts, Trials
-    from passhat.reporters.answers.comparison import ChangeTile
+    from passhat.reporters.answer import ChangeTile
     from passhat.reporters.formatting import TerminalStyle
 
 NARROWEST, WIDEST = 72, 140

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
     from passhat.journeys.run_request import OnRunEvent, RunEvent
-    from passhat.reporters.answers.comparison import ChangeTile
+    from passhat.reporters.answer import ChangeTile
 
 MOST_REASONS = 3
 """Reasons for failures that are printed when a file has them all."""

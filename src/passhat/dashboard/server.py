@@ -21,7 +21,8 @@ from starlette.types import ASGIApp
 
 from passhat.analysis.comparing.comparison import Comparison
 from passhat.analysis.comparing.ranking import RankReport
-from passhat.analysis.reports.report import LABELS, Report, TaskRow, TaskTable
+from passhat.analysis.reports.parts import LABELS, TaskRow, TaskTable
+from passhat.analysis.reports.report import Report
 from passhat.dashboard.live import RUNNING, follow, progress_of, watching
 from passhat.dashboard.responses import (
     ENTRANCE,
@@ -58,8 +59,8 @@ from passhat.messages import plural, short_commit
 from passhat.records import Tally
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
-from passhat.reporters.answer import DisplayOptions
-from passhat.reporters.answers.comparison import ChangeTile, change_tile
+from passhat.reporters.answer import ChangeTile, DisplayOptions
+from passhat.reporters.answers.comparison import change_tile
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report_page import page_of
 from passhat.reporters.formats.html import page_values

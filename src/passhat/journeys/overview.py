@@ -11,12 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import SystemTrend, trends
-from passhat.analysis.reports.metrics import (
-    HeadlineNumber,
-    headline_k,
-    headline_number,
-    mean_pass_hat,
-)
+from passhat.analysis.reports.metrics import HeadlineNumber, headline_number, mean_pass_hat
+from passhat.analysis.reports.parts import headline_k
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
     from passhat.records import Trials
     from passhat.records.transcript import Transcripts
-    from passhat.reporters.answers.comparison import ChangeTile
     from passhat.reporters.formatting import TerminalStyle
     from passhat.reporters.page_parts import PageTranscripts
     from passhat.reporters.test_cases import ReportedCase, TestSuite
@@ -211,6 +210,18 @@ class StatusLabel:
     @property
     def sign(self) -> str:
         return _SIGNS[self.tone]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeTile:
+    """What changed: against what, by how much, whether that is more than noise; how to see more."""
+
+    title: str
+    size: str = ""
+    chip: StatusLabel | None = None
+    text: str = ""
+    command: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)

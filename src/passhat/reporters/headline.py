@@ -6,9 +6,17 @@ from collections.abc import Sequence
 
 from passhat.analysis.reports.dependence import disturbance_sentence
 from passhat.analysis.reports.evidence import too_few_runs
-from passhat.analysis.reports.metrics import UNNAMED, all_errored, common_k, headline_k, is_judged
-from passhat.analysis.reports.parts import Leaders, Metric
-from passhat.analysis.reports.report import Report, SystemReport
+from passhat.analysis.reports.metrics import UNNAMED
+from passhat.analysis.reports.parts import (
+    Leaders,
+    Metric,
+    SystemReport,
+    all_errored,
+    common_k,
+    headline_k,
+    is_judged,
+)
+from passhat.analysis.reports.report import Report
 from passhat.messages import plural
 from passhat.reporters.answer import StatusLabel
 from passhat.reporters.formatting import (

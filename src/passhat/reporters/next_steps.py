@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from passhat.analysis.gates.run_answer import MoreRuns
-from passhat.analysis.reports.metrics import all_errored, headline_k
-from passhat.analysis.reports.parts import Unsettled
-from passhat.analysis.reports.report import Report, SystemReport, TaskRow
+from passhat.analysis.reports.parts import SystemReport, TaskRow, Unsettled, all_errored, headline_k
+from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.arguments import CONFIDENCE
 from passhat.messages import plural

@@ -1,4 +1,4 @@
-"""What pages share: transcripts that fit, as cards; templates; how blocks lie on a page."""
+"""What pages share: transcripts that fit, as cards; templates; headlines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
-from passhat.analysis.reports.report import Report, TaskRow
+from passhat.analysis.reports.parts import TaskRow
+from passhat.analysis.reports.report import Report
 from passhat.arguments import whole_number
 from passhat.dataclass import dataclass
 from passhat.messages import plural, safe_text
@@ -38,14 +39,12 @@ from passhat.records.transcript import (
     cut_text,
 )
 from passhat.records.trial import natural_key
-from passhat.reporters.answer import Block, Judged, Picture, Section, Shares, Steps, Table
 from passhat.reporters.formatting import amount
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
     from jinja2.bccache import Bucket
 
-    from passhat.drawing.figure import Figure
     from passhat.records import Trials
 
 MOST_ROWS = 5_000
@@ -690,69 +689,11 @@ def _beside(text: str) -> str:
     return text.replace("\n", "\n    ")
 
 
-# How the blocks of an answer lie on its page: pictures and tables to the left, words beside.
+# The headline of a page.
 
 _FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
 
 _HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
-
-WIDEST = 76
-"""Characters of a table up to which it fits into seven of the page's twelve columns."""
-
-
-@dataclass(slots=True, kw_only=True)
-class PagePart:
-    """A stretch of a page under one heading: two columns, and what is too wide for either."""
-
-    title: str = ""
-    note: str = ""
-    figures: list[tuple[str, Figure]] = field(default_factory=list)
-    left: list[Block] = field(default_factory=list)
-    right: list[Block] = field(default_factory=list)
-    below: list[Table] = field(default_factory=list)
-
-    @property
-    def words(self) -> list[Block]:
-        """The sentences of the right column, which share a pane."""
-        return [block for block in self.right if not isinstance(block, Steps)]
-
-    @property
-    def steps(self) -> list[Steps]:
-        """Lists of things to do, a pane each."""
-        return [block for block in self.right if isinstance(block, Steps)]
-
-
-def lay_out(blocks: Sequence[Block], figures: Mapping[str, Figure] | None = None) -> list[PagePart]:
-    """The parts of a page in order; `figures` are in the first, and pictures stay where they are.
-
-    >>> from passhat.reporters.answer import Paragraph
-    >>> [part.title for part in lay_out([Paragraph("a", "b"), Section("Next"), Paragraph("", "c")])]
-    ['', 'Next']
-    """
-    parts = [PagePart(figures=list((figures or {}).items()))]
-    for block in blocks:
-        if isinstance(block, Section):
-            parts.append(PagePart(title=block.title, note=block.note))
-        else:
-            _place_block(block, parts[-1])
-    return [part for part in parts if part.figures or part.left or part.right or part.below]
-
-
-def _place_block(block: Block, part: PagePart) -> None:
-    if isinstance(block, Picture):
-        part.figures.append(("", block.figure))
-    elif isinstance(block, Table):
-        part.below.append(block) if _width(block) > WIDEST else part.left.append(block)
-    elif isinstance(block, Judged):
-        part.left.append(block)
-    elif not isinstance(block, Shares):
-        part.right.append(block)
-
-
-def _width(table: Table) -> int:
-    """How many characters a line of a table takes; bars are left to the pictures."""
-    rows = [table.header, *table.cells]
-    return sum(2 + max(len(str(row[i])) for row in rows) for i in table.written_columns)
 
 
 def headline_parts(sentence: str) -> list[tuple[str, str]]:

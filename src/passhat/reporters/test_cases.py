@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from passhat.analysis.gates.gate import Verdict
 from passhat.analysis.gates.run_answer import RunAnswer
-from passhat.analysis.reports.report import Report, SystemReport, TaskRow
+from passhat.analysis.reports.parts import SystemReport, TaskRow
+from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.messages import plural
 from passhat.records import Outcome, Trial, Trials

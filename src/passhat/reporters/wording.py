@@ -10,10 +10,6 @@ from typing import TypedDict
 import numpy as np
 
 from passhat.analysis.reports.dependence import SeedSpread
-from passhat.analysis.reports.metrics import all_errored
-from passhat.analysis.reports.metrics import common_k as common_k
-from passhat.analysis.reports.metrics import headline_k as headline_k
-from passhat.analysis.reports.metrics import is_partial as is_partial
 from passhat.analysis.reports.parts import (
     LITTLE_LUCK,
     MUCH_LUCK,
@@ -22,9 +18,13 @@ from passhat.analysis.reports.parts import (
     Metric,
     ResourceUse,
     Rounds,
+    SystemReport,
     VarianceSplit,
+    all_errored,
 )
-from passhat.analysis.reports.report import SystemReport
+from passhat.analysis.reports.parts import common_k as common_k
+from passhat.analysis.reports.parts import headline_k as headline_k
+from passhat.analysis.reports.parts import is_partial as is_partial
 from passhat.messages import capitalised, listed, plural
 from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object
 from passhat.reporters.formatting import (

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
-from passhat.analysis.reports.parts import Metric
-from passhat.analysis.reports.report import SystemReport
+from passhat.analysis.reports.parts import Metric, SystemReport
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.stats.estimate import Estimate, Unavailable

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.gate import Verdict, Verdicts, Word
-    from passhat.analysis.reports.report import Report, TaskRow
+    from passhat.analysis.reports.parts import TaskRow
+    from passhat.analysis.reports.report import Report
     from passhat.records import Transcripts
 
 

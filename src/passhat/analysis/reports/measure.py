@@ -17,11 +17,9 @@ from passhat.analysis.reports.metrics import (
     RunGroups,
     SystemTrials,
     checked_bars,
-    common_k,
     count_bars,
     default_ks,
     groupings_of,
-    is_judged,
     measure_metrics,
     rank_subjects,
     split_errors,
@@ -36,9 +34,13 @@ from passhat.analysis.reports.parts import (
     ResourceUse,
     Rounds,
     RunOrder,
+    SystemReport,
     VarianceSplit,
+    common_k,
+    is_judged,
+    tabulate_tasks,
 )
-from passhat.analysis.reports.report import Report, SystemReport, tabulate_tasks
+from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import LazyMapping, dataclass

@@ -55,7 +55,6 @@ from passhat.stats.suite_mean import score_estimate, suite_estimates
 from passhat.stats.task_labels import bars_cleared
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.report import SystemReport
     from passhat.stats.ranking import Ranking
 
 
@@ -445,49 +444,7 @@ def _count(
     )
 
 
-# The k at which systems are judged: of one, of several, and pass^k at it.
-
-
-def headline_k(system: SystemReport) -> int:
-    """The k of the opening sentence: the largest up to five that every task has runs for.
-
-    Over fewer tasks at a larger k, the number would be of another suite.
-    """
-    known = [k for k in system.ks if system.pass_hat(k).value is not None]
-    whole = [k for k in known if k <= system.design.fewest_runs] or known
-    modest = [k for k in whole if k <= HEADLINE_K]
-    if modest and whole is not known:
-        return max(modest)
-    return min(whole, default=min(system.ks, default=1))
-
-
-def common_k(systems: Iterable[SystemReport]) -> int:
-    """The largest headline k that most systems have runs for; one with fewer is left blank."""
-    found = list(systems)
-    measured = [one for one in found if not all_errored(one)] or found
-    leads = {headline_k(one) for one in measured}
-    fit = [k for k in leads if 2 * sum(is_judged(one, k) for one in measured) > len(measured)]
-    some = [k for k in leads if any(is_judged(one, k) for one in measured)]
-    return max(fit) if fit else min(some or leads)
-
-
-def is_judged(system: SystemReport, k: int) -> bool:
-    """Whether pass^k is known over as many tasks as the system's own headline."""
-    if all_errored(system) or f"pass^{k}" not in system.metrics:
-        return False
-    known = system.pass_hat(k).value is not None
-    return known and (k <= headline_k(system) or not is_partial(system.pass_hat(k)))
-
-
-def all_errored(system: SystemReport) -> bool:
-    """Whether every trial errored: then nothing was measured, however errors are counted."""
-    return 0 < system.design.trials == system.design.errors
-
-
-def is_partial(metric: Metric) -> bool:
-    """Whether a number leaves out tasks that have too few runs."""
-    number = metric.this_suite
-    return isinstance(number, Estimate) and number.excluded_tasks > 0
+# pass^k at the headline's k, of one system and fast.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

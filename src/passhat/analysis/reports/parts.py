@@ -1,18 +1,27 @@
-"""What a report is made of: each part a frozen value with its numbers and their intervals."""
+"""What is measured of one system: parts with their numbers, and a table of its tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+from typing import Any, Literal, overload
 
-from passhat.dataclass import dataclass, result_dataclass
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.reports.dependence import Disturbance, SeedSpread
+from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.arguments import HEADLINE_K
+from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.records import ErrorPolicy
-from passhat.stats.estimate import Estimate, Number, Scope, Unavailable
-from passhat.stats.variance import FamilyShares
-
-if TYPE_CHECKING:
-    from passhat.analysis.reports.report import SystemReport
+from passhat.messages import plural, quoted, rounded, short_repr
+from passhat.records import ErrorPolicy, Tally
+from passhat.records.trial import natural_key
+from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
+from passhat.stats.proportions import proportion_bounds
+from passhat.stats.task_labels import label_tasks, runs_to_label
+from passhat.stats.variance import FamilyShares, NoiseSources
 
 MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
 """From this share of luck on, and below that one, sentences say what it means."""
@@ -236,10 +245,300 @@ class Leaders:
     here: str | None = None
 
 
+# One system: all of its parts, and the k at which it is judged.
+
+_LARGEST_SHOWN_K = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemReport:
+    """Everything measured about one system.
+
+    Parts that few people look at (lazy fields, levels, tags) are measured on first use: `noise` is
+    how much of the mean's interval comes from runs and how much from tasks, `decay` what more
+    attempts at every task would show and in what order the runs came, `unsettled` what the trials
+    do not decide and how many more runs would.
+    """
+
+    name: str
+    design: Design
+    metrics: Mapping[str, Metric]
+    variance: VarianceSplit | Unavailable
+    noise: lazy_field[NoiseSources | Unavailable] = lazy_field()
+    seeds: SeedSpread | Unavailable
+    rounds: Rounds | Unavailable
+    disturbances: tuple[Disturbance, ...]
+    decay: lazy_field[Decay] = lazy_field()
+    tasks: TaskTable
+    bars: tuple[BarCount, ...]
+    errors: ErrorSplit
+    features: Mapping[str, ResourceUse]
+    tools: Mapping[str, Estimate]
+    unsettled: lazy_field[tuple[Unsettled, ...]] = lazy_field()
+    excluded: tuple[Exclusion, ...]
+    levels: Mapping[str, SystemReport] = field(default_factory=dict)
+    tags: Mapping[str, SystemReport] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        known = [k for k in self.ks if self.pass_hat(k).value is not None]
+        shown = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
+        numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in shown)
+        shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
+        return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
+
+    @property
+    def ks(self) -> tuple[int, ...]:
+        """The k for which the metrics are stated."""
+        return tuple(int(name[5:]) for name in self.metrics if name.startswith("pass^"))
+
+    @property
+    def mean_score(self) -> Metric:
+        """The mean score of a run."""
+        return self.metrics["mean_score"]
+
+    def pass_hat(self, k: int) -> Metric:
+        """pass^k: the chance that k attempts at a task all succeed (reliability@k)."""
+        return self._of_attempts("^", k)
+
+    def pass_at(self, k: int) -> Metric:
+        """pass@k: the chance that at least one of k attempts succeeds."""
+        return self._of_attempts("@", k)
+
+    def _of_attempts(self, sign: str, k: int) -> Metric:
+        found = self.metrics.get(f"pass{sign}{k}")
+        if found is None:
+            known = ", ".join(map(str, self.ks)) or "none"
+            raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
+        return found
+
+
 def system_named(systems: Sequence[SystemReport], name: str | None = None) -> SystemReport:
     """The report of one system (the only one, if none is named)."""
-    found = [one for one in systems if name is None or one.name == name]
-    if len(found) != 1:
-        names = ", ".join(repr(one.name) for one in systems)
+    chosen = [system for system in systems if name is None or system.name == name]
+    if len(chosen) != 1:
+        names = ", ".join(repr(system.name) for system in systems)
         raise ArgumentError("system", f"must be one of {names}", name)
-    return found[0]
+    return chosen[0]
+
+
+def headline_k(system: SystemReport) -> int:
+    """The k of the opening sentence: the largest up to five that every task has runs for.
+
+    Over fewer tasks at a larger k, the number would be of another suite.
+    """
+    known = [k for k in system.ks if system.pass_hat(k).value is not None]
+    whole = [k for k in known if k <= system.design.fewest_runs] or known
+    modest = [k for k in whole if k <= HEADLINE_K]
+    if modest and whole is not known:
+        return max(modest)
+    return min(whole, default=min(system.ks, default=1))
+
+
+def common_k(systems: Iterable[SystemReport]) -> int:
+    """The largest headline k that most systems have runs for; one with fewer is left blank."""
+    found = list(systems)
+    measured = [one for one in found if not all_errored(one)] or found
+    leads = {headline_k(one) for one in measured}
+    fit = [k for k in leads if 2 * sum(is_judged(one, k) for one in measured) > len(measured)]
+    some = [k for k in leads if any(is_judged(one, k) for one in measured)]
+    return max(fit) if fit else min(some or leads)
+
+
+def is_judged(system: SystemReport, k: int) -> bool:
+    """Whether pass^k is known over as many tasks as the system's own headline."""
+    if all_errored(system) or f"pass^{k}" not in system.metrics:
+        return False
+    known = system.pass_hat(k).value is not None
+    return known and (k <= headline_k(system) or not is_partial(system.pass_hat(k)))
+
+
+def all_errored(system: SystemReport) -> bool:
+    """Whether every trial errored: then nothing was measured, however errors are counted."""
+    return 0 < system.design.trials == system.design.errors
+
+
+def is_partial(metric: Metric) -> bool:
+    """Whether a number leaves out tasks that have too few runs."""
+    number = metric.this_suite
+    return isinstance(number, Estimate) and number.excluded_tasks > 0
+
+
+# The tasks of a system, in columns and as rows.
+
+Label = Literal["solid", "flaky", "broken", "undecided"]
+
+LABELS: tuple[Label, ...] = ("solid", "flaky", "broken", "undecided")
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task: how often it passed, and its label.
+
+    `sequence` writes the runs in order as P, F and E; it is None if only counts were read.
+    """
+
+    name: str
+    runs: int
+    passed: int
+    failed: int
+    errored: int
+    rate: Estimate
+    mean_score: float
+    label: Label
+    chance: float
+    more_runs: int | None
+    sequence: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelColumns:
+    """The label of each task, its chance, and the runs that would give it one if it has none."""
+
+    labels: NDArray[np.int8]
+    chance: Floats
+    more_runs: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskTable(Sequence[TaskRow]):
+    """The tasks of a system in columns; rows and labels are made on first use.
+
+    `more_runs` is 0 where a task has its label, or where no number of runs would give it one.
+    """
+
+    names: tuple[str, ...]
+    passed: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    errored: NDArray[np.int64]
+    runs: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    mean_score: NDArray[np.float64]
+    judged: lazy_field[LabelColumns] = lazy_field()
+    sequences: tuple[str, ...] | None
+    confidence: float
+
+    @property
+    def labels(self) -> NDArray[np.int8]:
+        """The place of each task's label in LABELS."""
+        return self.judged.labels
+
+    @property
+    def chance(self) -> Floats:
+        """The posterior chance of each task's likeliest label."""
+        return self.judged.chance
+
+    @property
+    def more_runs(self) -> Counts:
+        return self.judged.more_runs
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {label}" for label in LABELS if (count := self.count(label)))
+        size = plural(len(self), "task") + (f" ({counts})" if counts else "")
+        rate = [f"mean rate {self.rate.mean():.3g}"] if len(self) else []
+        return short_repr("TaskTable", size, *rate, see="[0], .labelled('flaky'), .names")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> TaskRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[TaskRow]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self._row(i) for i in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[TaskRow]:
+        return (self._row(i) for i in range(len(self)))
+
+    def count(self, value: Any) -> int:
+        """How many tasks have a label: solid, flaky, broken or undecided (or equal a row)."""
+        if value in LABELS:
+            return int(np.count_nonzero(self.labels == LABELS.index(value)))
+        return sum(row == value for row in self)
+
+    def labelled(self, label: Label, most: int | None = None) -> list[TaskRow]:
+        """The tasks with a label (at most so many), the least settled first."""
+        return [self._row(i) for i in self._places(label)[:most]]
+
+    def names_labelled(self, label: Label) -> tuple[str, ...]:
+        """Their names alone: cheap, however many there are."""
+        return tuple(self.names[i] for i in self._places(label))
+
+    def failing(self, most: int | None = None) -> list[TaskRow]:
+        """The tasks that did not always pass (at most so many), those that also passed first."""
+        rows = np.flatnonzero(self.passed < self.runs)
+        return [self._row(i) for i in self._least_settled(rows)[:most]]
+
+    def named(self, name: str) -> TaskRow:
+        return self._row(self.names.index(name))
+
+    def _places(self, label: Label) -> list[int]:
+        return self._least_settled(np.flatnonzero(self.labels == LABELS.index(label)))
+
+    def _least_settled(self, rows: NDArray[np.intp]) -> list[int]:
+        """Those nearest to a coin flip first; of equals, by name as people sort names."""
+        away = np.abs(self.rate - 0.5)
+        return sorted(rows.tolist(), key=lambda i: (away[i], natural_key(self.names[i])))
+
+    def _row(self, i: int) -> TaskRow:
+        return TaskRow(
+            name=self.names[i],
+            runs=int(self.runs[i]),
+            passed=int(self.passed[i]),
+            failed=int(self.failed[i]),
+            errored=int(self.errored[i]),
+            rate=Estimate(
+                value=float(self.rate[i]),
+                interval=Interval(float(self.low[i]), float(self.high[i])),
+                method="Wilson",
+                confidence=self.confidence,
+                scope="this suite",
+                tasks=1,
+                runs=int(self.runs[i]),
+            ),
+            mean_score=float(self.mean_score[i]),
+            label=LABELS[self.labels[i]],
+            chance=float(self.chance[i]),
+            more_runs=int(self.more_runs[i]) or None,
+            sequence=None if self.sequences is None else self.sequences[i],
+        )
+
+
+def tabulate_tasks(
+    tally: Tally, evidence: Evidence, sequences: tuple[str, ...] | None, *, confidence: float
+) -> TaskTable:
+    """All tasks of a system that have a run."""
+    low, high = proportion_bounds(evidence.passes, evidence.runs, confidence=confidence)
+    rows = evidence.rows
+    return TaskTable(
+        names=evidence.tasks,
+        passed=evidence.passes,
+        failed=tally.failed[rows],
+        errored=tally.errored[rows],
+        runs=evidence.runs,
+        rate=evidence.passes / evidence.runs,
+        low=low,
+        high=high,
+        mean_score=evidence.score_total / evidence.runs,
+        judged=partial(_labels, evidence.runs, evidence.passes),
+        sequences=None if sequences is None else tuple(sequences[i] for i in rows),
+        confidence=confidence,
+    )
+
+
+def _labels(runs: Counts, passes: Counts) -> LabelColumns:
+    if not runs.size:
+        none = np.zeros(0, dtype=np.int64)
+        return LabelColumns(labels=none.astype(np.int8), chance=np.zeros(0), more_runs=none)
+    found = label_tasks(runs, passes)
+    codes = np.select([found.labels == label for label in LABELS], range(len(LABELS)))
+    return LabelColumns(
+        labels=codes.astype(np.int8),
+        chance=np.max((found.solid, found.flaky, found.broken), axis=0),
+        more_runs=runs_to_label(runs, passes, found.labels),
+    )

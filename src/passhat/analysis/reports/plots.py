@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.metrics import common_k, is_judged
-from passhat.analysis.reports.parts import CurvePoint, Leaders, Metric, VarianceSplit, system_named
+from passhat.analysis.reports.parts import (
+    CurvePoint,
+    Leaders,
+    Metric,
+    VarianceSplit,
+    common_k,
+    is_judged,
+    system_named,
+)
 from passhat.dataclass import dataclass
 from passhat.drawing import (
     CellRow,
@@ -39,7 +46,7 @@ from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.report import Label, SystemReport, TaskRow
+    from passhat.analysis.reports.parts import Label, SystemReport, TaskRow
 
 
 WIDE_FROM = 30

@@ -18,7 +18,8 @@ from passhat.records.trial import FEATURES, Outcome, Trial
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.report import Report, SystemReport
+    from passhat.analysis.reports.parts import SystemReport
+    from passhat.analysis.reports.report import Report
 
 # What each placeholder of a form may be, and an example of it.
 _PLACES = {
@@ -116,7 +117,8 @@ def targets(
     >>> round(found["pass^4"].value, 2), found["decay[1]"]
     (0.8, 80.0)
     """
-    from passhat.analysis.reports.report import Report, SystemReport
+    from passhat.analysis.reports.parts import SystemReport
+    from passhat.analysis.reports.report import Report
 
     if not isinstance(report, Report | SystemReport):
         raise ArgumentError("report", "must be a report; passhat.measure(trials) makes one", report)

@@ -8,8 +8,14 @@ import numpy as np
 
 from passhat.analysis.reports.dependence import Disturbance, disturbance_advice
 from passhat.analysis.reports.evidence import Evidence
-from passhat.analysis.reports.parts import BarCount, Metric, Unsettled, VarianceSplit
-from passhat.analysis.reports.report import LABELS, TaskTable
+from passhat.analysis.reports.parts import (
+    LABELS,
+    BarCount,
+    Metric,
+    TaskTable,
+    Unsettled,
+    VarianceSplit,
+)
 from passhat.messages import capitalised, plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound

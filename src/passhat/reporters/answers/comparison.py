@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
-from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.answer import (
@@ -16,6 +15,7 @@ from passhat.reporters.answer import (
     Answer,
     Bar,
     Block,
+    ChangeTile,
     DisplayOptions,
     Facts,
     Headline,
@@ -520,18 +520,6 @@ def _is_open(task: TaskDifference, confidence: float) -> bool:
 
 
 # The change of a system against a baseline, in the few words that a page has room for.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeTile:
-    """What changed: against what, by how much, whether that is more than noise; how to see more."""
-
-    title: str
-    size: str = ""
-    chip: StatusLabel | None = None
-    text: str = ""
-    command: str = ""
-    link: str = ""
 
 
 def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "") -> ChangeTile:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.planning.simulate import Demonstration
-from passhat.analysis.reports.report import SystemReport
+from passhat.analysis.reports.parts import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer import (
     Answer,

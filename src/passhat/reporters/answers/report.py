@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 from passhat.analysis.reports.dependence import Disturbance
 from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import (
+    LABELS,
     BarCount,
     CurvePoint,
     Design,
     Leaders,
     ResourceUse,
     RunOrder,
+    SystemReport,
+    TaskRow,
     VarianceSplit,
 )
-from passhat.analysis.reports.report import LABELS, Report, SystemReport, TaskRow
+from passhat.analysis.reports.report import Report
 from passhat.messages import plural
 from passhat.reporters import headline
 from passhat.reporters.answer import Answer, Block, DisplayOptions, Records

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.reports.metrics import all_errored, common_k, is_judged
-from passhat.analysis.reports.parts import Metric, ResourceUse
-from passhat.analysis.reports.report import LABELS, Report, SystemReport, TaskRow, TaskTable
+from passhat.analysis.reports.parts import (
+    LABELS,
+    Metric,
+    ResourceUse,
+    SystemReport,
+    TaskRow,
+    TaskTable,
+    all_errored,
+    common_k,
+    is_judged,
+)
+from passhat.analysis.reports.report import Report
 from passhat.messages import plural
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters import headline, wording

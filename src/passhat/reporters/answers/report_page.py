@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.reports.metrics import common_k, is_judged
-from passhat.analysis.reports.report import Report, SystemReport, TaskRow
+from passhat.analysis.reports.parts import SystemReport, TaskRow, common_k, is_judged
+from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH

@@ -6,7 +6,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -14,18 +15,24 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from passhat.analysis.reports.metrics import common_k
-from passhat.analysis.reports.report import LABELS
+from passhat.analysis.reports.parts import LABELS, common_k
+from passhat.dataclass import dataclass
 from passhat.drawing.figure import DARK, LIGHT, STYLE, variables
 from passhat.reporters import answer as part
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     WORD_TONES,
     Answer,
+    Block,
     DisplayOptions,
     Headline,
+    Judged,
     Picture,
+    Section,
+    Shares,
     StatusLabel,
+    Steps,
+    Table,
     reading_lines,
 )
 from passhat.reporters.answers.report_blocks import correlation, most_reliable_first, systems_table
@@ -43,7 +50,6 @@ from passhat.reporters.page_parts import (
     LONG_TABLE,
     MOST_ROWS,
     headline_parts,
-    lay_out,
     page_rows,
     page_templates,
 )
@@ -54,6 +60,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from passhat.drawing.figure import Figure
+
+WIDEST = 76
+"""Characters of a table up to which it fits into seven of the page's twelve columns."""
 
 _MARK_TAGS = {"P": "b", "F": "i", "E": "u"}
 _MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
@@ -379,3 +388,61 @@ def _cell(tag: str, cell: part.Cell, *, left: bool) -> str:
 
 def _text(text: str) -> str:
     return escape(safe_text(text))
+
+
+# How the blocks of an answer lie on its page: pictures and tables to the left, words beside.
+
+
+@dataclass(slots=True, kw_only=True)
+class PagePart:
+    """A stretch of a page under one heading: two columns, and what is too wide for either."""
+
+    title: str = ""
+    note: str = ""
+    figures: list[tuple[str, Figure]] = field(default_factory=list)
+    left: list[Block] = field(default_factory=list)
+    right: list[Block] = field(default_factory=list)
+    below: list[Table] = field(default_factory=list)
+
+    @property
+    def words(self) -> list[Block]:
+        """The sentences of the right column, which share a pane."""
+        return [block for block in self.right if not isinstance(block, Steps)]
+
+    @property
+    def steps(self) -> list[Steps]:
+        """Lists of things to do, a pane each."""
+        return [block for block in self.right if isinstance(block, Steps)]
+
+
+def lay_out(blocks: Sequence[Block], figures: Mapping[str, Figure] | None = None) -> list[PagePart]:
+    """The parts of a page in order; `figures` are in the first, and pictures stay where they are.
+
+    >>> from passhat.reporters.answer import Paragraph
+    >>> [part.title for part in lay_out([Paragraph("a", "b"), Section("Next"), Paragraph("", "c")])]
+    ['', 'Next']
+    """
+    parts = [PagePart(figures=list((figures or {}).items()))]
+    for block in blocks:
+        if isinstance(block, Section):
+            parts.append(PagePart(title=block.title, note=block.note))
+        else:
+            _place_block(block, parts[-1])
+    return [part for part in parts if part.figures or part.left or part.right or part.below]
+
+
+def _place_block(block: Block, part: PagePart) -> None:
+    if isinstance(block, Picture):
+        part.figures.append(("", block.figure))
+    elif isinstance(block, Table):
+        part.below.append(block) if _width(block) > WIDEST else part.left.append(block)
+    elif isinstance(block, Judged):
+        part.left.append(block)
+    elif not isinstance(block, Shares):
+        part.right.append(block)
+
+
+def _width(table: Table) -> int:
+    """How many characters a line of a table takes; bars are left to the pictures."""
+    rows = [table.header, *table.cells]
+    return sum(2 + max(len(str(row[i])) for row in rows) for i in table.written_columns)
