@@ -36,7 +36,8 @@ EXIT_CODES = """\
 | 2 | wrong usage, or input that cannot be read or used |
 | 3 | the run could not be completed |
 | 4 | undecided: the evidence allows both |
-| 130, 143 | stopped by Ctrl-C, by SIGTERM |
+| 70 | a fault of passhat itself, in one line that names its log |
+| 129, 130, 143 | stopped by SIGHUP, by Ctrl-C, by SIGTERM |
 | 141 | what read its output ended first, as in `passhat report log.csv \\| head` |
 
 A command that says nothing else exits with 0 or 2. What went wrong is said on standard error.

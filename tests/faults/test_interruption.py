@@ -1,8 +1,11 @@
 """Ctrl-C, SIGTERM and sudden death of a whole run, in a process of its own."""
 
+import fcntl
+import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -61,6 +64,51 @@ def test_the_first_signal_stops_launching_and_what_is_left_is_resumed(tmp_path, 
     assert again.end() == 0
     assert again.said("over") == ["over finished 200 0"]
     assert len(again.said("started")) == int(undone)
+
+
+SLOW = """\
+name: slow
+defaults: {runs: 60}
+concurrency: 4
+systems: [{name: c, command: [sh, -c, "echo >> ../../calls; sleep 0.1; echo ok"]}]
+tasks: [{name: t, prompt: x, expect: [{contains: ok}]}]
+"""
+
+
+def take_terminal():
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def on_terminal(*words, cwd, env):
+    """A command on a terminal of its own, and our end of the terminal."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        words, cwd=cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        preexec_fn=take_terminal,
+    )  # fmt: skip
+    os.close(theirs)
+    return process, ours
+
+
+@pytest.mark.parametrize(("nohup", "code"), [((), 129), (("nohup",), 0)])
+def test_a_closed_terminal_stops_a_run_as_sigterm_does_unless_nohup_says_otherwise(
+    tmp_path, nohup, code
+):
+    (tmp_path / "passhat.yml").write_text(SLOW)
+    started = *nohup, sys.executable, "-m", "passhat", "run", "--store", "h.db"
+    run, terminal = on_terminal(*started, cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path)})
+
+    calls = tmp_path / "calls"
+    _wait(lambda: calls.exists() and len(calls.read_text()) >= 10)
+    os.close(terminal)
+    assert run.wait(timeout=60) == code
+    with History.open(tmp_path / "h.db", read_only=True) as history:
+        (kept,) = history.runs()
+    if nohup:
+        assert (kept.status, kept.trials) == ("finished", 60)
+    else:
+        assert kept.status == "interrupted"
+        assert 5 <= kept.trials < 60
 
 
 def test_trials_that_do_not_end_are_abandoned_with_all_their_children(tmp_path):

@@ -65,7 +65,8 @@ _HOMES = {name: home for group in GROUPS.values() for name, (home, _) in group.i
 COMMANDS = {name: what for group in GROUPS.values() for name, (_, what) in group.items()}
 EPILOG = (
     "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
-    "3 the run could not be completed, 4 undecided, 130/143 stopped by a signal."
+    "3 the run could not be completed, 4 undecided, 70 a fault of passhat itself, 129/130/143 "
+    "stopped by a signal."
 )
 
 _ASKS_HELP = "passhat.asks_help"
@@ -120,7 +121,7 @@ class Commands(click.Group):
             name = ctx.invoked_subcommand
             message = shell_message(error, self.get_command(ctx, name) if name else None)
             shown = Refusal if isinstance(error, InputError) else Incomplete
-            raise shown(message) from error
+            raise shown(_with_notes(message, error)) from error
         except KeyboardInterrupt:  # click would exit with 1, which says that a demand failed
             with suppress(OSError):
                 click.echo("interrupted", err=True)
@@ -131,7 +132,16 @@ class Commands(click.Group):
         except OSError as error:
             _discard_output()
             where = f"{error.filename}: " if error.filename else ""
-            raise Incomplete(f"{where}{error.strerror or error}") from error
+            raise Incomplete(_with_notes(f"{where}{error.strerror or error}", error)) from error
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            raise Unexpected(error) from error
+
+
+def _with_notes(message: str, error: BaseException) -> str:
+    """A message with what was added to its error on the way, such as how to resume the run."""
+    return "; ".join([message, *getattr(error, "__notes__", ())])
 
 
 def _open_closed_streams() -> None:
@@ -194,6 +204,44 @@ class Incomplete(Refusal):
     """The run failed, not the request."""
 
     exit_code = ExitCode.INCOMPLETE
+
+
+class Unexpected(Refusal):
+    """An exception that nobody expected: one line, and its traceback in a file.
+
+    Not with 1 or 4, which say something about the agent.
+    """
+
+    exit_code = ExitCode.UNEXPECTED
+
+    def __init__(self, error: Exception) -> None:
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        fault = f"this is a fault of passhat ({short(what, 200)})"
+        super().__init__(_with_notes(f"{fault}; its log: {_log(error)}", error))
+
+
+def _log(error: Exception) -> str:
+    """Write the traceback of an error to a file of its own, and return its path."""
+    import platform
+    import shlex
+    import tempfile
+    import traceback
+
+    from passhat.records.redaction import environment_redactor
+
+    asked = shlex.join(["passhat", *sys.argv[1:]])
+    about = f"passhat {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    told = "".join(traceback.format_exception(error))
+    text = environment_redactor(os.environ).clean(f"{about}\n{asked}\n\n{told}")
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="passhat-fault-", suffix=".log", delete=False, encoding="utf-8",
+            errors="replace",
+        ) as file:  # fmt: skip
+            file.write(text)
+    except OSError as unwritable:
+        return f"none, as it cannot be written ({unwritable.strerror})"
+    return file.name
 
 
 @click.command(

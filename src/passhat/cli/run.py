@@ -216,8 +216,8 @@ def run(
     for nothing twice.
 
     Exit codes: 0 passed; 1 a gate, a floor or (in a suite without gates) an expectation failed;
-    2 usage or configuration; 3 the run could not be completed; 4 undecided; 130/143 stopped by a
-    signal.
+    2 usage or configuration; 3 the run could not be completed; 4 undecided; 70 a fault of passhat
+    itself; 129/130/143 stopped by a signal.
     """
     if suite is not None and config is not None:
         raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)

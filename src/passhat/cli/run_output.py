@@ -440,7 +440,8 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         if self._display is not None:
-            self._display.stop()
+            with suppress(OSError):
+                self._display.stop()
 
     def __call__(self, event: RunEvent) -> None:
         from passhat.journeys.run_request import RunOpened
@@ -449,13 +450,15 @@ class Progress:
         self.run.take(event)
         if self._display is None:
             return
-        if isinstance(event, RunOpened):  # not before: a refused request needs no bar
-            self._display.start()
-        self._display.show(event)
-        for text in _announcements(event):
-            self._display.say(text)
-        if isinstance(event, RunFinished):
-            self._display.stop()
+        # A run that is paid for does not depend on who reads this: a terminal may be closed.
+        with suppress(OSError):
+            if isinstance(event, RunOpened):  # not before: a refused request needs no bar
+                self._display.start()
+            self._display.show(event)
+            for text in _announcements(event):
+                self._display.say(text)
+            if isinstance(event, RunFinished):
+                self._display.stop()
 
 
 class _Plain:
@@ -485,8 +488,7 @@ class _Plain:
     def say(self, text: str) -> None:
         from passhat.reporters.formatting import safe_text
 
-        with suppress(OSError):  # a run that is paid for does not depend on who reads its progress
-            click.echo(safe_text(text), err=True)
+        click.echo(safe_text(text), err=True)
 
 
 class _Moving:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -51,7 +50,7 @@ from passhat.runner.journal import json_bytes
 from passhat.runner.matchers import VALUE_MATCHERS
 from passhat.runner.models.exchange import Attachment, Reply
 from passhat.runner.models.retrying import Deadline, paused
-from passhat.runner.processes import exit_sentence
+from passhat.runner.processes import exit_sentence, remove_folder
 from passhat.runner.resources import ResponseCaches, RunResources, reaction, with_seed
 from passhat.runner.spending import RunSpending
 
@@ -87,8 +86,7 @@ class Attempts:
         except RunError as error:
             result = Result(error=str(error), seconds=time.perf_counter() - clock)
         finally:
-            if request.workdir.exists():
-                shutil.rmtree(request.workdir, ignore_errors=True)
+            remove_folder(request.workdir)
         if ending is None:
             seed = self._suite.recorded_seed(ticket.trial)
             row = result.row(pairing, ticket, seed=seed, started=started)

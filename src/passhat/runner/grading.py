@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -440,7 +441,13 @@ def _files(directory: Path | None, path: str) -> Any:
     if directory is None:
         return MISSING
     if path == "files":
-        return sorted(itertools.islice(_names(directory), MAX_FILES))
+        names = sorted(itertools.islice(_names(directory), MAX_FILES + 1))
+        if len(names) > MAX_FILES:
+            raise GraderError(
+                f"the agent left more than {MAX_FILES:,} files, too many to list: ask for one by "
+                "its name, as in files.report.txt"
+            )
+        return names
     name = path.removeprefix("files").removeprefix(".").strip("[]\"'")
     file = directory / name
     try:
@@ -456,9 +463,16 @@ def _files(directory: Path | None, path: str) -> Any:
 
 
 def _names(directory: Path) -> Iterator[str]:
-    for parent, _, names in os.walk(directory):
-        for name in names:
-            yield (Path(parent) / name).relative_to(directory).as_posix()
+    """The files in a folder, however deep it is (os.walk recurses before Python 3.12)."""
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        with suppress(OSError), os.scandir(directory / folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{folder}{entry.name}/")
+                else:
+                    yield f"{folder}{entry.name}"
 
 
 # Grades by a model that reads a rubric, once or several times, and how much it disagrees.

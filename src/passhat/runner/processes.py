@@ -10,7 +10,6 @@ import fcntl
 import os
 import resource
 import secrets
-import shutil
 import signal
 import sys
 import tempfile
@@ -24,7 +23,13 @@ from typing import Any
 
 from passhat.dataclass import dataclass
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What asks a run to stop. SIGHUP comes when a terminal is closed or a connection drops."""
+
+
+def _heeded() -> list[signal.Signals]:
+    """The signals to act on: under nohup, a closed terminal is none of our business."""
+    return [sign for sign in SIGNALS if signal.getsignal(sign) is not signal.SIG_IGN]
 
 
 def is_cancelled() -> bool:
@@ -38,7 +43,7 @@ def signals_to_thread(interrupt: Callable[[int], None], *, enabled: bool = True)
     """As `signals_to`, for a run that waits in the main thread without an event loop."""
     here = enabled and threading.current_thread() is threading.main_thread()
     receive = _receiver(interrupt)
-    before = {sign: signal.signal(sign, receive) for sign in SIGNALS} if here else {}
+    before = {sign: signal.signal(sign, receive) for sign in _heeded()} if here else {}
     try:
         yield
     finally:
@@ -52,7 +57,7 @@ def signals_to(interrupt: Callable[[int], None], *, enabled: bool = True) -> Ite
     loop = asyncio.get_running_loop()
     receive = _receiver(interrupt)
     installed = []
-    for sign in SIGNALS if enabled else ():
+    for sign in _heeded() if enabled else ():
         try:
             loop.add_signal_handler(sign, receive, sign)
         except (NotImplementedError, RuntimeError, ValueError):
@@ -70,6 +75,8 @@ def _receiver(interrupt: Callable[[int], None]) -> Callable[..., None]:
 
     def receive(number: int, *_: object) -> None:
         nonlocal asked
+        if asked and number == signal.SIGHUP:
+            return  # the kernel and the shell each send one for a closed terminal
         if asked:
             kill_groups()
             os._exit(128 + number)
@@ -520,7 +527,7 @@ class Scratch:
         sweep(self.path.parent)
 
     def close(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        remove_folder(self.path)
         if self._lock is not None:
             os.close(self._lock)
 
@@ -536,8 +543,84 @@ def sweep(folder: Path) -> None:
             if path.is_symlink() or not (path / OWNED).exists():
                 continue
             if (lock := _lock(path)) is not None:
-                shutil.rmtree(path, ignore_errors=True)
+                remove_folder(path)
                 os.close(lock)
+
+
+CLEANING_SECONDS = 60.0
+"""How long a folder is being removed: a process that got away may fill it as fast."""
+
+
+def remove_folder(path: Path) -> bool:
+    """Remove a folder with all that is in it, whatever an agent left there; False if some stays.
+
+    It never raises, and needs neither stack nor long paths for deep folders: each folder's own
+    folders are moved to the top until none is left. Links are not followed. The mark of a run goes
+    last, so that a later run finds what could not be removed.
+    """
+    try:
+        top = os.open(path, _FOLDER)
+    except OSError:
+        return not os.path.lexists(path)
+    until = time.monotonic() + CLEANING_SECONDS
+    try:
+        os.fchmod(top, 0o700)
+        kept = {OWNED}  # and what cannot be removed
+        while folders := _remove_files(top, kept):
+            kept.update(name for name in folders if not _flatten(name, top))
+            if time.monotonic() > until:
+                return False
+        if kept != {OWNED}:
+            return False
+        with suppress(FileNotFoundError):
+            os.unlink(OWNED, dir_fd=top)
+        path.rmdir()
+    except Exception:  # no rubbish is worth the run
+        return False
+    finally:
+        os.close(top)
+    return True
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def _remove_files(folder: int, kept: set[str]) -> list[str]:
+    """Remove all but the folders in a folder, and return their names; what stays goes to `kept`."""
+    with os.scandir(folder) as entries:
+        here = [entry for entry in entries if entry.name not in kept]
+    for entry in here:
+        if not entry.is_dir(follow_symlinks=False):
+            try:
+                os.unlink(entry.name, dir_fd=folder)
+            except OSError:
+                kept.add(entry.name)
+    return [entry.name for entry in here if entry.is_dir(follow_symlinks=False)]
+
+
+def _flatten(name: str, top: int) -> bool:
+    """Empty a folder of `top` and remove it; the folders in it become folders of `top`."""
+    try:
+        try:
+            folder = os.open(name, _FOLDER, dir_fd=top)
+        except PermissionError:
+            os.chmod(name, 0o700, dir_fd=top)
+            folder = os.open(name, _FOLDER, dir_fd=top)
+        try:
+            os.fchmod(folder, 0o700)
+            kept: set[str] = set()
+            for inner in _remove_files(folder, kept):
+                free = secrets.token_hex(8)  # a name that the agent cannot have taken
+                # Only a folder that may be written to can be moved.
+                with suppress(OSError):
+                    os.chmod(inner, 0o700, dir_fd=folder)
+                os.rename(inner, free, src_dir_fd=folder, dst_dir_fd=top)
+        finally:
+            os.close(folder)
+        os.rmdir(name, dir_fd=top)
+    except OSError:
+        return False
+    return True
 
 
 def _lock(path: Path) -> int | None:

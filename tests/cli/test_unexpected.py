@@ -1,0 +1,43 @@
+"""A fault of passhat itself is one line with exit code 70: no code that speaks of the agent."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from passhat.cli.report import report
+
+
+class Odd(Exception):
+    def __str__(self):
+        return "two\nlines \x1b[31m"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RecursionError("maximum"), KeyError("x"), AssertionError(), Odd(), ValueError("k" * 10_000)],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_exception_that_nobody_expected_is_one_line_with_the_place_of_its_log(
+    call, monkeypatch, error
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-1234567890abcdefghij1234567890")
+
+    def broken(**_):
+        raise error
+
+    monkeypatch.setattr(report, "callback", broken)
+    done = call("report", "sk-proj-1234567890abcdefghij1234567890")
+    assert done.exit_code == 70
+    assert done.stdout == ""
+    line = done.stderr.removesuffix("\n")
+    assert line.isprintable(), "one line, and nothing for the terminal"
+    assert len(line) < 500
+    assert type(error).__name__ in line
+    log = Path(re.search(r"its log: (\S+)$", line)[1])
+    text = log.read_text()
+    assert "Traceback" in text
+    assert "in broken" in text
+    assert "sk-proj-1234567890" not in text
+    assert log.stat().st_mode & 0o777 == 0o600
+    log.unlink()
