@@ -137,7 +137,7 @@ def test_plain_files_of_one_shape_are_read_together(kind):
         for number in range(5)
         for suffix, text in [written(kind, [{"task": "a", "run": number, "passed": 1}])]
     ]
-    assert len({read.shape_of(document) for document in documents} - {None}) == 1
+    assert len({read.shape_of(document, ColumnMap()) for document in documents} - {None}) == 1
     found = read.read_same_schema(documents, ColumnMap())
     assert [int(table.columns["trial"][0]) for table in found] == [0, 1, 2, 3, 4]
 

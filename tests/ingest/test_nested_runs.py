@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.ingest import read_trials, read_with_transcripts
+from passhat.errors import ReadError
+from passhat.ingest import ColumnMap, read_trials, read_with_transcripts
 from passhat.records.trial import how_read
 
 RUNS = st.lists(st.booleans(), min_size=1, max_size=4)
@@ -83,3 +84,64 @@ def test_a_row_of_totals_has_no_transcript():
     trials, said = read_with_transcripts(rows)
     assert trials.tasks == ("a", "b")
     assert len(said) == 2
+
+
+# An object is one run with its messages, or holds a list with a row for each run.
+
+NAMES = st.sampled_from(["messages", "steps", "trace", "log", "chat", "turns", "events", "data"])
+MESSAGE = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool"]), "content": st.text(max_size=5)},
+    optional={"success": st.booleans(), "score": st.floats(0, 1), "name": st.text(max_size=3)},
+)
+STEP = st.fixed_dictionaries(
+    {"action": st.text(max_size=5)},
+    optional={"passed": st.booleans(), "result": st.sampled_from(["ok", "fail"])},
+)
+
+
+@given(
+    key=NAMES,
+    listed=st.lists(MESSAGE, min_size=1, max_size=4),
+    more=st.dictionaries(NAMES, st.lists(MESSAGE, max_size=3), max_size=2),
+    ok=st.booleans(),
+    nested=st.booleans(),
+)
+def test_no_list_that_holds_messages_is_ever_the_runs(key, listed, more, ok, nested):
+    verdict = {"evaluation": {"utility": ok}} if nested else {"utility": ok}
+    document = {"task_name": "a", "agent": "m", **more, key: listed, **verdict}
+    column = "evaluation.utility" if nested else "utility"
+    named = read_trials(json.dumps(document).encode(), mapping=ColumnMap(passed=column))
+    assert (named.systems, named.outcome.tolist()) == (("m",), [ok])
+    known = json.dumps({"task": "a", **more, key: listed, "passed": ok}).encode()
+    assert read_trials(known).outcome.tolist() == [ok]
+
+
+@given(
+    key=st.sampled_from(["messages", "steps", "turns", "events", "trace", "checks", "tool_calls"]),
+    listed=st.lists(STEP | MESSAGE, min_size=1, max_size=4),
+)
+def test_what_happened_within_a_run_is_never_the_runs(key, listed):
+    with pytest.raises(ReadError, match="not a file that passhat can read"):
+        read_trials(json.dumps({"task": "a", key: listed}).encode())
+
+
+@given(key=st.sampled_from(["log", "parts", "calls"]), listed=st.lists(STEP, min_size=1))
+def test_verdicts_in_a_list_of_unknown_name_are_asked_about(key, listed):
+    listed[0]["passed"] = True
+    content = json.dumps({"task": "a", key: listed}).encode()
+    with pytest.raises(ReadError, match=f'a list "{key}" of '):
+        read_trials(content)
+
+
+def test_how_a_whole_file_ended_is_no_verdict_on_each_of_its_rows():
+    rows = [{"task": "a", "fine": False}, {"task": "b", "fine": True}]
+    content = json.dumps({"success": True, "results": rows}).encode()
+    with pytest.raises(ReadError, match="no column says whether a run passed"):
+        read_trials(content)
+    assert read_trials(content, mapping=ColumnMap(passed="fine")).outcome.tolist() == [0, 1]
+
+
+def test_a_key_inside_an_object_that_all_rows_share_can_be_named():
+    rows = [{"task": "a", "passed": True}]
+    content = json.dumps({"meta": {"model": "m"}, "results": rows}).encode()
+    assert read_trials(content, mapping=ColumnMap(system="meta.model")).systems == ("m",)

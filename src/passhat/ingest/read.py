@@ -32,10 +32,14 @@ from passhat.ingest.remote import called_by_address, sources_by_address
 from passhat.ingest.rows import (
     SEPARATORS,
     TOTALS,
+    WITHIN_A_RUN,
     Table,
     column_names,
+    is_message,
     is_own_file,
+    lists_inside,
     number_columns,
+    rows_under,
     separator_of,
 )
 from passhat.ingest.sources import (
@@ -394,14 +398,14 @@ class _KnownShapes:
         self._tables: set[Shape] = set()
 
     def __contains__(self, document: Document) -> bool:
-        return bool(self._tables) and shape_of(document) in self._tables
+        return bool(self._tables) and shape_of(document, self._mapping) in self._tables
 
     def add(self, document: Document) -> None:
         """Remember the shape of a table, if the shape alone decides that it is one."""
-        shape = shape_of(document)
+        shape = shape_of(document, self._mapping)
         if shape is None or not _BY_KEYS.issuperset(formats_of(document)):
             return
-        names = column_names(document)
+        names = column_names(document, self._mapping)
         if may_aggregate(tuple(names)) or tables.lacking(document.name, names, self._mapping):
             return
         self._tables.add(shape)
@@ -422,14 +426,14 @@ def _read_each(
     yield from _read_held(held, mapping)
 
 
-def shape_of(document: Document) -> Shape | None:
+def shape_of(document: Document, mapping: ColumnMap) -> Shape | None:
     """What decides how the columns of a small table are read; None if that is not enough."""
     if document.shape is None:
-        document.shape = _shape(document) or ()
+        document.shape = _shape(document, mapping) or ()
     return document.shape or None
 
 
-def _shape(document: Document) -> Shape | None:
+def _shape(document: Document, mapping: ColumnMap) -> Shape | None:
     data = document.data
     if len(data) > MOST_BYTES:
         return None
@@ -443,30 +447,31 @@ def _shape(document: Document) -> Shape | None:
         return None
     if document.kind in ("lines", "array"):
         return document.kind, *first
-    return _object_shape(first) if document.kind == "json" else None
+    return _object_shape(first, mapping) if document.kind == "json" else None
 
 
-def _object_shape(first: Mapping[str, msgspec.Raw]) -> Shape | None:
-    """The keys of one run, and of what it has a list of; None if that list may be runs."""
-    openers = [_opener(raw) for raw in first.values()]
-    if openers.count("[{") != 1:
-        return "json", *first, *openers
-    try:
-        entries = _LIST.decode(first[list(first)[openers.index("[{")]])
-        inner = tuple(_KEYS.decode(entries[0]))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    shape = "json", *first, *openers, inner
-    return shape if _is_one_run(tuple(first), tuple(openers), inner) else None
+def _object_shape(first: Mapping[str, msgspec.Raw], mapping: ColumnMap) -> Shape | None:
+    """The keys of one run, and of what it has lists of; None if such a list may be the runs."""
+    openers = tuple(_opener(raw) for raw in first.values())
+    lists: list[tuple[str, tuple[str, ...]]] = []
+    for key, opener in zip(first, openers, strict=True):
+        if opener == "[{" and usual_name(key) not in WITHIN_A_RUN:
+            try:
+                entries = _LIST.decode(first[key])
+                lists.append((key, tuple(_KEYS.decode(entries[0]))))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                return None
+    shape = "json", *first, *openers, *lists
+    return shape if _is_one_run(tuple(first), tuple(lists), mapping) else None
 
 
 @lru_cache(maxsize=64)
-def _is_one_run(names: tuple[str, ...], openers: tuple[str, ...], inner: tuple[str, ...]) -> bool:
-    """Whether an object is one run itself, and the entries of its list have no verdicts."""
-    own = [name for name, opener in zip(names, openers, strict=True) if not opener]
-    outer = find_columns(own, USUAL)
-    judged = "task" in outer and not outer.keys().isdisjoint(VERDICTS)
-    return judged and find_columns(inner, USUAL).keys().isdisjoint(VERDICTS)
+def _is_one_run(
+    names: tuple[str, ...], lists: tuple[tuple[str, tuple[str, ...]], ...], mapping: ColumnMap
+) -> bool:
+    """Whether an object is one run itself, whatever its lists hold."""
+    runs = {key: entry for key, entry in lists if not is_message(entry, mapping)}
+    return rows_under(names, runs, mapping) is None
 
 
 def _opener(raw: msgspec.Raw) -> str:
@@ -482,7 +487,7 @@ def _read_held(
 ) -> Iterator[tuple[Document, Reader, TrialTable]]:
     places: dict[Shape, list[int]] = {}
     for place, (document, reader) in enumerate(held):
-        if reader is READERS["table"] and (shape := shape_of(document)) is not None:
+        if reader is READERS["table"] and (shape := shape_of(document, mapping)) is not None:
             places.setdefault(shape, []).append(place)
     read: dict[int, TrialTable | None] = {}
     for alike in places.values():
@@ -495,7 +500,7 @@ def _read_held(
 
 def read_same_schema(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialTable | None]:
     """Tables of one shape as `tables.read` reads each; None for one that must be read by itself."""
-    names = [name.strip() for name in column_names(documents[0])]
+    names = [name.strip() for name in column_names(documents[0], mapping)]
     parsed = [_rows_of(document, names) for document in documents]
     rows = [row for one in parsed if one for row in one[0]]
     whole = _read_whole(documents[0], names, rows, mapping) if rows else None
@@ -729,9 +734,11 @@ def _unknown_file(document: Document) -> ReadError:
         if fault is not None:
             return fault
     if document.kind == "json" and names == list(document.first):
+        inside = next(lists_inside(document), None)
+        lists = f', and a list "{short(inside[0])}" of {few(inside[1])}' if inside else ""
         way_out = (
-            f"It is one JSON object with the keys {few(names)}. If it is one run, name its keys "
-            "with `task`, `passed` or `score`, `trial` and `system` (a key inside another as "
+            f"It is one JSON object with the keys {few(names)}{lists}. If it is one run, name its "
+            "keys with `task`, `passed` or `score`, `trial` and `system` (a key inside another as "
             "outer.inner); otherwise give the tool's own log (`format` names the tool, passhat "
             f"knows {len(READERS)}), or a table with a row for each run"
         )

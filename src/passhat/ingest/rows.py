@@ -35,9 +35,12 @@ from passhat.records.columns import (
     find_columns,
     has_column,
     is_missing,
+    name_parts,
     outcome_of,
+    parse_pass_if,
     seen,
     usual_name,
+    verdict_columns,
 )
 
 SCHEMA = "passhat.trials/1"
@@ -49,14 +52,35 @@ TOTALS = ("total", "totals", "grand total", "overall", "average")
 LISTS = ("trials", "runs", "attempts", "repetitions", "rollouts", "episodes")
 """What a list of the runs of one task is called."""
 
-_CHECKS = (
-    *("tests", "test_results", "checks", "assertions", "criteria", "rubric", "graders"),
-    *("evaluators", "evaluators_results", "steps", "turns"),
+WITHIN_A_RUN = frozenset(
+    (
+        *("messages", "steps", "turns", "trajectory", "traj", "trace", "traces", "history"),
+        *("chat_history", "events", "conversation", "dialogue", "dialog", "transcript", "spans"),
+        *("tool_calls", "function_calls", "actions", "observations", "checks", "assertions"),
+    )
 )
-"""Names of lists whose entries are parts of one run, each with its own verdict."""
+"""Names of lists whose entries are never runs: what happened within one, or was checked of it."""
+
+_LISTS_OF_RUNS = (
+    *LISTS,
+    *("results", "outcomes", "evaluations", "repeats", "iterations", "tries", "samples"),
+    *("data", "rows", "records", "items", "entries"),
+)
+"""What a list of runs is called in an object that names their task."""
+
+_CHECKS = (
+    *("tests", "test_results", "criteria", "rubric", "graders"),
+    *("evaluators", "evaluators_results"),
+)
+"""Names of lists whose entries may be parts of one run, each with its own verdict."""
+
+_LOOKED_AT = 20
+"""So many entries show whether a list holds messages."""
 
 _BIG = 2**22
 """JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
+
+_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 Row = dict[str, Any]
 RawRow = Mapping[str, msgspec.Raw]
@@ -112,23 +136,25 @@ class _Undecoded:
         return [None if raw is None else decode(name, raw, object) for raw in self.cells]
 
 
-def table_of(document: Document) -> Table:
-    """All cells of a table, by column."""
+def table_of(document: Document, mapping: ColumnMap = USUAL) -> Table:
+    """All cells of a table, by column; of JSON, those of the list that `mapping` asks for."""
     if document.kind == "text":
         return _csv_table(document)
     if document.kind == "parquet":
         columns = parquet_columns(document)
         return Table(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
-    if lists_runs(document) or (len(document.data) > _BIG and _has_rows(document)):
-        return _raw_table(document)
+    if lists_runs(document, mapping) or (
+        len(document.data) > _BIG and _has_rows(document, mapping)
+    ):
+        return _raw_table(document, mapping)
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
         return _table_of_rows([row for _, row in numbered], [line for line, _ in numbered])
-    rows = _json_rows(document)
+    rows = _json_rows(document, mapping)
     return _table_of_rows(rows, range(len(rows)))
 
 
-def column_names(document: Document) -> list[str]:
+def column_names(document: Document, mapping: ColumnMap = USUAL) -> list[str]:
     """The names of the columns, for detection and for messages; empty if there are none."""
     if document.kind == "text":
         try:
@@ -140,22 +166,22 @@ def column_names(document: Document) -> list[str]:
     if is_own_file(document):
         return []
     if document.kind in ("lines", "array"):
-        return list(_first_row(document))
+        return list(_first_row(document, mapping))
     if document.kind == "json":
-        return list({**document.first, **_first_row(document)})
+        return list({**document.first, **_first_row(document, mapping)})
     return []
 
 
-def row_names(document: Document) -> list[str]:
+def row_names(document: Document, mapping: ColumnMap) -> list[str]:
     """The names of all columns: in JSON, those of every row."""
-    if not _has_rows(document):
-        return column_names(document)
+    if not _has_rows(document, mapping):
+        return column_names(document, mapping)
     shared = document.first if document.kind == "json" else ()
-    inner = (name for _, row in _numbered_rows(document) for name in row)
+    inner = (name for _, row in _numbered_rows(document, mapping) for name in row)
     return list(dict.fromkeys((*shared, *inner)))
 
 
-def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
+def cells_one_by_one(document: Document, column: str, mapping: ColumnMap = USUAL) -> Iterator[Any]:
     """The cells of a column, each decoded when it is needed.
 
     All transcripts of a log together take as much memory again as the log.
@@ -164,13 +190,13 @@ def cells_one_by_one(document: Document, column: str) -> Iterator[Any]:
         lines = csv_lines(document)
         place = _header(lines).index(column)
         yield from (cells[place] for _, cells in lines)
-    elif _has_rows(document):
-        for _, row in _numbered_rows(document):
+    elif _has_rows(document, mapping):
+        for _, row in _numbered_rows(document, mapping):
             first, *rest = [column] if column in row else column.split(".")
             raw = row.get(first)
             yield None if raw is None else _inside(decode(document.name, raw, object), rest)
     else:
-        yield from table_of(document).cells(column)
+        yield from table_of(document, mapping).cells(column)
 
 
 def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
@@ -221,40 +247,40 @@ def ends_in_total(document: Document) -> bool:
     return document.kind == "text" and any(word.encode() in last for word in TOTALS)
 
 
-def lists_runs(document: Document) -> str | None:
+def lists_runs(document: Document, mapping: ColumnMap) -> str | None:
     """The key under which each row lists the runs of its task, by the first row."""
     if document.kind not in ("json", "lines", "array"):
         return None
-    return _list_of_runs(_first_entry(document))
+    return _list_of_runs(_first_entry(document, mapping), mapping)
 
 
-def _has_rows(document: Document) -> bool:
+def _has_rows(document: Document, mapping: ColumnMap) -> bool:
     """Whether it is JSON with a list of rows, and not one row."""
     if document.kind == "json":
-        return _inner_list(document) is not None
+        return _inner_list(document, mapping) is not None
     return document.kind in ("lines", "array")
 
 
-def _numbered_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
+def _numbered_rows(document: Document, mapping: ColumnMap) -> Iterator[tuple[int, RawRow]]:
     """The rows of JSON with their numbers, their cells not decoded yet; none of a single object.
 
     A row that lists runs is a row for each of them.
     """
-    key = lists_runs(document)
-    for number, row in _outer_rows(document):
+    key = lists_runs(document, mapping)
+    for number, row in _outer_rows(document, mapping):
         if key is None:
             yield number, row
         else:
             yield from ((number, run) for run in _rows_of_runs(row, key))
 
 
-def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
+def _outer_rows(document: Document, mapping: ColumnMap) -> Iterator[tuple[int, RawRow]]:
     """The rows as the file has them, without the line that names passhat's schema."""
     shape = dict[str, msgspec.Raw]
     if document.kind == "array":
         yield from enumerate(document.entries(shape))
     elif document.kind == "json":
-        found = _inner_list(document)
+        found = _inner_list(document, mapping)
         yield from enumerate(document.entries(shape, found[0])) if found else ()
     else:
         header = f'"{SCHEMA}"'.encode()
@@ -263,25 +289,25 @@ def _outer_rows(document: Document) -> Iterator[tuple[int, RawRow]]:
                 yield number, row
 
 
-def _first_entry(document: Document) -> RawRow:
+def _first_entry(document: Document, mapping: ColumnMap) -> RawRow:
     """The first entry of the list of rows; empty if JSON is one object."""
     if document.kind != "json":
         return document.first
-    found = _inner_list(document)
+    found = _inner_list(document, mapping)
     return found[1] if found else {}
 
 
-def _first_row(document: Document) -> RawRow:
+def _first_row(document: Document, mapping: ColumnMap) -> RawRow:
     """The first row: the first run, where the entries list runs."""
-    row = _first_entry(document)
-    key = _list_of_runs(row)
+    row = _first_entry(document, mapping)
+    key = _list_of_runs(row, mapping)
     return row if key is None else next(_rows_of_runs(row, key))
 
 
-def _raw_table(document: Document) -> Table:
+def _raw_table(document: Document, mapping: ColumnMap) -> Table:
     """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
-    shared = _shared(document) if document.kind == "json" else {}
-    numbered = list(_numbered_rows(document))
+    shared = _shared(document, mapping) if document.kind == "json" else {}
+    numbered = list(_numbered_rows(document, mapping))
     rows = [{**shared, **row} if shared else row for _, row in numbered]
     numbers = [number for number, _ in numbered]
     names = dict.fromkeys(name for row in rows for name in row)
@@ -292,13 +318,23 @@ def _raw_table(document: Document) -> Table:
     return Table(columns=columns, numbers=numbers)
 
 
-def _shared(document: Document) -> dict[str, msgspec.Raw]:
-    """The fields of an object that apply to all rows in its list."""
-    return {
+def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
+    """The fields of an object that apply to all rows in its list.
+
+    An object among them does if the user named a field inside it. How the whole ended is no
+    verdict on each entry.
+    """
+    asked = {name.partition(".")[0] for name in _asked_for(mapping)}
+    plain = {
         key: raw
         for key, raw in document.first.items()
-        if not bytes(memoryview(raw)[:1]).startswith((b"[", b"{"))
+        if not (opener := bytes(memoryview(raw)[:1])).startswith((b"[", b"{"))
+        or (opener == b"{" and key in asked)
     }
+    verdicts = {column for column in verdict_columns(plain) if column not in asked}
+    found = find_columns(plain, USUAL)
+    verdicts |= {found[meaning] for meaning in VERDICTS if meaning in found} - asked
+    return {key: raw for key, raw in plain.items() if key not in verdicts}
 
 
 def _decoded(cells: Sequence[Any] | _Undecoded) -> Sequence[Any]:
@@ -342,14 +378,14 @@ def _separator(document: Document) -> str:
     return separator_of(document.data[:end] if end >= 0 else document.data)
 
 
-def _json_rows(document: Document) -> list[Row]:
+def _json_rows(document: Document, mapping: ColumnMap) -> list[Row]:
     if document.kind == "array":
         return document.decode(list[dict[str, Any]])
-    found = _inner_list(document)
+    found = _inner_list(document, mapping)
     if found is None:
         return [document.decode(dict[str, Any])]
     whole = document.decode(dict[str, Any])
-    shared = {key: value for key, value in whole.items() if not isinstance(value, (list, dict))}
+    shared = {key: whole[key] for key in _shared(document, mapping)}
     rows = whole[found[0]]
     for odd in (row for row in rows if not isinstance(row, dict)):
         raise ReadError(
@@ -359,59 +395,137 @@ def _json_rows(document: Document) -> list[Row]:
     return [{**shared, **row} for row in rows]
 
 
-def _inner_list(document: Document) -> tuple[str, RawRow] | None:
+# An object is one run with its messages, or it holds a list with a row for each run.
+
+
+def _inner_list(document: Document, mapping: ColumnMap) -> tuple[str, RawRow] | None:
     """The one list of rows inside an object, such as {"agent": ..., "runs": [{...}]}.
 
     None if there is none, and if the object itself is the row: a run with its messages.
     """
-    found = []
+    lists = dict(lists_inside(document, mapping))
+    key = rows_under(document.first, lists, mapping)
+    if key is None or _is_row(document, key, lists[key], mapping):
+        return None
+    return key, lists[key]
+
+
+def lists_inside(document: Document, mapping: ColumnMap = USUAL) -> Iterator[tuple[str, RawRow]]:
+    """The lists of an object that may have a row for each run, with the first entry of each."""
     for key, raw in document.first.items():
-        text = bytes(memoryview(raw)[:64]).lstrip()
-        if text.startswith(b"[") and text[1:].lstrip().startswith(b"{"):
-            found.append(key)
-    if len(found) != 1:
-        return None
-    try:
-        entries = msgspec.json.decode(document.first[found[0]], type=list[msgspec.Raw])
-        first = msgspec.json.decode(entries[0], type=dict[str, msgspec.Raw])
-        if _is_row(document, found[0], first):
+        if not holds_objects(raw) or usual_name(key) in WITHIN_A_RUN:
+            continue
+        try:
+            entries = msgspec.json.decode(raw, type=list[msgspec.Raw])[:_LOOKED_AT]
+            objects = [entry for entry in entries if bytes(memoryview(entry)[:1]) == b"{"]
+            first, *more = (_KEYS.decode(entry) for entry in objects)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            document.decode(dict[str, Any])  # says what is wrong, and in which line
+            continue
+        if not any(is_message(entry, mapping) for entry in (first, *more)):
+            yield key, first
+
+
+def holds_objects(raw: msgspec.Raw) -> bool:
+    """Whether a value is a list whose first entry is an object.
+
+    >>> holds_objects(msgspec.Raw(b'[{"role": "user"}]')), holds_objects(msgspec.Raw(b"[1]"))
+    (True, False)
+    """
+    text = bytes(memoryview(raw)[:64]).lstrip()
+    return text.startswith(b"[") and text[1:].lstrip().startswith(b"{")
+
+
+def is_message(entry: Collection[str], mapping: ColumnMap) -> bool:
+    """Whether the keys of an entry are those of a message: somebody's, and no run of a task."""
+    return "role" in entry and len(_says(entry, mapping)) < 2
+
+
+def rows_under(
+    names: Collection[str], lists: Mapping[str, Collection[str]], mapping: ColumnMap
+) -> str | None:
+    """Which of the lists of objects under some of the names has a row for each run.
+
+    `lists` has the keys of the first entry of each. None if the object itself is the row, or if
+    nothing says which list it is. A list is asked for by the task or the verdict inside it;
+    where neither is known anywhere, the only list shows the user what there is to name.
+    """
+    own = _says([name for name in names if name not in lists], mapping)
+    inside = {key: _says(entry, mapping) for key, entry in lists.items()}
+    for needed in ({"task", "verdict"}, {"verdict"}, {"task"}):
+        fit = [key for key, says in inside.items() if needed <= says]
+        if len(fit) > 1:
             return None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        document.decode(dict[str, Any])  # says what is wrong, and in which line
-        return None
-    return found[0], first
+        if fit:
+            (key,) = fit
+            if needed == {"task"} and len(own) == 2:
+                return None
+            # One task with several verdicts: its runs, or what was checked of one run.
+            named = bool(_verdicts_asked_for(mapping)) or usual_name(key) in _LISTS_OF_RUNS
+            parts = needed == {"verdict"} and (usual_name(key) in _CHECKS or not named)
+            return None if parts and "task" in own else key
+    return next(iter(lists)) if len(lists) == 1 and not own else None
 
 
-def _is_row(document: Document, key: str, entry: RawRow) -> bool:
-    """Whether an object is one run itself, and its list is about something within that run."""
-    outer, inner = find_columns(_shared(document), USUAL), find_columns(entry, USUAL)
-    if "task" not in outer or outer.keys().isdisjoint(VERDICTS):
+def _says(names: Collection[str], mapping: ColumnMap) -> set[str]:
+    """What some keys say of a run: its "task", its "verdict", by the user's names or the usual."""
+    usual = find_columns(names, USUAL)
+    said = set()
+    if all(has_column(names, part) for part in name_parts(names, mapping.task or "")) or (
+        not mapping.task and "task" in usual
+    ):
+        said.add("task")
+    asked = _verdicts_asked_for(mapping)
+    if any(has_column(names, usual.get(one, one)) for one in asked) or (
+        not asked and not usual.keys().isdisjoint(VERDICTS)
+    ):
+        said.add("verdict")
+    return said
+
+
+def _verdicts_asked_for(mapping: ColumnMap) -> list[str]:
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    return [test.column for test in tests] or [n for n in (mapping.passed, mapping.score) if n]
+
+
+def _asked_for(mapping: ColumnMap) -> list[str]:
+    """All columns that the user named."""
+    chosen = mapping.chosen().values()
+    return [*(part for name in chosen for part in name.split(",")), *_verdicts_asked_for(mapping)]
+
+
+def _is_row(document: Document, key: str, entry: RawRow, mapping: ColumnMap) -> bool:
+    """Whether an object is one run itself, and its list has more verdicts on parts of that run."""
+    own = [name for name in document.first if name != key]
+    if len(_says(own, mapping)) < 2:
         return False
-    if inner.keys().isdisjoint(VERDICTS) or usual_name(key) in _CHECKS:
+    if usual_name(key) in _CHECKS:
         return True
-    verdict = msgspec.json.decode(document.first[outer["passed"]] if "passed" in outer else b"null")
-    if not isinstance(verdict, (bool, str)) or outcome_of(verdict) is None:
+    outer, inner = find_columns(own, mapping), find_columns(entry, mapping)
+    value = msgspec.json.decode(document.first.get(outer.get("passed", ""), b"null"))
+    if not isinstance(value, (bool, str)) or outcome_of(value) is None:
         return False  # a count or a rate of the runs in the list
-    task = msgspec.json.decode(document.first[outer["task"]])
-    if "task" in inner and msgspec.json.decode(entry[inner["task"]]) != task:
+    task = msgspec.json.decode(document.first.get(outer["task"], b"null"))
+    if "task" in inner and msgspec.json.decode(entry.get(inner["task"], b"null")) != task:
         return False
     raise ReadError(
         f"{document.name}: says itself how {short_value(task)} ended "
-        f'("{short(outer["passed"])}": {short_value(verdict)}) and has more verdicts on it in '
+        f'("{short(outer["passed"])}": {short_value(value)}) and has more verdicts on it in '
         f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
         "the file is one run"
     )
 
 
-def _list_of_runs(row: RawRow) -> str | None:
+def _list_of_runs(row: RawRow, mapping: ColumnMap) -> str | None:
     """The key under which a row lists runs, each with a verdict or a score; None if it does not.
 
-    >>> _list_of_runs({"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')})
+    >>> row = {"id": msgspec.Raw(b'"a"'), "trials": msgspec.Raw(b'[{"pass": true}]')}
+    >>> _list_of_runs(row, USUAL)
     'trials'
     """
     for key in (name for name in row if usual_name(name) in LISTS):
         runs = _runs(row[key])
-        if runs and not find_columns(runs[0], USUAL).keys().isdisjoint(VERDICTS):
+        if runs and "verdict" in _says(runs[0], mapping):
             return key
     return None
 

@@ -96,7 +96,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    return read_table(document, table_of(document), mapping)
+    return read_table(document, table_of(document, mapping), mapping)
 
 
 def read_table(
@@ -143,7 +143,7 @@ def read_table(
         notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
         graded=None if tests or "passed" in found else found["score"],
-        read_as={"format": _format(document), **table_facts(found, mapping)},
+        read_as={"format": _format(document, mapping), **table_facts(found, mapping)},
         left_out=() if own else left_out_columns(sheet.columns, found, mapping),
         submission=None if own else model_of(sheet.columns, found, mapping, sheet.cells),
     )
@@ -183,7 +183,7 @@ def _outcomes(
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The transcripts in the cells of a column; nothing if there is no such column."""
-    names = row_names(document)
+    names = row_names(document, mapping)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
         # What `history export --transcripts` wrote beside a file of trials.
         if (shard := transcripts_beside(document.path)) is not None:
@@ -197,8 +197,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         raise missing_column(document.name, "transcript", column, names)
     rows = None
     if ends_in_total(document):
-        rows = len(_trial_rows(document, table_of(document), mapping)[0])
-    for cell in islice(cells_one_by_one(document, column), rows):
+        rows = len(_trial_rows(document, table_of(document, mapping), mapping)[0])
+    for cell in islice(cells_one_by_one(document, column, mapping), rows):
         yield None if is_missing(cell) else transcript_of(cell)
 
 
@@ -206,9 +206,9 @@ def check_columns(document: Document, mapping: ColumnMap) -> None:
     """Refuse a table without a column that the user named, or that no table can lack."""
     if is_own_file(document):
         return
-    fault = lacking(document.name, column_names(document), mapping)
+    fault = lacking(document.name, column_names(document, mapping), mapping)
     if fault and document.kind in ("lines", "array", "json"):  # the first entry may lack some
-        fault = lacking(document.name, table_of(document).columns, mapping)
+        fault = lacking(document.name, table_of(document, mapping).columns, mapping)
     if fault:
         raise fault
 
@@ -282,12 +282,12 @@ def _tasks(
     return (cells, []) if bases is None else (bases, [numbered_note(column)])
 
 
-def _format(document: Document) -> str:
+def _format(document: Document, mapping: ColumnMap) -> str:
     if is_own_file(document):
         return "passhat trials"
     kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
     kind = kinds.get(document.kind, "JSON table")
-    key = lists_runs(document)
+    key = lists_runs(document, mapping)
     return kind if key is None else f'{kind} whose rows list runs ("{short(key)}")'
 
 
