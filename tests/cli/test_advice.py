@@ -5,11 +5,13 @@ import json
 import re
 import shlex
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from passhat import simulate
 from passhat.cli import main
+from passhat.cli.reading import COLUMNS, ReadingOptions
 from passhat.ingest.write import write_trials
 
 TWO = """\
@@ -150,3 +152,29 @@ def test_the_commands_advised_after_a_run_of_several_systems_can_be_called(here,
 def test_a_run_that_was_not_kept_advises_no_command_on_it(here, suite, call):
     suite(TWO)
     assert not advised(call("run", "--no-store").stdout)
+
+
+READING = {
+    "format": "inspect", "duplicates": "last", "limits": ("max_depth=9",), "drop_rounds": (2, 5),
+    "shares": ("easy=0.5", "hard=0.5"), "names": ("my agent",), "run": "v1", "store": "runs.db",
+}  # fmt: skip
+
+
+def read_words(command, words):
+    """The reading options of a command line, as the command gets them."""
+    context = command.make_context("passhat", list(words))
+    given = {name: value for name, value in context.params.items() if value is not None}
+    return {name: str(v) for name, v in given.items() if name in READING or name[:7] == "column_"}
+
+
+@pytest.mark.parametrize("name", ["report", "why", "diff", "compare", "rank", "gate", "convert"])
+def test_a_command_that_is_printed_repeats_every_reading_option(name):
+    columns = {column: f"the {column}" for column in COLUMNS}
+    again = ReadingOptions(paths=("my log.csv",), columns=columns, **READING).again()
+    command = main.get_command(click.Context(main), name)
+    read = read_words(command, shlex.split(again))
+    every = {param.name for param in command.params if param.name in READING}
+    every |= {param.name for param in command.params if param.name.startswith("column_")}
+    assert read.keys() == every >= READING.keys()
+    for option, value in (READING | {f"column_{c}": text for c, text in columns.items()}).items():
+        assert read[option] == str(value), option

@@ -16,7 +16,7 @@ from passhat.cli.options import (
     seed_option,
 )
 from passhat.cli.output import Output
-from passhat.cli.reading import ReadingOptions, reading_options
+from passhat.cli.reading import TASK_COLUMN, ReadingOptions, reading_options
 from passhat.errors import ReadError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def compare(
 @click.command(cls=SectionedCommand)
 @click.option("--only", metavar="AGENT", help="Which agent, if several tried the task.")
 @output_options("diff")
-@reading_options(transcripts=True, task_option="--task-column", metavar="RESULTS TASK [RUN] [RUN]")
+@reading_options(task_option=TASK_COLUMN, metavar="RESULTS TASK [RUN] [RUN]")
 def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     """Where do two runs of a task first differ?
 
@@ -201,7 +201,7 @@ def rank(
 @confidence_option
 @seed_option
 @output_options("explanation")
-@reading_options(transcripts=True, task_option="--task-column")
+@reading_options(task_option=TASK_COLUMN)
 def why(
     reading: ReadingOptions,
     task: str | None,

@@ -258,7 +258,7 @@ def vacuum(path: Path) -> None:
 
 
 @history.command(cls=SectionedCommand)
-@reading_options(transcripts=True, stores=False)
+@reading_options(stores=False)
 @click.option("--suite", metavar="NAME", help="Its suite.  [default: the name of the file]")
 @click.option("--commit", metavar="HASH", help="The commit it ran at.")
 @click.option("--branch", metavar="NAME", help="The branch it ran on.")

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 COLUMNS = {column.name: column.metadata for column in fields(ColumnMap) if column.metadata}
 """What help says of each column that a command line or a configuration may name."""
 
+TASK_COLUMN = "--task-column"
+"""The option on the column of tasks that every command has; --task is a task to some."""
+
 _OTHER_ARGUMENTS = ("name", "format", "duplicates", "errors", "confidence")
 """Arguments besides columns that readers name in their notes; each has an option of its name."""
 
@@ -100,7 +103,7 @@ class ReadingOptions:
     def _in_options(self, text: str) -> str:
         """A note of a reader in which its arguments are named as options of the command."""
         others = {name: f"--{name}" for name in _OTHER_ARGUMENTS}
-        return with_options(text, others | _flags(self.task_option, transcripts=True))
+        return with_options(text, others | _flags(self.task_option))
 
     def _refuse_run_of_files(self) -> None:
         """Refuse --run for files: it chooses a run of a store."""
@@ -119,15 +122,16 @@ class ReadingOptions:
     def again(self, *, errors: str = "fail", only: Sequence[str] = ()) -> str | None:
         """What to type after another command so that it reads the same; None for standard input.
 
-        It repeats the error policy and a single agent too.
+        It repeats the error policy and a single agent too. Columns are named by options that every
+        command has: --task means a task to some of them.
 
         >>> ReadingOptions(paths=("my log.csv",), format=None, duplicates="error",
         ...         columns={"task": "question"}).again(only=["o3"])
-        "'my log.csv' --task question --only o3"
+        "'my log.csv' --task-column question --only o3"
         """
         if "-" in self.paths:
             return None
-        given = {flag: self.columns.get(name) for name, flag in _flags(self.task_option).items()}
+        given = {flag: self.columns.get(name) for name, flag in _flags(TASK_COLUMN).items()}
         given |= {
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
@@ -250,15 +254,14 @@ _STORED = {
 def reading_options(
     *,
     required: bool = True,
-    transcripts: bool = False,
     stores: bool = True,
     task_option: str = "--task",
     metavar: str = "RESULTS...",
 ) -> Decorator:
     """RESULTS..., --format, --duplicates, --limit and the column mapper, as `reading`.
 
-    With `transcripts`, also the column of transcripts; with `stores`, which run of which store.
-    `task_option` names the column of tasks where --task means a task; `metavar` says what is read.
+    With `stores`, also which run of which store. `task_option` names the column of tasks, as
+    --task-column does everywhere; `metavar` says what is read.
     """
     own = _READING | (_STORED if stores else {})
     options = [
@@ -269,12 +272,12 @@ def reading_options(
         *(
             shared(
                 READING,
-                flag,
+                *dict.fromkeys((flag, TASK_COLUMN) if name == "task" else (flag,)),
                 f"{COLUMN}{name}",
                 metavar=COLUMNS[name]["metavar"],
                 help=COLUMNS[name]["help"],
             )
-            for name, flag in _flags(task_option, transcripts=transcripts).items()
+            for name, flag in _flags(task_option).items()
         ),
         *(_STORED.values() if stores else ()),
     ]
@@ -292,11 +295,9 @@ def reading_options(
     return decorate
 
 
-def _flags(task_option: str, *, transcripts: bool = False) -> dict[str, str]:
-    """The option of each column, with or without that of the transcripts."""
+def _flags(task_option: str) -> dict[str, str]:
+    """The option of each column."""
     flags = {
-        name: f"--{stated['option'] or name.replace('_', '-')}"
-        for name, stated in COLUMNS.items()
-        if transcripts or name != "transcript"
+        name: f"--{stated['option'] or name.replace('_', '-')}" for name, stated in COLUMNS.items()
     }
     return flags | {"task": task_option}

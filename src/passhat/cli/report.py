@@ -57,7 +57,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @analysis_options
 @forge_options
 @output_options("report", verbose=True)
-@reading_options(transcripts=True)
+@reading_options()
 def report(
     reading: ReadingOptions,
     only: tuple[str, ...],

@@ -65,7 +65,7 @@ _BACKGROUND_SECONDS = 1.0
 )
 @click.option("--no-transcripts", is_flag=True, help="Do not read transcripts; opens faster.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-@reading_options(required=False, transcripts=True, stores=False)
+@reading_options(required=False, stores=False)
 def view(
     reading: ReadingOptions,
     host: str,

@@ -305,6 +305,7 @@ _MATCH = JsonShape(
     "run system task trial outcome where=excerpt.where text=excerpt.text",
     outcome=_outcome,
 )
+# `more` is true where the search ended at its limit.
 SEARCH = JsonShape(
     "search",
     TranscriptMatches,
