@@ -17,7 +17,8 @@ TOOLS := $(PYTHON_TOOLS) promptfoo
 # Tests start hundreds of processes: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST := $(BIN)/python -m pytest
+# Two workers fill two cores: more threads in each would wait for one another.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
 
 .PHONY: package help demo test test-all doctests frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean

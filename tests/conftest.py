@@ -13,14 +13,18 @@ from hypothesis import settings
 
 # The same examples every time: what turns red was changed. `make search` looks for new ones.
 settings.register_profile("passhat", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
 
 
 def pytest_collection_modifyitems(items):
-    """Who makes others wait says why."""
+    """Who makes others wait says why, and takes no more examples than the profile allows."""
     for item in items:
+        own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+        if own is not None and own.max_examples > settings.default.max_examples:
+            fewer = settings(own, max_examples=settings.default.max_examples)
+            item.obj._hypothesis_internal_use_settings = fewer
         for mark in item.iter_markers("slow"):
             if mark.kwargs or [type(reason) for reason in mark.args] != [str]:
                 raise pytest.UsageError(f'{item.nodeid}: say why: @pytest.mark.slow("...")')
@@ -37,6 +41,17 @@ def outside_of_any_job(monkeypatch):
     """Commands tell a pull request of themselves in CI; a test that wants it says so."""
     for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def few_suites_drawn():
+    """A plan that is looked at for its words or its shape draws a sixth of its suites."""
+    from passhat.analysis.planning import plan
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "WIDTH_SUITES", 16)
+        patch.setattr(plan, "POWER_SUITES", 100)
+        yield
 
 
 @dataclass

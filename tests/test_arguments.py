@@ -8,6 +8,8 @@ import passhat
 from passhat.errors import ArgumentError
 from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
 
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 TRIALS = passhat.simulate(tasks=6, runs=5, rate={"old": 0.6, "new": 0.8}, seed=3)
 NEW = TRIALS.where(system="new")
 REPORT = passhat.measure(NEW)

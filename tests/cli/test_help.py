@@ -6,6 +6,8 @@ from click.testing import CliRunner
 
 from passhat.cli import COMMANDS, main
 
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 
 def commands(group=main, path=()):
     with click.Context(group) as context:

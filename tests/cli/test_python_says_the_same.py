@@ -13,6 +13,8 @@ import passhat
 from passhat.cli import COMMANDS, main
 from passhat.reporters import render
 
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 PATH = "two.jsonl"
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "use-from-python.md"
 SUITE = """\

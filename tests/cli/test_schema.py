@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -21,6 +22,8 @@ from passhat.cli.setup import OF_COMMANDS, SCHEMAS, schema_text
 from passhat.ingest.write import write_trials
 from passhat.reporters import answers
 from passhat.reporters.data import JsonShape
+
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
 ROOT = Path(__file__).parents[2]
 CASSETTES = Path(passhat.__file__).parent / "suite" / "templates" / "cassettes"
@@ -136,10 +139,15 @@ def _spoken(trial):
     return json.dumps(row) + "\n"
 
 
-def valid(name, value):
+@cache
+def validator(name):
     schema = json.loads(schema_text(name))
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(value)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def valid(name, value):
+    validator(name).validate(value)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ from passhat.reporters.answers.listings import RunList
 from passhat.reporters.formatting import TerminalStyle
 from passhat.reporters.rendering import ANSWERS, ENDINGS, FORMATS, answer_of, kind_of
 
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 TWO = simulate(tasks=12, runs=8, rate={"new <b>": 0.85, "old": 0.6}, seed=3)
 ONE = TWO.where(system="old")
 MATCHES = TranscriptMatches(

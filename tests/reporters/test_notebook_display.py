@@ -19,6 +19,8 @@ from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import RunAnswer
 from passhat.errors import ArgumentError
 
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 TAGS = {
     "div", "p", "strong", "span", "code", "br", "ol", "li", "table", "thead", "tbody", "tr", "th",
     "td", "svg", "g", "title", "desc", "rect", "text", "tspan", "line", "path", "circle",

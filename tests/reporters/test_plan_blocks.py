@@ -13,6 +13,9 @@ from passhat.records import Trials
 from passhat.reporters.answers.plan import verdict
 from passhat.reporters.formatting import TerminalStyle
 
+# Sentences are looked at here, not numbers.
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 MEASURED = "measured on these trials"
 ASSUMED = "the ICC assumed: these trials leave it open from 0 to 1"
 
