@@ -97,7 +97,7 @@ def _row(option: click.Parameter, context: click.Context) -> str:
     # What click appends in brackets: the default, then the range.
     text, _, appended = text.partition("  [")
     found = re.search(r"default: ([^;\]]*)", appended)
-    rest = re.sub(r"(default: [^;\]]*)?(; )?(.*)\]", r"\3", appended) if appended else ""
+    rest = re.sub(r"(; )?default: [^;\]]*|\]", "", appended).removeprefix("; ")
     meaning = _escaped(text) + (f" (`{rest}`)" if rest else "")
     default = f"`{found[1]}`" if found else ""
     code = names.replace("|", "\\|")

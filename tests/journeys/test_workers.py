@@ -3,12 +3,16 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from bench.fleet import Plan
 from bench.kill_storm import answer_done, suite_text
 from bench.worker_storm import storm
 
+from passhat.errors import StoreError
+from passhat.history import History
+from passhat.journeys.workers import work
 from passhat.testing import WireServer
 
 
@@ -120,6 +124,48 @@ def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_data
     driver.communicate()
     assert worker.returncode == 2
     assert "is not the file that run" in err
+
+
+@pytest.mark.slow("stops the server for longer than a worker waits for work")
+def test_a_worker_that_ends_when_idle_outlives_an_outage_of_its_store(tmp_path):
+    """A store that is away is not a store without work: then nobody would do the rest."""
+    from passhat.journeys.workers import IDLE_SECONDS
+    from passhat.testing.postgres import postgres_server
+
+    (tmp_path / "suite.yml").write_text(
+        "name: slow\nsystems: [{name: c, command: [sh, -c, 'sleep 0.3; echo ok']}]\n"
+        "tasks: [{name: t, prompt: x, expect: [{contains: ok}]}]\n"
+    )
+    with postgres_server() as server:
+        store = server.new_database()
+        driver = passhat(
+            *("run", "suite.yml", "--runs", "60", "--store", store, "--executor", "workers"),
+            *("--json", "-q"),
+            cwd=tmp_path,
+        )
+        worker = passhat(
+            *("worker", "--store", store, "--until-idle", "--concurrency", "2"), cwd=tmp_path
+        )
+        with History.open(store) as history:
+            while not history.runs() or history.runs()[0].trials < 10:
+                time.sleep(0.1)
+        server.stop(how="immediate")
+        time.sleep(IDLE_SECONDS + 2)
+        assert worker.poll() is None, worker.communicate()
+        server.start()
+        answer, _ = answer_of(driver)
+        assert answer["report"]["systems"][0]["trials"] == 60
+        _, said = worker.communicate(timeout=60)
+        assert worker.returncode == 0
+        assert "trying again" in said
+
+
+def test_a_worker_that_gives_its_store_up_has_not_done_its_work(monkeypatch):
+    monkeypatch.setattr("passhat.journeys.workers.STORE_WAIT_SECONDS", 0.5)
+    said = []
+    with pytest.raises(StoreError, match="refused"):
+        work("postgresql://nobody@127.0.0.1:1/none", until_idle=True, say=said.append)
+    assert all(text.endswith("trying again") for text in said)
 
 
 @pytest.mark.slow("a storm: workers, driver and server are killed as they go")

@@ -17,6 +17,7 @@ from passhat.cli.options import (
     StoreType,
     WholeNumber,
     output_options,
+    store_option,
     stored_runs_options,
 )
 from passhat.cli.output import (
@@ -35,13 +36,11 @@ if TYPE_CHECKING:
     from passhat.history import History, Run
     from passhat.journeys.history import OutcomeWord
 
-_STORE = click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
-
 
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     """--store after a subcommand too, where people expect it; passed on as `path`."""
 
-    @_STORE
+    @click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
     @click.pass_obj
     @functools.wraps(command)
     def with_path(before: Path | str, /, *, store: Path | str | None, **values: Any) -> None:
@@ -51,10 +50,10 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.group(invoke_without_command=True)
-@_STORE
+@store_option("The store.")
 @click.option("--sql", metavar="QUERY", help="Print the rows of a SELECT query, tab-separated.")
 @click.pass_context
-def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> None:
+def history(ctx: click.Context, store: Path | str, sql: str | None) -> None:
     """List, show, tag and search stored runs.
 
     RUN is a key, a tag, a commit, a branch (its newest run), or `latest`. The first 4 characters
@@ -67,9 +66,7 @@ def history(ctx: click.Context, store: Path | str | None, sql: str | None) -> No
       passhat history search "out of stock" --outcome failed
       passhat history --sql "SELECT suite, count(*) FROM runs GROUP BY suite"
     """
-    from passhat.history import DEFAULT_PATH
-
-    ctx.obj = store or DEFAULT_PATH
+    ctx.obj = store
     if sql is not None:
         _print_query(ctx.obj, sql)
     elif ctx.invoked_subcommand is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from passhat.cli.options import StoreType, WholeNumber, store_option
+from passhat.cli.options import STORE_VARIABLE, StoreType, WholeNumber, store_option
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
@@ -60,9 +60,6 @@ def deploy(
     )
     click.echo(RENDERERS[where](chosen), nl=False)
 
-
-STORE_VARIABLE = "PASSHAT_STORE"
-"""Where workers find the address of the store. It may hold a password, so no file has it."""
 
 CPUS_OF_A_WORKER = 0.5
 MEBIBYTES_OF_A_WORKER = 256
@@ -259,7 +256,7 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
 
 
 @click.command()
-@click.option("--store", type=StoreType(), required=True, help="The PostgreSQL store of the run.")
+@store_option("The PostgreSQL store of the run.", default=None, required=True)
 @click.option("--run", metavar="KEY", help="Only this run.  [default: any run that needs workers]")
 @click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time.")
 @click.option("--until-idle", is_flag=True, help="Stop when no run has work for 10 seconds.")

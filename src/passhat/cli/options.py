@@ -286,9 +286,24 @@ class AnalysisOptions(TypedDict):
     seed: int
 
 
-def store_option(purpose: str, *, section: str = OPTIONS) -> Decorator:
-    """--store, the history of this folder by default."""
-    return shared(section, "--store", type=StoreType(), default=Path(STORE), help=purpose)
+STORE_VARIABLE = "PASSHAT_STORE"
+"""Names the store for every command. It may hold a password, so no file has it."""
+
+
+def store_option(
+    purpose: str, *, section: str = OPTIONS, default: Path | None = Path(STORE), **more: Any
+) -> Decorator:
+    """--store: what is given, or else in PASSHAT_STORE, or else the history of this folder."""
+    return shared(
+        section,
+        "--store",
+        type=StoreType(),
+        default=default,
+        envvar=STORE_VARIABLE,
+        show_envvar=True,
+        help=purpose,
+        **more,
+    )
 
 
 def stored_runs_options(*, last: int, least: int) -> Decorator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields
@@ -16,11 +17,12 @@ from passhat.cli.error_messages import COLUMN, with_options
 from passhat.cli.options import (
     READING,
     ROUND_NUMBERS,
+    STORE_VARIABLE,
     Command,
     Decorator,
-    StoreType,
     in_order,
     shared,
+    store_option,
 )
 from passhat.dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
@@ -137,7 +139,7 @@ class ReadingOptions:
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
             "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
-            "--store": None if self.store is None else str(self.store),
+            "--store": str(self.store) if self._store_given else None,
         }
         options = [w for flag, value in given.items() if value is not None for w in (flag, value)]
         options += [word for name in self.names for word in ("--name", name)]
@@ -147,6 +149,11 @@ class ReadingOptions:
         options += ["--only", only[0]] if len(only) == 1 else []
         paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
         return shlex.join([*paths, *options])
+
+    @property
+    def _store_given(self) -> bool:
+        """Whether --store was given; what comes from the environment comes from there again."""
+        return self.store is not None and str(self.store) != os.environ.get(STORE_VARIABLE)
 
 
 def say_note(note: str) -> None:
@@ -242,11 +249,10 @@ _STORED = {
         metavar="RUN",
         help="Which run to read if RESULTS is a history store.",
     ),
-    "store": shared(
-        READING,
-        "--store",
-        type=StoreType(),
-        help=f"The store of the runs that RESULTS name.  [default: {STORE}]",
+    "store": store_option(
+        f"The store of the runs that RESULTS name.  [default: {STORE}]",
+        section=READING,
+        default=None,
     ),
 }
 

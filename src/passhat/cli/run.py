@@ -16,7 +16,6 @@ from passhat.cli.options import (
     Number,
     SectionedCommand,
     Share,
-    StoreType,
     WholeNumber,
     in_order,
     output_options,
@@ -347,7 +346,7 @@ def resume(
     help="How long one run may take.",
 )
 @click.option("--concurrency", type=WholeNumber(min=1), default=1, help="Runs at a time.")
-@click.option("--store", type=StoreType(), help="Also store the runs here.")
+@store_option("Also store the runs here.", default=None)
 @output_options("run", verbose=True)
 @click.pass_context
 def repeat(

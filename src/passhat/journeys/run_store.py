@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 UNFINISHED = ("running", "stopped", "interrupted", "budget", "failed")
 """The states of a run that can be resumed, unless its process is still alive."""
 
+STORE_WAIT_SECONDS = 120.0
+"""How long a driver, and a worker that ends when idle, wait for a store that is away: longer than
+PostgreSQL takes to start again."""
+
 
 @dataclass(slots=True, kw_only=True)
 class StoredRun:

@@ -53,6 +53,7 @@ from passhat.journeys.run_request import (
     surely_asked,
 )
 from passhat.journeys.run_store import (
+    STORE_WAIT_SECONDS,
     OpenRun,
     StoredRun,
     not_resumable,
@@ -294,9 +295,6 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
 
 # One start of a run: check the request, run what is missing, and answer.
 
-
-STORE_WAIT_SECONDS = 120.0
-"""How long a driver waits for its store to come back: longer than a restart of PostgreSQL."""
 
 SECONDS_BETWEEN_TRIES = 1.0
 

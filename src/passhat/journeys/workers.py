@@ -22,6 +22,7 @@ from passhat.errors import (
     StoreError,
 )
 from passhat.journeys.run_request import RunRequest, apply_request
+from passhat.journeys.run_store import STORE_WAIT_SECONDS
 from passhat.messages import plural
 from passhat.suite import load_suite
 
@@ -232,16 +233,26 @@ def work(
 
     After a restart of the store, and after others have closed its session because its lease ran
     out, the worker starts again under a new session. It ends at a signal, when `stop` is set, or
-    (`until_idle`) when no run has had work for a while.
+    (`until_idle`) when no run has had work for a while. A store that is away is not idleness: with
+    `until_idle` the worker waits for it longer, and then raises StoreError.
     """
+    from passhat.history import History
+
     stop = stop or threading.Event()
-    trials, seen = 0, time.monotonic()
+    trials, seen, lost = 0, time.monotonic(), None
     while not stop.is_set():
         try:
-            done = _work_once(store, run, concurrency, say, stop)
+            with History.open(store) as history:
+                lost = None
+                done = _work_once(history, run, concurrency, say, stop)
         except StoreError as error:
+            seen = time.monotonic()
+            lost = seen if lost is None else lost
+            if until_idle and seen - lost > STORE_WAIT_SECONDS:
+                raise
             say(f"{error}; trying again")
-            done = None
+            stop.wait(LOOK_SECONDS)
+            continue
         if done is not None:
             trials, seen = trials + done.trials, time.monotonic()
             if done.signal is not None:
@@ -254,30 +265,26 @@ def work(
 
 
 def _work_once(
-    store: str | Path, run: str | None, concurrency: int | None, say: Say, stop: threading.Event
+    history: History, run: str | None, concurrency: int | None, say: Say, stop: threading.Event
 ) -> WorkDone | None:
-    from passhat.history import History
     from passhat.history.work_queue import WorkerSession
     from passhat.runner.workers import run_worker
 
-    with History.open(store) as history:
-        waiting = _find(history, run)
-        if waiting is None:
-            return None
-        suite = _suite(waiting)
-        hands = concurrency or suite.concurrency
-        session = WorkerSession(history, waiting, hands=hands)
-        say(f"run {waiting.key} of {waiting.suite}: {hands} trials at a time")
-        try:
-            done = run_worker(
-                suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS, stop=stop
-            )
-        finally:
-            with suppress(StoreError):  # without a store the lease runs out by itself
-                session.close()
-        if done.trials:
-            say(f"run {waiting.key}: {done.trials:,} trials")
-        return done if done.trials or done.signal is not None else None
+    waiting = _find(history, run)
+    if waiting is None:
+        return None
+    suite = _suite(waiting)
+    hands = concurrency or suite.concurrency
+    session = WorkerSession(history, waiting, hands=hands)
+    say(f"run {waiting.key} of {waiting.suite}: {hands} trials at a time")
+    try:
+        done = run_worker(suite, session, concurrency=hands, idle_seconds=LOOK_SECONDS, stop=stop)
+    finally:
+        with suppress(StoreError):  # without a store the lease runs out by itself
+            session.close()
+    if done.trials:
+        say(f"run {waiting.key}: {done.trials:,} trials")
+    return done if done.trials or done.signal is not None else None
 
 
 def _find(history: History, reference: str | None) -> Run | None:
