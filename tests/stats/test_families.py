@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
+from passhat.stats import population_bounds, suite_mean
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired import paired_difference
 from passhat.stats.population_bounds import lower_quantile, lower_ratio_quantile, lower_ratio_tail
 from passhat.stats.ranking import rank_systems
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import score_estimate, suite_estimate, suite_estimates
-from passhat.stats.variance import family_components, family_shares
+from passhat.stats.variance import _leaving_one_out, family_components, family_shares
 
 BOTH = ("this suite", "tasks like these")
 
@@ -209,3 +210,68 @@ def test_the_interval_of_the_share_of_families_holds_it_nine_times_in_ten():
         )
         held += 0.15**2 / 0.25 in found.family.interval
     assert held >= 50
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_shares_without_a_family_are_those_of_the_other_families(seed):
+    rng = np.random.default_rng(seed)
+    families = int(rng.integers(8, 13))
+    labels = np.concatenate((np.arange(families), rng.integers(0, families, 20)))
+    runs = rng.integers(1, 6, labels.size)
+    rates = rng.beta(2, 1, labels.size)
+    if seed % 4 == 0:  # one family alone has failed, one task apart: little is left without it
+        rates = 1.0 - (labels == 0)
+    scores = [rng.random(n) < rate for n, rate in zip(runs, rates, strict=True)]
+    if seed % 2:  # partial credit
+        scores = [one * rng.random(one.size) for one in scores]
+    total, squares = (np.array([(one**p).sum() for one in scores], float) for p in (1, 2))
+    one_by_one = []
+    for label in range(families):
+        rest = labels != label
+        sums = runs[rest], total[rest], squares[rest]
+        found = family_components(*sums, family=labels[rest], below_zero=True)
+        if not isinstance(found, Unavailable) and found.total > 0:
+            one_by_one.append(found.shares)
+    together = _leaving_one_out(runs, total, squares, labels)
+    assert together == pytest.approx(np.array(one_by_one).reshape(-1, 3), abs=1e-12)
+
+
+@pytest.mark.parametrize("rates", [(3, 1), (0.1, 0.1), (30, 0.3)])
+def test_a_first_guess_from_joined_families_leads_to_the_same_bound(rates, monkeypatch):
+    rng = np.random.default_rng(6)
+    sizes = rng.lognormal(0, 1, 2_000)
+    sums = sizes * rng.beta(*rates, (2, 2_000))
+    guessed = lower_ratio_quantile(sums, sizes, 0.025)
+    monkeypatch.setattr(population_bounds, "_MANY_FAMILIES", sizes.size + 1)
+    assert guessed == pytest.approx(lower_ratio_quantile(sums, sizes, 0.025), rel=1e-11)
+
+
+@pytest.mark.parametrize("credit", [1.0, 0.5])
+def test_the_interval_of_weighted_tasks_joins_those_of_strata_of_equal_weight(credit):
+    rng = np.random.default_rng(7)
+    n = rng.integers(4, 7, 40)
+    total = rng.binomial(n, 0.8) * credit
+    sums = n, total, total * credit
+    weight = rng.permutation(np.repeat([1.0, 2.0, 3.0, 5.0], 10))
+    margins = []
+    for one in np.unique(weight):
+        found = score_estimate(*(part[weight == one] for part in sums))
+        share = one * 10 / weight.sum()
+        margins.append(
+            share * (np.array([found.value]) - [found.interval.low, found.interval.high])
+        )
+    weighted = score_estimate(*sums, weight=weight)
+    low, high = np.sqrt((np.array(margins) ** 2).sum(axis=0))
+    assert weighted.interval.low == pytest.approx(weighted.value - low)
+    assert weighted.interval.high == pytest.approx(weighted.value + high)
+
+
+def test_tasks_of_distinct_weights_are_bounded_once_for_each_count(monkeypatch):
+    asked = []
+    bounds = suite_mean.suite_bounds
+    monkeypatch.setattr(
+        suite_mean, "suite_bounds", lambda *given: (asked.append(given), bounds(*given))[1]
+    )
+    passes = np.arange(300) % 6
+    suite_estimate([5] * 300, passes, k=2, weight=1 + np.arange(300) / 300)
+    assert len(asked) == 6

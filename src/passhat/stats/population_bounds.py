@@ -146,12 +146,11 @@ def _family_codes(family: Families, tasks: int) -> NDArray[np.intp]:
     labels = np.asarray(family, dtype=object)
     if labels.shape != (tasks,):
         raise ArgumentError("family", f"must have one label per task, {tasks}", labels.shape)
-    codes: dict[object, int] = {}
-    found = [
-        codes.setdefault(("", place) if _unnamed(label) else label, len(codes))
-        for place, label in enumerate(labels.tolist())
-    ]
-    return np.array(found, dtype=np.intp)
+    names = labels.tolist()
+    if any(map(_unnamed, dict.fromkeys(names))):
+        names = [("", place) if _unnamed(name) else name for place, name in enumerate(names)]
+    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    return np.array([codes[name] for name in names], dtype=np.intp)
 
 
 def _unnamed(label: object) -> bool:
@@ -194,6 +193,10 @@ _USUAL_NU = (-4.0, 5.0)
 _TINY = 1e-300
 # With many distinct values the search begins on this many, which is enough for a first guess.
 _FEW_POINTS = 32
+# From so many families on the first guess is made from joined ones.
+_MANY_FAMILIES = 512
+# Up to this length OpenBLAS adds up products by one thread.
+_LONGEST_DOT = 10_000
 # From so many roots on, those that were found are worth setting aside.
 _MANY_ROOTS = 64
 # Newton's method for families: the first step stays clear of the pole; a dozen steps reach the last
@@ -288,7 +291,7 @@ class _DirichletMean:
         scale = np.where(self.reach > 0, self.reach, 1.0)
         self.points = (points - self.least[..., None]) / scale[..., None]
         self.weights = np.concatenate((counts, np.full_like(last, share)), axis=-1)
-        self.centre = np.vecdot(self.weights, self.points) / self.weights.sum(axis=-1)
+        self.centre = _dot(self.weights, self.points) / self.weights.sum(axis=-1)
         # The last nu of each root, with its answer; no nu is nan.
         self._nu: Floats = np.full(self.reach.shape, np.nan)
         self._root: Floats = np.zeros(self.reach.shape)
@@ -336,9 +339,21 @@ class _DirichletMean:
         return self._root
 
 
+def _dot(a: Floats, b: Floats) -> Floats:
+    """The sums of products along the last axis, by one thread.
+
+    OpenBLAS starts threads for longer vectors, and they take more CPU than the sums do.
+    """
+    length = a.shape[-1]
+    if length <= _LONGEST_DOT:
+        return np.asarray(np.vecdot(a, b))
+    parts = (slice(start, start + _LONGEST_DOT) for start in range(0, length, _LONGEST_DOT))
+    return np.asarray(sum(np.vecdot(a[..., part], b[..., part]) for part in parts))
+
+
 def _saddle_mean(weights: Floats, points: Floats, nu: Floats) -> Floats:
     weight = weights / (points + nu[..., None])
-    return np.asarray(np.vecdot(weight, points) / weight.sum(axis=-1))
+    return np.asarray(_dot(weight, points) / weight.sum(axis=-1))
 
 
 def _root_at(weights: Floats, points: Floats, nu: Floats) -> Floats:
@@ -362,27 +377,53 @@ class _DirichletRatio:
         self.reach = means.max(axis=-1) - self.least
         scale = np.where(self.reach > 0, self.reach, 1.0)
         largest = counts.max(axis=-1, keepdims=True)
-        self._sizes = counts / largest
-        self._means = (means - self.least[..., None]) / scale[..., None]
-        self._sums = self._means * self._sizes
-        self._weights = np.ones(counts.shape)
-        self._weights[..., -1] = share
+        self.sizes = counts / largest
+        self.means = (means - self.least[..., None]) / scale[..., None]
+        self.sums = self.means * self.sizes
+        self.weights = np.ones(counts.shape)
+        self.weights[..., -1] = share
         self._total = counts.shape[-1] - 1 + share
-        self._inverses, self._ratios = 1 / self._sizes, self._weights / self._sizes
+        self.inverses, self.ratios = 1 / self.sizes, self.weights / self.sizes
         # The last t of each root, with its eta and mean; no t is nan.
         self._t: Floats = np.full(self.reach.shape, np.nan)
         self._eta: Floats = np.zeros(self.reach.shape)
         self._mean: Floats = np.zeros(self.reach.shape)
-        self.centre = (self._weights * self._sums).sum(axis=-1) / (self._weights * self._sizes).sum(
+        self.centre = (self.weights * self.sums).sum(axis=-1) / (self.weights * self.sizes).sum(
             axis=-1
         )
 
     def solve(self, isotonic: Callable[[_DirichletRatio, Floats], Floats]) -> Floats:
         """The t at which a function of the distribution and it rises through 0."""
-        found = find_root_within(
-            lambda log: isotonic(self, np.exp(-log)), self.reach.shape, _USUAL_NU, _NU_RANGE
+
+        def of_log(dist: _DirichletRatio) -> Callable[[Floats], Floats]:
+            return lambda log: isotonic(dist, np.exp(-log))
+
+        rough = of_log(self._coarse()) if self.sums.shape[-1] > _MANY_FAMILIES else None
+        shape = self.reach.shape
+        return np.exp(-find_root_within(of_log(self), shape, _USUAL_NU, _NU_RANGE, roughly=rough))
+
+    def _coarse(self) -> _DirichletRatio:
+        """Nearly the same for fewer families, those alike joined; the unseen one stays alone.
+
+        Alike are those that lie as far from the centre, in the sums that its variance adds up.
+        """
+        dist = copy(self)
+        families = self.sums.shape[-1] - 1
+        apart = self.sums - self.centre[..., None] * self.sizes
+        order = np.argsort(apart[..., :families], axis=-1)
+        order = np.concatenate((order, np.full_like(order[..., :1], families)), axis=-1)
+        starts = np.linspace(0, families, _FEW_POINTS + 1).astype(np.intp)
+
+        def joined(values: Floats) -> Floats:
+            return np.add.reduceat(np.take_along_axis(values, order, axis=-1), starts, axis=-1)
+
+        dist.weights = joined(self.weights)
+        dist.sums, dist.sizes = (
+            joined(self.weights * part) / dist.weights for part in (self.sums, self.sizes)
         )
-        return np.exp(-found)
+        dist.means = dist.sums / dist.sizes
+        dist.inverses, dist.ratios = 1 / dist.sizes, dist.weights / dist.sizes
+        return dist
 
     def mean(self, t: Floats) -> Floats:
         """The point at which t is the saddle point: from the centre for small t to 0."""
@@ -391,7 +432,7 @@ class _DirichletRatio:
     def signed_root(self, t: Floats) -> Floats:
         """How many standard deviations that point lies below the centre: r* of the saddle point."""
         shift = self._shift(t)[..., None]
-        return _signed_root(self._weights, t[..., None] * self._sums - shift * self._sizes)
+        return _signed_root(self.weights, t[..., None] * self.sums - shift * self.sizes)
 
     def _shift(self, t: Floats) -> Floats:
         """The eta at which the weights of q = 1 + t S - eta N average to 1: sum H/q = sum H.
@@ -401,14 +442,14 @@ class _DirichletRatio:
         """
         t = np.asarray(t)
         if t.shape != self._t.shape:
-            poles = self._inverses + t[..., None] * self._means
-            return _balanced(poles, self._ratios, self._total, t * self._mean)
+            poles = self.inverses + t[..., None] * self.means
+            return _balanced(poles, self.ratios, self._total, t * self._mean)
         new = t != self._t
         if new.any():
-            poles = self._inverses[new] + t[new][..., None] * self._means[new]
+            poles = self.inverses[new] + t[new][..., None] * self.means[new]
             self._eta = self._eta.copy()
             self._eta[new] = _balanced(
-                poles, self._ratios[new], self._total, t[new] * self._mean[new]
+                poles, self.ratios[new], self._total, t[new] * self._mean[new]
             )
             self._t, self._mean = t, np.asarray(self._eta / t)
         return self._eta
@@ -430,9 +471,9 @@ def _balanced(poles: Floats, ratios: Floats, total: float, start: Floats) -> Flo
         inverse = poles - eta[..., None]
         np.maximum(inverse, _TINY, out=inverse)
         np.reciprocal(inverse, out=inverse)
-        held = np.vecdot(ratios, inverse)
+        held = _dot(ratios, inverse)
         inverse *= inverse
-        step = held * (1 - held / total) / np.vecdot(ratios, inverse)
+        step = held * (1 - held / total) / _dot(ratios, inverse)
         new = np.clip(eta + step, 0.0, (eta + first) / 2)
         moved = np.abs(new - eta)
         eta = np.where(np.isfinite(new), new, eta / 2)
@@ -451,9 +492,9 @@ def _signed_root(weights: Floats, apart: Floats) -> Floats:
     """r* = r + ln(q / r) / r of Barndorff-Nielsen (1986), from the terms of the cumulant."""
     # The sum of weight * apart / (1 + apart) is 0. Taken off term by term, none is negative.
     reduced = apart / (1 + apart)
-    square = 2 * np.vecdot(weights, np.log1p(apart) - reduced)
+    square = 2 * _dot(weights, np.log1p(apart) - reduced)
     root = np.sqrt(np.maximum(square, _TINY))
-    spread = np.sqrt(np.vecdot(weights, reduced**2))
+    spread = np.sqrt(_dot(weights, reduced**2))
     return np.asarray(root + np.log(np.maximum(spread, _TINY) / root) / root)
 
 

@@ -14,7 +14,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import dataclass, replace
@@ -62,7 +62,7 @@ from passhat.stats.population_bounds import (
     weight_notes,
 )
 from passhat.stats.proportions import Bounds, interval_at, proportion_interval, wilson_bounds
-from passhat.stats.sufficient_statistics import Cells, Mask, count_cells, stack, task_counts
+from passhat.stats.sufficient_statistics import Cells, count_cells, stack, task_counts
 from passhat.stats.suite_bounds import suite_bounds
 
 METRICS = ("pass^k", "pass@k")
@@ -376,9 +376,14 @@ class _Passes:
         bounds = self._known_bounds or self.curve.bounds(scope, confidence)
         return _Answer(mean=self.mean, bounds=bounds, method=DEFAULT_METHODS[scope])
 
-    def stratum(self, kept: Mask, confidence: float) -> _Answer:
+    @property
+    def facts(self) -> Floats:
+        """What was seen of each task, a row for each: tasks of equal rows have equal intervals."""
+        return np.stack((self.cells.n, self.cells.c), axis=-1)
+
+    def stratum(self, places: NDArray[np.intp], confidence: float) -> _Answer:
         """Some of the tasks, for these tasks alone."""
-        cells = count_cells(self.cells.n[kept], self.cells.c[kept])
+        cells = count_cells(self.cells.n[places], self.cells.c[places])
         mean = SuiteCurve(cells, self.ks).mean
         bounds = suite_bounds(cells, self.ks, confidence)
         return _Answer(mean=mean, bounds=bounds, method=DEFAULT_METHODS[THIS_SUITE])
@@ -442,9 +447,14 @@ class _Scores:
         bounds = np.atleast_1d(low), np.atleast_1d(high)
         return _Answer(mean=self.mean, bounds=bounds, method=method)
 
-    def stratum(self, kept: Mask, confidence: float) -> _Answer:
+    @property
+    def facts(self) -> Floats:
+        """What was seen of each task, a row for each."""
+        return np.stack((self._runs, self._totals, self._squares), axis=-1)
+
+    def stratum(self, places: NDArray[np.intp], confidence: float) -> _Answer:
         """Some of the tasks, for these tasks alone."""
-        parts = self._runs[kept], self._totals[kept], self._squares[kept]
+        parts = self._runs[places], self._totals[places], self._squares[places]
         some = _Scores(*parts, all_or_nothing=self._all_or_nothing)
         return some.default(THIS_SUITE, confidence)
 
@@ -476,39 +486,51 @@ class _Scores:
 
 def _weighted(sample: _Passes | _Scores, group: TaskGroups, options: _Options) -> _Answer:
     """The mean over families or weighted tasks."""
-    level = options.confidence
-    mean = sample.values @ group.weight / group.weight.sum()
+    level, values = options.confidence, sample.values
+    mean = values @ group.weight / group.weight.sum()
     if options.scope == THIS_SUITE:
-        answer = _stratified(partial(sample.stratum, confidence=level), group, mean)
+        answer = _stratified(sample, group, mean, level)
         return replace(answer, notes=weight_notes(group))
-    over_families = family_bounds(sample.values, group, level)
+    over_families = family_bounds(values, group, level)
     few = group.few_families
     return _Answer(
         mean=mean,
-        bounds=family_bounds(sample.values, group.alone(), level) if few else over_families,
+        bounds=family_bounds(values, group.alone(), level) if few else over_families,
         family_bounds=over_families if few else None,
         method=f"{'family' if group.many_families else 'task'} mean, Dirichlet weights",
         notes=(*few_families_note(group), *weight_notes(group)),
     )
 
 
-def _stratified(stratum: Callable[[Mask], _Answer], group: TaskGroups, mean: Floats) -> _Answer:
+def _stratified(
+    sample: _Passes | _Scores, group: TaskGroups, mean: Floats, confidence: float
+) -> _Answer:
     """Bounds of strata of equal weight, joined: their margins add up as squares do.
 
     The method of variance estimates recovery (Zou and Donner 2008). It is coherent: an end rises
-    with the mean of each stratum and with its bound.
+    with the mean of each stratum and with its bound. Strata in which the same was seen share one
+    answer: thousands of tasks, each of its own weight, have few different ones.
     """
-    below, above = np.zeros(mean.size), np.zeros(mean.size)
-    method = ""
-    for weight in np.unique(group.weight):
-        kept = group.weight == weight
-        answer = stratum(kept)
-        (low, high), method = answer.bounds, answer.method
-        share = weight * kept.sum() / group.weight.sum()
-        below += (share * (answer.mean - low)) ** 2
-        above += (share * (high - answer.mean)) ** 2
-    bounds = np.maximum(mean - np.sqrt(below), 0.0), np.minimum(mean + np.sqrt(above), 1.0)
-    return _Answer(mean=mean, bounds=bounds, method=method)
+    facts = sample.facts
+    order = np.lexsort((*facts.T[::-1], group.weight))
+    weights, sizes = np.unique(group.weight, return_counts=True)
+    ends = np.cumsum(sizes)
+    seen, answers = facts[order], dict[bytes, _Answer]()
+    keys = [
+        seen[start:end].tobytes() for start, end in zip(ends - sizes, ends.tolist(), strict=True)
+    ]
+    for key, start, end in zip(keys, ends - sizes, ends, strict=True):
+        if key not in answers:
+            answers[key] = sample.stratum(np.sort(order[start:end]), confidence)
+    strata = [answers[key] for key in keys]
+    share = (weights * sizes / group.weight.sum())[:, None]
+    centre = np.stack([one.mean for one in strata])
+    low, high = (np.stack([one.bounds[side] for one in strata]) for side in (0, 1))
+    below, above = (
+        np.sqrt(((share * margin) ** 2).sum(axis=0)) for margin in (centre - low, high - centre)
+    )
+    bounds = np.maximum(mean - below, 0.0), np.minimum(mean + above, 1.0)
+    return _Answer(mean=mean, bounds=bounds, method=strata[-1].method)
 
 
 def _student(sample: _Passes | _Scores, options: _Options) -> _Answer:

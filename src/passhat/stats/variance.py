@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import exp, sqrt
 from typing import Literal, overload
@@ -358,7 +357,7 @@ def family_shares(
         return whole
     if whole.total <= 0:
         return Unavailable("there is no variance to split: every run scored the same")
-    left_out = np.array(list(_leaving_one_out(n, total, squares, family)))
+    left_out = _leaving_one_out(n, total, squares, family)
     # Cut off at 0, a component that is often negative would seem to be known exactly.
     raw = family_components(n, total, squares, family=family, below_zero=True)
     assert isinstance(raw, FamilyComponents)
@@ -368,19 +367,48 @@ def family_shares(
 
 def _leaving_one_out(
     n: ArrayLike, total: ArrayLike, squares: ArrayLike | None, family: Families
-) -> Iterator[tuple[float, float, float]]:
-    """The shares without each family in turn; none if there are too few families."""
-    runs, sums = np.atleast_1d(n), np.atleast_1d(total)
-    powers = sums if squares is None else np.atleast_1d(squares)
-    group = grouping(family, None, runs.size)
-    if group is None or group.families < FEWEST_FAMILIES:
-        return
-    for code in range(group.families):
-        kept = group.family != code
-        some = runs[kept], sums[kept], powers[kept]
-        found = family_components(*some, family=group.family[kept], below_zero=True)
-        if isinstance(found, FamilyComponents) and found.total > 0:
-            yield found.shares
+) -> Floats:
+    """The shares without each family in turn, a row each; none if there are too few families.
+
+    What `family_components` says of the others, from the sums of each family: thousands of families
+    take no longer than their tasks do.
+    """
+    table, group = _anova(n, total, squares), grouping(family, None, np.atleast_1d(n).size)
+    if isinstance(table, Unavailable) or group is None or group.families < FEWEST_FAMILIES:
+        return np.empty((0, 3))
+    means = table.total / table.n
+
+    def others(values: Floats) -> Floats:
+        """The sum over the tasks of all other families, for each family."""
+        return np.asarray(values.sum() - np.bincount(group.family, values))
+
+    tasks, runs = others(np.ones(means.size)), others(table.n)
+    sizes = np.bincount(group.family).astype(np.float64)
+    families = sizes.size - 1
+    varied, within = others((table.inside > 0).astype(np.float64)), others(table.inside)
+    within = np.where(varied > 0, within, 0.0) / np.maximum(runs - tasks, 1)
+    # Deviations from the mean of all: squares about the mean of the others lose few digits then.
+    apart = means - table.total.sum() / table.n.sum()
+    differ = others(table.n * apart**2) - others(table.n * apart) ** 2 / runs
+    apart = means - means.mean()
+    centres = np.bincount(group.family, apart) / sizes
+    inner = others((apart - centres[group.family]) ** 2) / np.maximum(tasks - families, 1)
+    between = sizes * centres**2, sizes * centres
+    spread = between[0].sum() - between[0] - (between[1].sum() - between[1]) ** 2 / tasks
+    typical = tasks - ((sizes**2).sum() - sizes**2) / tasks
+    parts = np.stack(
+        (
+            (spread - inner * families + inner) / typical,
+            inner - within * others(1 / table.n) / tasks,
+            within,
+        ),
+        axis=-1,
+    )
+    whole = parts.sum(axis=-1)
+    squared = others(np.atleast_1d(np.asarray(total if squares is None else squares, np.float64)))
+    known = (tasks > families) & (runs > tasks) & (whole > 0)
+    known &= (varied > 0) | (differ > _ROUNDING * squared)
+    return np.asarray(parts[known] / whole[known, None])
 
 
 def _share_estimate(
