@@ -144,11 +144,17 @@ class Figure:
             file.write(written)
 
     def to_bytes(self, ending: str) -> bytes:
-        """The content of a file with this ending: "svg", "png" or "pdf"."""
-        svg = self.svg(standalone=True) + "\n"
+        """The content of a file: "svg", "png", or "pdf", a page of its size with text to select."""
+        svg = (self.svg(standalone=True) + "\n").encode()
         if ending == "svg":
-            return svg.encode()
-        return png_of(svg) if ending == "png" else pdf_of(svg)
+            return svg
+        cairo = _cairosvg()
+        drawn: bytes = (
+            cairo.svg2png(bytestring=svg, scale=PNG_SCALE)
+            if ending == "png"
+            else cairo.svg2pdf(bytestring=svg)
+        )
+        return drawn
 
     def _repr_svg_(self) -> str:
         return self.svg(standalone=True)
@@ -222,11 +228,12 @@ def element(tag: str, content: str = "", **attributes: str | float | None) -> st
     >>> element("rect", x=1.5, class_="a b")
     '<rect x="1.5" class="a b"/>'
     """
-    written = "".join(
-        f' {_attribute_name(name)}="{escape(_attribute_value(value))}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
+    written = ""
+    for name, value in attributes.items():
+        if value is not None:
+            key = name if name == "viewBox" else name.removesuffix("_").replace("_", "-")
+            text = number(value) if isinstance(value, float) else str(value)
+            written += f' {key}="{escape(text)}"'
     return f"<{tag}{written}>{content}</{tag}>" if content else f"<{tag}{written}/>"
 
 
@@ -283,16 +290,6 @@ def number(value: float) -> str:
     ('12.3', '7')
     """
     return f"{value:.1f}".removesuffix(".0")
-
-
-def _attribute_name(name: str) -> str:
-    if name in ("viewBox",):
-        return name
-    return name.removesuffix("_").replace("_", "-")
-
-
-def _attribute_value(value: str | float | None) -> str:
-    return number(value) if isinstance(value, float) else str(value)
 
 
 # A picture as a separate file: plain colours on white, with its heading and finding as text.
@@ -353,18 +350,6 @@ def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -
     _paint(drawn, SOFT)
     root.append(drawn)
     return ET.tostring(root, encoding="unicode")
-
-
-def png_of(svg: str) -> bytes:
-    """The picture in pixels."""
-    found: bytes = _cairosvg().svg2png(bytestring=svg.encode(), scale=PNG_SCALE)
-    return found
-
-
-def pdf_of(svg: str) -> bytes:
-    """The picture as a page of its own size, its text selectable."""
-    found: bytes = _cairosvg().svg2pdf(bytestring=svg.encode())
-    return found
 
 
 def _cairosvg() -> Any:

@@ -271,9 +271,9 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
         upper = list(zip(series.x, series.high, strict=True))
         lower = list(zip(series.x, series.low, strict=True))[::-1]
         parts.append(element("path", d=_path(upper + lower, x, y) + "Z", class_="band"))
-    parts.append(
-        element("path", d=_path(solid, x, y), class_=f"line {_dash(series, index)}".strip())
-    )
+    # Lines differ in dash as well as in colour; faint ones are a background to the others.
+    dash = "thin" if series.faint else DASHES[index % 5]
+    parts.append(element("path", d=_path(solid, x, y), class_=f"line {dash}".strip()))
     if len(model) > 1:
         parts.append(element("path", d=_path(model, x, y), class_="line dot"))
     if series.dots and not series.faint and len(points) <= 60:
@@ -287,11 +287,6 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
 
 def _colour(series: Series, index: int) -> str:
     return "n" if series.faint else series.colour or COLOURS[index % len(COLOURS)]
-
-
-def _dash(series: Series, index: int) -> str:
-    """Lines differ in dash as well as in colour; faint ones are a background to the others."""
-    return "thin" if series.faint else DASHES[index % 5]
 
 
 def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:

@@ -303,9 +303,9 @@ def cell_grid(
         + _grid_legend(height - 8, left)
     )
     named = zip(text_names([row.name for row in rows]), rows, strict=True)
-    text = "\n".join(
-        [f"{title}  (● passed, ○ failed, × errored)", *(_grid_text_row(*pair) for pair in named)]
-    )
+    marks = str.maketrans("PFE", "●○×")
+    lines = [f"{name} {row.cells[:MOST_COLUMNS].translate(marks)}" for name, row in named]
+    text = "\n".join([f"{title}  (● passed, ○ failed, × errored)", *lines])
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
 
 
@@ -357,8 +357,3 @@ def _grid_legend(y: float, left: int) -> str:
         parts.append(label(name, x + 18, y, "soft"))
         x += 80
     return "".join(parts)
-
-
-def _grid_text_row(name: str, row: CellRow) -> str:
-    marks = row.cells[:MOST_COLUMNS].translate(str.maketrans("PFE", "●○×"))
-    return f"{name} {marks}"

@@ -312,7 +312,7 @@ def read_marks(path: Path, process: ProcessIdentity) -> KnownMarks | None:
     """
     if not process.is_here() or process.place == process.host:
         return None  # outside of Linux nothing shows whether the machine has restarted
-    final = process.is_dead() or process.is_this()  # before the file is read
+    final = process.is_dead() or process == this_process()  # before the file is read
     try:
         if path.stat().st_uid != os.getuid():
             return None
@@ -407,7 +407,8 @@ def hold(history: Index, run: Run, *, role: str = OWNER, hands: int = 0) -> Iter
         if (owner := find_owner(history, run, role=role)) is not None:
             if not owner.gone:
                 raise HistoryError(_held(history, run, owner))
-            end_sessions(database, [owner.id])
+            # the store refuses whatever a closed session writes
+            database.execute("UPDATE sessions SET alive = 0 WHERE id = ?", (owner.id,))
         session = open_session(database, run, role=role, hands=hands)
     with Lease(database, run, session) as lease:
         yield lease
@@ -461,13 +462,6 @@ def renew_session(database: Database, session: int) -> bool:
     return done.rowcount > 0
 
 
-def end_sessions(database: Database, sessions: list[int]) -> None:
-    """Close sessions: the store refuses whatever they write after this."""
-    database.executemany(
-        "UPDATE sessions SET alive = 0 WHERE id = ?", [(session,) for session in sessions]
-    )
-
-
 def _held(history: Index, run: Run, owner: Session) -> str:
     return (
         f"{history.name}: run {run.key} is still running: {owner} has it. Wait for it, or stop "
@@ -499,10 +493,6 @@ class ProcessIdentity:
     def is_here(self) -> bool:
         """Whether it ran on this machine, since its last boot."""
         return bool(self.place) and self.place == _place()
-
-    def is_this(self) -> bool:
-        """Whether it is this process."""
-        return self == this_process()
 
 
 def this_process() -> ProcessIdentity:

@@ -386,11 +386,12 @@ def describe_run_order(
         describe_columns(_passed([kept[i] for i in places]))
         for places in by_length([len(text) for text in kept])
     ]
+    flips = [group.flips[~np.isnan(group.flips)] for group in groups]
     return RunOrder(
         decay=_mean_curve(groups),
         variance_amplification=_mean([g.variance_amplification for g in groups]),
         graceful_degradation=_mean([g.graceful_degradation for g in groups]),
-        flips=_mean_known([g.flips for g in groups], TOO_SHORT_TO_FLIP),
+        flips=_mean(flips) if any(known.size for known in flips) else TOO_SHORT_TO_FLIP,
         tasks=len(kept),
     )
 
@@ -438,11 +439,6 @@ def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
 
 def _mean(columns: Sequence[NDArray[Any]]) -> float:
     return float(np.concatenate(columns).mean())
-
-
-def _mean_known(columns: Sequence[NDArray[Any]], none: Unavailable) -> float | Unavailable:
-    known = [column[~np.isnan(column)] for column in columns]
-    return _mean(known) if any(column.size for column in known) else none
 
 
 def measure_decay(

@@ -15,7 +15,6 @@ from passhat.analysis.reports.parts import (
     CurvePoint,
     Leaders,
     Metric,
-    VarianceSplit,
     common_k,
     is_judged,
     system_named,
@@ -135,9 +134,12 @@ class Plots:
             NamedShare(name="tasks differ", share=1 - split.luck_share),
             NamedShare(name="luck of the run", share=split.luck_share),
         ]
+        title = f"{_whole_percent(split.luck_share)} of the spread of a single run is luck"
+        if split.leaves_luck_open:
+            title = "Too few tasks or runs to say how much of the spread is luck"
         return stacked_bar(
             parts,
-            title=luck_title(split),
+            title=title,
             finding=luck_finding(split.luck),
             edge=(1 - luck.high, 1 - luck.low) if luck else None,
         )
@@ -149,7 +151,13 @@ class Plots:
         if len(tasks) < FEWEST_COUNTED or max(runs) < 2:
             return Unavailable("tasks are counted by their passes from four tasks with two runs on")
         equal = max(runs) if len(runs) == 1 and max(runs) <= MOST_COUNTED else None
-        names = pass_counts(equal)
+        names, counted = (
+            ["none", "under half", "half or more", "all"],
+            "the share of their runs that",
+        )
+        if equal:
+            names = [f"{passed} of {equal}" for passed in range(equal + 1)]
+            counted = f"how many of {equal} runs"
         counts = [0] * len(names)
         for passed, of in zip(tasks.passed.tolist(), tasks.runs.tolist(), strict=True):
             counts[passed if equal else _pass_bin(passed, of)] += 1
@@ -160,7 +168,7 @@ class Plots:
                 for i, (name, count) in enumerate(zip(names, counts, strict=True))
             ],
             title=labels_title(tasks),
-            finding=passes_finding(equal),
+            finding=f"Tasks by {counted} passed; reliability is lost in the middle.",
             x_label="runs passed" if equal else "share of runs passed",
         )
 
@@ -399,26 +407,6 @@ def labels_title(tasks: Sequence[TaskRow]) -> str:
         return f"Every run of a task ended alike, in {where}"
     passes = "passes" if mixed == 1 else "pass"
     return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
-
-
-def pass_counts(runs: int | None) -> list[str]:
-    """The names of the columns that tasks are counted in; without one number of runs, by halves."""
-    if runs is None:
-        return ["none", "under half", "half or more", "all"]
-    return [f"{passed} of {runs}" for passed in range(runs + 1)]
-
-
-def passes_finding(runs: int | None) -> str:
-    """What is counted."""
-    what = f"how many of {runs} runs passed" if runs else "the share of their runs that passed"
-    return f"Tasks by {what}; reliability is lost in the middle."
-
-
-def luck_title(split: VarianceSplit) -> str:
-    """How much of the spread running again would redraw, if that is known."""
-    if split.leaves_luck_open:
-        return "Too few tasks or runs to say how much of the spread is luck"
-    return f"{_whole_percent(split.luck_share)} of the spread of a single run is luck"
 
 
 def luck_finding(luck: Number) -> str:

@@ -38,13 +38,11 @@ def _cell(value: object) -> object:
 
 
 def render_json(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The data of an answer; its first key names the schema."""
-    return json_text(answer.data())
+    """The data of an answer; its first key names the schema.
 
-
-def json_text(value: Any) -> str:
-    """The same bytes for the same value: keys as built, ASCII only, so that it is safe to print."""
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+    The same value gives the same bytes: keys as built, ASCII only, so that it is safe to print.
+    """
+    return json.dumps(answer.data(), indent=2, allow_nan=False) + "\n"
 
 
 def render_ndjson(answer: Answer[Any], options: DisplayOptions) -> str:
