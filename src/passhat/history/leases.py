@@ -1,4 +1,4 @@
-"""Workers that died: other workers get their trials, and their open calls are accounted for."""
+"""Who works on a run: leases, the trials of workers that died, and calls that were left open."""
 
 from __future__ import annotations
 

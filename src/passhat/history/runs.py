@@ -1,4 +1,4 @@
-"""Finds a run by its name: `latest`, a tag, a key, a commit, a branch, or the start of a key."""
+"""The runs of a store: what is kept of each, and how one is found by its name or tag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet, read by whichever library is here: pyarrow, polars or DuckDB."""
+"""Parquet by whichever library is here, and query engines for tables too big to hold."""
 
 from __future__ import annotations
 

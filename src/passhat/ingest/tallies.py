@@ -1,4 +1,4 @@
-"""Counts per task straight from a big table: only sufficient statistics leave the engine."""
+"""Counts of each task from a big table or a saved report, and some failures of a dataset."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.run_diff import align, first_parting
+from passhat.analysis.explaining.run_diff import align, first_differing_pair
 from passhat.analysis.explaining.runs import NormalizedCall
 
 made = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.booleans()), max_size=6)
@@ -58,7 +58,7 @@ def test_no_other_pairing_has_more_alike(one, other):
 def test_a_run_beside_itself_is_the_same_all_along(one):
     pairs = align(calls(one), calls(one))
     assert all(pair.relation == "same" for pair in pairs)
-    assert first_parting(pairs) is None
+    assert first_differing_pair(pairs) is None
 
 
 def test_relations_and_the_first_parting():
@@ -69,7 +69,7 @@ def test_relations_and_the_first_parting():
         *("other result", "other arguments", "left only", "right only")
     ]
     assert pairs[1].arguments == ("x",)
-    assert first_parting(pairs) == 0
+    assert first_differing_pair(pairs) == 0
 
 
 @pytest.mark.parametrize("size", [0, 1, 1_500])

@@ -78,7 +78,7 @@ class TrendPoint:
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
-class TaskTurn:
+class LabelChange:
     """A task whose label changed, at the first moment that showed the new one."""
 
     task: str
@@ -90,7 +90,7 @@ class TaskTurn:
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
-class TaskMove:
+class RateChange:
     """A task before and after the newest change: passed runs and all runs of each stretch.
 
     These are plain counts. The change was shown for all tasks together, not for each of them.
@@ -119,8 +119,8 @@ class SystemTrend(Displayed):
     points: tuple[TrendPoint, ...]
     changes: Mapping[str, Changes]
     divergence: DivergingTrend | Unavailable
-    turns: tuple[TaskTurn, ...]
-    moved: tuple[TaskMove, ...] = ()
+    turns: tuple[LabelChange, ...]
+    moved: tuple[RateChange, ...] = ()
 
     @property
     def newest_change(self) -> ChangePoint | None:
@@ -293,7 +293,9 @@ def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSer
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
 
 
-def _moved(snapshots: Sequence[_Snapshot], changes: Sequence[ChangePoint]) -> tuple[TaskMove, ...]:
+def _moved(
+    snapshots: Sequence[_Snapshot], changes: Sequence[ChangePoint]
+) -> tuple[RateChange, ...]:
     """What was run of each task between the last two changes, and what since the newest."""
     if not changes:
         return ()
@@ -301,7 +303,7 @@ def _moved(snapshots: Sequence[_Snapshot], changes: Sequence[ChangePoint]) -> tu
     newest, previous = positions[-1], positions[-2] if len(positions) > 1 else 0
     before, after = _pooled(snapshots[previous:newest]), _pooled(snapshots[newest:])
     moves = [
-        TaskMove(task=task, before=before[task], after=after[task])
+        RateChange(task=task, before=before[task], after=after[task])
         for task in after
         if task in before
     ]
@@ -319,7 +321,7 @@ def _pooled(snapshots: Sequence[_Snapshot]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _turns(snapshots: Sequence[_Snapshot]) -> tuple[TaskTurn, ...]:
+def _turns(snapshots: Sequence[_Snapshot]) -> tuple[LabelChange, ...]:
     """Label changes, looking past moments when a task was undecided."""
     last: dict[str, str] = {}
     turns = []
@@ -333,7 +335,7 @@ def _turns(snapshots: Sequence[_Snapshot]) -> tuple[TaskTurn, ...]:
             if (turn := _TURNS.get((before, label))) is not None:
                 moment = snapshot.moment
                 turns.append(
-                    TaskTurn(
+                    LabelChange(
                         task=task,
                         turn=turn,
                         before=before,

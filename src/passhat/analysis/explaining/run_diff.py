@@ -101,9 +101,9 @@ def aligned_runs(
         left=one,
         right=other,
         pairs=pairs,
-        parting=first_parting(pairs),
+        parting=first_differing_pair(pairs),
         runs=tuple(sorted(kept, key=lambda run: (not run.passed, run.trial))),
-        partings=dict(_partings(kept)),
+        partings=dict(_first_differing_calls(kept)),
         first_trial=first_trial,
     )
 
@@ -124,12 +124,12 @@ def align(
     return (*start, *middle, *tail)
 
 
-def first_parting(pairs: Sequence[AlignedCalls]) -> int | None:
+def first_differing_pair(pairs: Sequence[AlignedCalls]) -> int | None:
     """The place of the first pair that is not the same; None if all are."""
     return next((i for i, pair in enumerate(pairs) if pair.relation != "same"), None)
 
 
-def _partings(runs: Sequence[ExplainedRun]) -> Iterator[tuple[int, int]]:
+def _first_differing_calls(runs: Sequence[ExplainedRun]) -> Iterator[tuple[int, int]]:
     """The first call of each failing run that has no equal in the nearest passing run."""
     passing = [run for run in runs if run.passed]
     tools = frozenset(tool for run in runs for tool in run.tools)

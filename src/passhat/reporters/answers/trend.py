@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from passhat.analysis.comparing.trends import (
     FlakyTask,
     FlakyTasks,
+    LabelChange,
+    RateChange,
     SystemTrend,
-    TaskMove,
-    TaskTurn,
     TrendPoint,
 )
 from passhat.dataclass import dataclass
@@ -150,7 +150,7 @@ class TrendView:
     title: str
     sentences: tuple[str, ...]
     figure: Figure | None
-    moved: tuple[TaskMove, ...]
+    moved: tuple[RateChange, ...]
     turns: Table | None
     runs: Table
     keys: tuple[str, ...]
@@ -206,7 +206,7 @@ def _moved_title(trend: SystemTrend, change: ChangePoint | None) -> str:
     return f"The {word} is in {plural(far, 'task')}" if far else f"The {word} is spread thin"
 
 
-def _turns_table(turns: Sequence[TaskTurn]) -> Table | None:
+def _turns_table(turns: Sequence[LabelChange]) -> Table | None:
     """Tasks whose label changed, the newest first; those that got worse before others."""
     if not turns:
         return None
@@ -399,7 +399,7 @@ _CHANGES = JsonShape(
 )
 _TURN = JsonShape(
     "turn",
-    TaskTurn,
+    LabelChange,
     "A task whose label changed, at the first run that showed the new one.",
     "task turn before after run=key",
 )

@@ -1,4 +1,4 @@
-"""A Python function in worker processes, where it may crash or hang without harm."""
+"""A Python function in worker processes, where it may crash or hang; which arguments it gets."""
 
 from __future__ import annotations
 

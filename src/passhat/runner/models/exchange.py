@@ -1,4 +1,4 @@
-"""What a wire format consists of: how a request is written and how an answer is read."""
+"""What agents, tools and models exchange: wire formats, requests and replies, and their cost."""
 
 from __future__ import annotations
 
