@@ -28,10 +28,9 @@ pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 ROOT = Path(__file__).parents[2]
 CASSETTES = Path(passhat.__file__).parent / "suite" / "templates" / "cassettes"
 GENERATOR = ROOT / "docs" / "reference" / "generate_schemas.py"
-SUITE = """\
+ANSWER = """\
 name: shaky
-servers:
-  weather: {command: ["{python}", -m, passhat.testing.weather_server], shared: true}
+gates: ["pass^2 >= 0.9", "every task: pass^1 >= 0.2"]
 agents:
   - name: answer
     model: scripted
@@ -40,6 +39,8 @@ agents:
     expect: [{contains: "4 and not a number more"}]
     script: [{answer: "It is 4 and not a number more, as everybody knows"}]
     faults: [{kind: truncated_answer, nth: 1}]
+"""
+WITH_A_SERVER = """\
   - name: weather selection
     model: scripted
     runs: 3
@@ -49,7 +50,8 @@ agents:
     script:
       - calls: [{tool: get_weather, arguments: {city: Sacramento}}]
         answer: ok
-gates: ["pass^2 >= 0.9", "every task: pass^1 >= 0.2"]
+servers:
+  weather: {command: ["{python}", -m, passhat.testing.weather_server], shared: true}
 """
 
 UNNAMED = {"list", "validation", "dry-run", "cassettes", "suite"}
@@ -92,8 +94,8 @@ COMMANDS = {
     "diff": [["diff", "said.jsonl", "refund"]],
     "run": [
         ["run"],
-        ["run", "--faults"],
-        ["run", "--until-settled"],
+        ["run", "answer.yml", "--faults"],
+        ["run", "answer.yml", "--until-settled"],
         ["repeat", "--runs", "3", "--", "true"],
     ],
     "runs": [["history", "list"]],
@@ -121,7 +123,8 @@ def results(here, call, suite):
     for name in ("new", "old", "new"):
         done = call("history", "add", f"{name}.jsonl", "--suite", "s", "--name", "agent")
         assert done.exit_code == 0, done.stderr
-    suite(SUITE)
+    suite(ANSWER + WITH_A_SERVER)
+    (here / "answer.yml").write_text(ANSWER)
     (here / "wrong.yml").write_text("agents: [{name: x, model: scripted, pompt: hi}]\n")
     shutil.copytree(CASSETTES, here / "cassettes")
 
@@ -178,7 +181,7 @@ def test_every_line_of_trials_keeps_to_its_schema(call, results, words):
     "words",
     [
         pytest.param(["run"], marks=pytest.mark.slow("runs a suite with a server once more")),
-        ["run", "--until-settled"],
+        ["run", "answer.yml", "--until-settled"],
         ["repeat", "--runs", "3", "--", "true"],
     ],
 )

@@ -72,7 +72,13 @@ BOMBS = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize("ratio", [Limits().max_ratio, 900])
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        Limits().max_ratio,
+        pytest.param(900, marks=pytest.mark.slow("the same bombs, expanded further")),
+    ],
+)
 @pytest.mark.parametrize("kind", BOMBS)
 def test_a_small_file_that_expands_to_gigabytes_is_refused_in_little_memory(tmp_path, kind, ratio):
     path = tmp_path / "bomb"
