@@ -28,17 +28,18 @@ ATTACKS = [
 CORPUS = [wrap.format(attack) for wrap in WRAPPERS for attack in ATTACKS]
 
 WRITER = """
-import sys, time
+import sys
 from passhat.history import History
 from passhat.records import Outcome, Trial
-path, key, count, pause = sys.argv[1:]
+path, key, count = sys.argv[1:]
 with History.open(path) as history:
     run = history.find_run(key)
     for i in range(int(count)):
         outcome = Outcome(1 - i // 2% 2)
         trial = Trial(system="agent", task=f"t{i % 2}", trial=i // 2, outcome=outcome)
         history.add_trials(run, [trial], first_sequence=i)
-        time.sleep(float(pause))
+        if i == int(count) // 2:
+            sys.stdin.readline()
     history.finish_run(run)
 """
 
@@ -157,15 +158,16 @@ def corpus():
 
 @pytest.fixture
 def write_trials_elsewhere():
-    """Starts a process that writes trials into a store one by one, and ends the run."""
+    """Starts a process that writes half of the trials, and ends the run when it is told to."""
     started = []
 
-    def start(path, key, *, count, pause):
-        arguments = [sys.executable, "-c", WRITER, str(path), key, str(count), str(pause)]
-        started.append(subprocess.Popen(arguments))
+    def start(path, key, *, count):
+        arguments = [sys.executable, "-c", WRITER, str(path), key, str(count)]
+        started.append(subprocess.Popen(arguments, stdin=subprocess.PIPE))
         return started[-1]
 
     yield start
     for process in started:
+        process.stdin.close()
         process.kill()
         process.wait()

@@ -220,9 +220,10 @@ def test_a_live_page_grows_while_another_process_runs_trials(
     page = visit(serve_site(path), f"/run/{run.key}/live")
     assert page.locator("[data-at=done]").inner_text() == "0"
     assert not page.locator("[data-at=over]").is_visible()
-    writer = write_trials_elsewhere(path, run.key, count=8, pause=0.25)
+    writer = write_trials_elsewhere(path, run.key, count=8)
     page.locator("[data-at=tasks] tr").first.wait_for()
     assert page.locator("[data-at=status]").inner_text() == "running"
+    writer.stdin.close()
     page.locator("[data-at=over]").wait_for()
     assert writer.wait(60) == 0
     assert page.locator("[data-at=done]").inner_text() == "8"

@@ -18,6 +18,7 @@ WRITER = """
 import sys, time
 from passhat.history import History, leases
 from passhat.records import Outcome, Trial
+sys.stdin.readline()
 with History.open(sys.argv[1]) as history:
     run = history.find_run(sys.argv[2])
     for i in range(6):
@@ -152,8 +153,9 @@ def test_events_follow_a_run_that_another_process_writes_until_it_ends(tmp_path,
     with History.open(path) as history:
         run = history.start_run("suite")
     site = serve_site(path)
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(path), run.key]) as writer:
-        told = events(site, f"/run/{run.key}/events")
+    command = [sys.executable, "-c", WRITER, str(path), run.key]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as writer:
+        told = events(site, f"/run/{run.key}/events", after_first=writer.stdin.close)
         assert writer.wait(60) == 0
     assert [name for name, _ in told][-2:] == ["news", "end"]
     assert len(told) >= 3

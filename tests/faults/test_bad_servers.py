@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -50,16 +51,20 @@ def test_a_server_that_breaks_is_an_error_that_says_how(mode, message):
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
-        ("hang-at-start", r"did not start within 1 s"),
+        ("hang-at-start", r"did not start within \d+ s"),
         (
             "garbage-at-start",
-            r"did not start within 1 s: .*not JSON-RPC: '.* listening on port 80'",
+            r"did not start within \d+ s: .*not JSON-RPC: '.* listening on port 80'",
         ),
     ],
 )
 def test_a_server_that_does_not_start_is_given_up_in_time(mode, message):
-    with pytest.raises(ServerError, match=message):
-        call(bad(mode, start_timeout=1.0))
+    for seconds in (1.0, 4.0, 16.0):  # on a busy machine it says nothing in the first second
+        with pytest.raises(ServerError, match=f"did not start within {seconds:g} s") as raised:
+            call(bad(mode, start_timeout=seconds))
+        if re.search(message, str(raised.value)):
+            return
+    pytest.fail(str(raised.value))
 
 
 @pytest.mark.parametrize("mode", ["hang", "garbage"])
@@ -84,10 +89,14 @@ def test_a_command_that_does_not_exist_is_named():
 @pytest.mark.parametrize("mode", ["fine", "crash", "hang", "hang-at-start", "ignores-sigterm"])
 def test_no_grandchild_survives(mode, tmp_path):
     pids = tmp_path / "pids"
-    try:
-        call(bad(mode, pids, start_timeout=2.0, call_timeout=0.5))
-    except ServerError:
-        assert mode != "fine"
+    for seconds in (2.0, 8.0, 32.0):  # on a busy machine it has no child after two seconds
+        started = {"start_timeout": seconds if mode == "hang-at-start" else 60.0}
+        try:
+            call(bad(mode, pids, **started, call_timeout=20.0 if mode == "fine" else 0.5))
+        except ServerError:
+            assert mode != "fine"
+        if pids.exists():
+            break
     for pid in map(int, pids.read_text().split()):
         assert not _alive(pid), f"process {pid} of mode {mode} survives"
 

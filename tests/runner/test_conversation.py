@@ -99,8 +99,8 @@ def test_broken_arguments_are_the_model_s_to_hear(one):
 
 
 def test_an_agent_out_of_time_has_failed_with_what_it_did(one, scripted):
-    slow = Behaviour(calls=(CALL,), answer="late", seconds=1.0, tokens_in=10, tokens_out=4)
-    agent = scripted(slow, servers=("clock",), timeout=0.75)
+    slow = Behaviour(calls=(CALL,), answer="late", seconds=2.4, tokens_in=10, tokens_out=4)
+    agent = scripted(slow, servers=("clock",), timeout=2.2)
     trial, said = one(agent, servers=[CLOCK])
     assert (trial.outcome, trial.error, said["stop_reason"]) == (Outcome.FAILED, None, "timeout")
     assert (trial.tool_calls, trial.tokens_in) == (1, 5)
@@ -115,10 +115,10 @@ def test_time_spent_waiting_for_a_busy_provider_is_not_the_agent_s(suite_of):
             if len(waits) == 2:
                 server.troubles.clear()
 
-    with WireServer(troubles={"429": 1.0}, retry_after=0.4) as server:
-        system = ModelSystem(name="agent", model=Model(name="m", base_url=server.url), timeout=0.5)
+    with WireServer(troubles={"429": 1.0}, retry_after=1.2) as server:
+        system = ModelSystem(name="agent", model=Model(name="m", base_url=server.url), timeout=2.0)
         (trial,) = run_trials(suite_of(system), on_event=relent).trials
-    assert sum(waits) >= 0.8
+    assert sum(waits) >= 2.4
     assert (trial.outcome, trial.error) == (Outcome.PASSED, None)
 
 
