@@ -1,5 +1,6 @@
 """No trial is lost in silence: several files are joined, and what is given twice is said."""
 
+import json
 import os
 
 import pytest
@@ -100,3 +101,40 @@ def test_names_of_trials_are_numbers_only_where_nothing_but_the_number_tells_the
     assert numbers("run-3", "run-12") == [3, 12]
     assert numbers("dev-1", "test-1", "test-2") == [0, 1, 2]
     assert numbers("7", "run-7") == [0, 1]
+
+
+RUNS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.booleans(), st.floats(0.01, 900).map(lambda x: x + 0.005)),
+    min_size=1,
+    max_size=6,
+    unique=True,
+)
+
+
+@settings(max_examples=30)
+@given(runs=RUNS, listed=st.data())
+def test_a_summary_beside_the_runs_counts_no_run_again(runs, listed):
+    rows = [{"task": t, "agent": "m", "passed": ok, "wall_seconds": s} for t, ok, s in runs]
+    again = listed.draw(st.lists(st.sampled_from(rows), unique_by=str))
+    singles = [json.dumps(row).encode() for row in rows]
+    alone = read_trials(singles, duplicates="keep") if len(rows) > 1 else read_trials(singles)
+    both = read_trials([*singles, json.dumps(again).encode()] if len(again) > 1 else singles)
+    assert both.tally().passed.tolist() == alone.tally().passed.tolist()
+    assert both.tally().failed.tolist() == alone.tally().failed.tolist()
+    notes = [note for source in both.sources for note in source.notes]
+    assert any("equal in every field, and counted once" in one for one in notes) == (len(again) > 1)
+
+
+def test_runs_that_ended_alike_stay_two_runs_where_no_time_tells_them_apart(tmp_path):
+    for run in (1, 2):
+        (tmp_path / f"run-{run}.json").write_text('[{"task": "a", "passed": true, "tokens": 512}]')
+    assert len(read_trials(tmp_path)) == 2
+
+
+def test_a_copy_of_a_file_is_refused_whatever_its_name(tmp_path):
+    table = b"task,trial,passed\na,1,1\na,2,0\nb,1,1\nb,2,1\n"
+    for name in ("gpt.csv", "claude.csv"):
+        (tmp_path / name).write_bytes(table)
+    with pytest.raises(ReadError, match=r"gpt.csv: says the same as .*claude.csv"):
+        read_trials(tmp_path)
+    assert read_trials(tmp_path, duplicates="keep").systems == ("claude", "gpt")

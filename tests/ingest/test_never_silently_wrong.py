@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from passhat.errors import ReadError
+from passhat.errors import InputError, ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials, tallies
+from passhat.journeys.analyses import compare_results
+from passhat.journeys.gating import gate_results
 from passhat.records.trial import how_read
 
 
@@ -231,3 +233,38 @@ def test_hidden_results_of_deepeval_are_read_once(samples, tmp_path):
 )
 def test_every_table_says_how_it_was_read(table, told):
     assert told in how_read(read_trials(table).sources[0])
+
+
+def inspect_log(order, model="m", samples=4):
+    """A log whose scorer gives two values in an order, as code that builds them from a set does."""
+    values = {"main": True, "side": False}
+    value = {name: values[name] for name in order}
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {"task": "t", "model": model},
+        "samples": [
+            {"id": n, "epoch": 1, "scores": {"scorer": {"value": value}}} for n in range(samples)
+        ],
+    }
+
+
+def test_two_logs_are_never_compared_on_two_different_scores(tmp_path):
+    for name, order in (("a", ["main", "side"]), ("b", ["side", "main"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(inspect_log(order, model=name)))
+    files = tmp_path / "a.json", tmp_path / "b.json"
+    with pytest.raises(ReadError, match=r'"scorer\.main", and .* by "scorer\.side"'):
+        read_trials(files)
+    with pytest.raises(InputError, match="two different measures"):
+        compare_results([str(file) for file in files])
+    with pytest.raises(InputError, match="two different measures"):
+        gate_results(str(files[0]), against=str(files[1]))
+    for scorer, outcome in (("scorer.main", 1), ("scorer.side", 0)):
+        trials = read_trials(files, mapping=ColumnMap(scorer=scorer))
+        assert set(trials.outcome.tolist()) == {outcome}
+
+
+def test_logs_of_different_scorers_are_read_where_no_score_is_in_both(tmp_path):
+    for name, order in (("a", ["main"]), ("b", ["side"])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(inspect_log(order, model=name)))
+    assert len(read_trials([tmp_path / "a.json", tmp_path / "b.json"])) == 8

@@ -63,9 +63,11 @@ def test_numbered_files_in_which_no_run_occurs_twice_are_one_system(agent, names
 
 
 def test_files_that_hold_the_same_runs_are_systems_side_by_side(agent):
-    same = HEADER + "a,0,1\na,1,0\nb,0,1\nb,1,1\n"
-    names = ("gpt-4.csv", "gpt-5.csv")
-    trials = read(put(agent, dict.fromkeys(names, same) | {"1.csv": same, "2.csv": same}))
+    # the same runs, ended alike; copies to the byte are refused
+    rows = ["a,0,1\n", "a,1,0\n", "b,0,1\n", "b,1,1\n"]
+    names = ("gpt-4.csv", "gpt-5.csv", "1.csv", "2.csv")
+    files = {name: HEADER + "".join(rows[n:] + rows[:n]) for n, name in enumerate(names)}
+    trials = read(put(agent, files))
     assert set(trials.systems) == {"gpt-4", "gpt-5", "1", "2"}
 
 

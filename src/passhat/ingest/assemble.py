@@ -216,6 +216,7 @@ def _source(
         sha256=piece.sha256,
         notes=tuple(notes),
         read_as=_facts(piece.reader.reading, read_as, left_out, filled, mapping),
+        scores=tuple(piece.table.scores),
     )
 
 

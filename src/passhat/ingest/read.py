@@ -70,6 +70,7 @@ from passhat.records.columns import (
     verdict_columns,
 )
 from passhat.records.transcript import CleanTexts, TranscriptKey, Transcripts
+from passhat.records.trial import read_by_different_scores
 from passhat.records.trials import check_duplicates
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
@@ -177,9 +178,10 @@ def _read(
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = name_by_folder(pieces, _folders(inputs))
-    if duplicates == "error":
-        _check_derived(pieces)
-    parts = keep_submissions_apart(checked_parts(_without_copies(pieces, duplicates), mapping))
+    pieces = _without_repeats(pieces, duplicates)
+    parts = keep_submissions_apart(checked_parts(pieces, mapping))
+    if fault := read_by_different_scores(part.source for part in parts):
+        raise ReadError(fault)
     trials = _as_one(parts)
     sources = describe_sources(parts, inputs, unknown, mapping)
     trials = replace(trials, sources=sources_by_address(sources))
@@ -259,16 +261,23 @@ def _run_of(piece: InputPart) -> tuple[str, str | None, str]:
     return piece.reader.name, piece.table.run, str(systems[0])
 
 
+def _without_repeats(pieces: list[InputPart], duplicates: Duplicates) -> list[InputPart]:
+    """Refuse or leave out what was given twice: saved reports on runs, copies, repeated rows."""
+    if duplicates == "keep" or len(pieces) == 1:
+        return pieces
+    if duplicates == "error":
+        _check_derived(pieces)
+    return _without_repeated_rows(_without_copies(pieces, duplicates))
+
+
 def _without_copies(pieces: list[InputPart], duplicates: Duplicates) -> list[InputPart]:
     """Refuse or leave out files that hold exactly the same trials: likely one run, given twice.
 
     Files that number their trials are left alone here: their trials are compared by number.
     """
-    if len(pieces) == 1 or duplicates == "keep":
-        return pieces
     kept: dict[str | int, InputPart] = {}
     for place, piece in enumerate(pieces):
-        key = place if piece.numbered else piece.fingerprint()
+        key = piece.fingerprint() if not piece.numbered else piece.content or place
         if key in kept and (piece.is_snapshot or kept[key].is_snapshot):
             # The tool's copy of its latest run.
             run, copy = (piece, kept[key]) if kept[key].is_snapshot else (kept[key], piece)
@@ -286,9 +295,37 @@ def _without_copies(pieces: list[InputPart], duplicates: Duplicates) -> list[Inp
     return list(kept.values())
 
 
+def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
+    """Count a run once that two files list, equal in every field: one file a run, and one of all.
+
+    Only rows with a time or an id count as equal: others may be two runs that ended alike.
+    """
+    seen: set[int] = set()
+    rows: dict[int, list[int]] = {}
+    for place in sorted(range(len(pieces)), key=lambda place: len(pieces[place].table)):
+        own = pieces[place].table.measured
+        marks = own or [None] * len(pieces[place].table)
+        rows[place] = [row for row, one in enumerate(marks) if one is None or one not in seen]
+        seen.update(one for one in own if one is not None)
+    kept: dict[int, InputPart] = {place: piece for place, piece in enumerate(pieces) if rows[place]}
+    for place, piece in enumerate(pieces):
+        repeated = len(piece.table) - len(rows[place])
+        if not repeated:
+            continue
+        runs = plural(repeated, "run of it is", "runs of it are")
+        name = os.path.basename(piece.name)  # noqa: PTH119
+        note = f"{name}: {runs} in other files too, equal in every field, and counted once"
+        if rows[place]:
+            said = [piece.said[row] for row in rows[place]] if piece.said else piece.said
+            piece = replace(piece, table=piece.table.take(rows[place]), said=said)
+        noted = place if rows[place] else next(iter(kept))
+        kept[noted] = (piece if rows[place] else kept[noted]).noted(note)
+    return list(kept.values())
+
+
 def _check_derived(pieces: Sequence[InputPart]) -> None:
     """Refuse a saved report beside files on the same system: its runs are likely theirs."""
-    if len(pieces) == 1 or not any(piece.reader.reading.derived for piece in pieces):
+    if not any(piece.reader.reading.derived for piece in pieces):
         return
     first: dict[str, InputPart] = {}
     for piece in sorted(pieces, key=lambda piece: piece.reader.reading.derived):
@@ -603,9 +640,10 @@ def _row_by_row(sheet: Table, found: Mapping[str, str], mapping: ColumnMap) -> b
 def _piece(whole: TrialTable, start: int, end: int, numbers: Sequence[int]) -> TrialTable | None:
     """The rows of one file; None if only their order tells them apart, which has a note."""
     columns = {name: values[start:end] for name, values in whole.columns.items()}
+    measured = whole.measured[start:end]
     if whole.left_out and end - start > 1 and tables.only_ordered(columns):
         return None
-    return replace(whole, columns=columns, numbers=numbers)
+    return replace(whole, columns=columns, numbers=numbers, measured=measured)
 
 
 # The error for a file of unknown format: what it seems to be, and which file to give instead.

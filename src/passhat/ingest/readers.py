@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib import import_module
@@ -245,6 +245,9 @@ class TrialTable:
     different submissions stay apart. `run` names the run that the file is a part of, in formats
     that write a file for each task: two runs of a task may well say the same. `part` says that the
     file is one of many that make up its run, so that a report on the whole run replaces it.
+    `scores` are those among which the first was taken because the user chose none: files must
+    agree in it. `measured` identifies each row by all that the file says of it, where that
+    includes a time or an id that no other run has; None for other rows.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -258,6 +261,8 @@ class TrialTable:
     submission: str | None = None
     run: str | None = None
     part: bool = False
+    scores: Sequence[str] = ()
+    measured: Sequence[int | None] = ()
 
     @classmethod
     def of_rows(
@@ -282,6 +287,15 @@ class TrialTable:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
+
+    def take(self, rows: Sequence[int]) -> TrialTable:
+        """Some of the rows, under the numbers that they have."""
+        return replace(
+            self,
+            columns={name: [values[row] for row in rows] for name, values in self.columns.items()},
+            numbers=rows if self.numbers is None else [self.numbers[row] for row in rows],
+            measured=[self.measured[row] for row in rows] if self.measured else (),
+        )
 
     def where(self, row: int) -> str:
         """Where in the file this row is, for messages: "line 7"."""

@@ -80,6 +80,14 @@ _LOOKED_AT = 20
 _BIG = 2**22
 """JSON of more than 4 MiB is decoded column by column: below, doing it row by row is faster."""
 
+_MOST_IDENTIFIED = 10_000
+"""A bigger table repeats no other files: the rows of fewer are compared with those of others."""
+
+_MEASURED = re.compile(
+    r"time|date|second|duration|latency|elapsed|started|finished|uuid|session|run_id|trace_id|_ms$"
+)
+"""Names of columns in which hardly two runs are the same."""
+
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 Row = dict[str, Any]
@@ -228,6 +236,37 @@ def is_own_file(document: Document) -> bool:
     """Whether the first line says that passhat wrote the file."""
     schema = document.first.get("schema")
     return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
+
+
+def measured_rows(sheet: Table) -> list[int | None]:
+    """What identifies each row: all its cells, if one of them is a time or an id; else None.
+
+    >>> one = Table(columns={"task": ["a", "b"], "seconds": [41.7, 3]}, numbers=[0, 1])
+    >>> [row is None for row in measured_rows(one)]
+    [False, True]
+    """
+    telling = [column for column in sheet.columns if _MEASURED.search(usual_name(column))]
+    if not telling or len(sheet) > _MOST_IDENTIFIED:
+        return []
+    marked = [
+        any(map(_tells_apart, cells)) for cells in zip(*map(sheet.cells, telling), strict=True)
+    ]
+    names = sorted(sheet.columns)
+    rows = zip(*map(sheet.cells, names), strict=True)
+    shown = (
+        [pair for pair in zip(names, row, strict=True) if not is_missing(pair[1])] for row in rows
+    )
+    return [hash(repr(row)) if mark else None for row, mark in zip(shown, marked, strict=True)]
+
+
+def _tells_apart(cell: Any) -> bool:
+    """Whether hardly two runs have the same value: 41.73 seconds, 21858 ms, a time, a long id."""
+    if isinstance(cell, str):
+        try:
+            cell = float(cell)
+        except ValueError:
+            return len(cell) >= 8
+    return isinstance(cell, (int, float)) and (abs(cell) >= 1000 or cell % 1 != 0)
 
 
 def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:

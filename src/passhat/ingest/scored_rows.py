@@ -89,6 +89,7 @@ def scored_table(
         entry=entry,
         numbers=numbers,
         graded=chosen,
+        scores=() if wanted else [chosen, *others],
         read_as={"outcome": f"{shown} of 1 passes", "score": shown, **(read_as or {})},
         left_out=[*([f"scores {few(others)}"] if others else []), *left_out],
     )

@@ -227,6 +227,11 @@ class InputPart:
         return "trial" in self.table.columns
 
     @property
+    def content(self) -> str:
+        """The same for copies of a file, whatever their names; empty for a file of few trials."""
+        return self.sha256 if len(self.table) >= FEWEST_ALIKE else ""
+
+    @property
     def is_snapshot(self) -> bool:
         """Whether it is the tool's copy of its latest run."""
         return os.path.basename(self.name) in self.reader.reading.snapshots  # noqa: PTH119
@@ -560,6 +565,7 @@ def _one_source(
         sha256=hashes if len(own) == 1 else hashlib.sha256(hashes.encode()).hexdigest(),
         notes=(*_notes_by_file(own, given), *last, *_left_out(skipped, given, mapping)),
         read_as=_joint_facts(own),
+        scores=own[0].scores,
     )
 
 

@@ -16,6 +16,7 @@ from passhat.journeys.results import (
     Results,
     ResultsLike,
     as_results,
+    check_one_score,
     choose_systems,
     chosen_names,
     is_store,
@@ -295,6 +296,7 @@ def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials]
     """The sides of a comparison, and how many agents the results hold."""
     if isinstance(results, Results) and len(results.paths) == 2:
         parts = [part.trials() for part in results.each()]
+        check_one_score(*parts)
         if len(set(only)) == 1 and all(only[0] in part.systems for part in parts):
             parts = [part.where(system=only[0]) for part in parts]
         if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):

@@ -18,6 +18,7 @@ from passhat.journeys.results import (
     Results,
     ResultsLike,
     as_results,
+    check_one_score,
     choose_systems,
     is_store,
     is_there,
@@ -304,7 +305,9 @@ class JudgedResults:
             judged = own.paths[0] if own is not None and len(own.paths) == 1 else ""
             if is_there(judged) and is_there(name) and Path(judged).samefile(name):
                 raise ArgumentError(argument, "must name other results than those judged", name)
-            return reading.without_rounds(reading.whole()[0], baseline=True)
+            trials = reading.whole()[0]
+            check_one_score(self.read[0], trials)
+            return reading.without_rounds(trials, baseline=True)
         from passhat.history.runs import look_up_baseline
 
         with open_store(reading.store) as history:

@@ -110,6 +110,7 @@ class Results:
         if len(parts) == 1:
             return parts[0]
         texts = {key: text for _, own in parts for key, text in own.items()}
+        check_one_score(*(trials for trials, _ in parts))
         return Trials.concat([trials for trials, _ in parts], duplicates=self.duplicates), texts
 
     def counts_with_failures(self) -> tuple[list[Tally], SomeFailures] | None:
@@ -288,6 +289,14 @@ ResultsLike: TypeAlias = "Results | Trials | Sequence[Tally] | Place | Sequence[
 
 Names: TypeAlias = str | Collection[str] | None
 """One name, several, or none."""
+
+
+def check_one_score(*parts: Trials) -> None:
+    """Refuse results that were read by different scores where one would do for all."""
+    from passhat.records.trial import read_by_different_scores
+
+    if fault := read_by_different_scores(source for part in parts for source in part.sources):
+        raise InputError(fault)
 
 
 def as_results(given: ResultsLike, argument: str = "results") -> Results:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Literal
 
 from passhat.dataclass import dataclass, result_dataclass
+from passhat.messages import few, short
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
@@ -73,7 +75,8 @@ class Source:
     """Where trials came from: a name to show, the format that read it, and the bytes' hash.
 
     `read_as` says how it was read: first the format with its version, then what became the system,
-    the task, the run, the outcome and so on, last what was left out.
+    the task, the run, the outcome and so on, last what was left out. `scores` are those among
+    which the first was taken because nobody chose one.
     """
 
     name: str
@@ -81,6 +84,34 @@ class Source:
     sha256: str
     notes: tuple[str, ...] = ()
     read_as: Facts = ()
+    scores: tuple[str, ...] = ()
+
+
+def read_by_different_scores(sources: Iterable[Source]) -> str | None:
+    """What to say of sources of one format that were read by different scores; None if one did.
+
+    A tool may write the scores of each log in another order, and the first of them is read.
+
+    >>> one = Source(name="a.json", format="inspect", sha256="", scores=("main", "side"))
+    >>> two = Source(name="b.json", format="inspect", sha256="", scores=("side", "main"))
+    >>> read_by_different_scores([one, one]) is None
+    True
+    >>> read_by_different_scores([one, two])[:65]
+    'a.json is read by its first score, "main", and b.json by "side": '
+    """
+    first: dict[tuple[str, str], Source] = {}
+    for source in sources:
+        if source.scores:
+            first.setdefault((source.format, source.scores[0]), source)
+    for one, two in combinations(first.values(), 2):
+        shared = [score for score in one.scores if score in two.scores]
+        if one.format == two.format and {one.scores[0], two.scores[0]} & {*shared}:
+            return (
+                f'{one.name} is read by its first score, "{short(one.scores[0])}", and {two.name} '
+                f'by "{short(two.scores[0])}": two different measures. Choose one for all with '
+                f"`scorer` (both have {few(shared)})"
+            )
+    return None
 
 
 def stopped_by_gates(notes: Iterable[str]) -> bool:

@@ -124,7 +124,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     name, notes = choose_score(document.name, "reward", _main_first(rewards), mapping.scorer)
     reward = rewards.get(name) if name else None
     graded = mapping.scorer or "reward"
-    return TrialTable.of_rows([_row(trial, reward)], notes=notes, entry="trial", graded=graded)
+    scores = () if mapping.scorer else _main_first(rewards)
+    return TrialTable.of_rows(
+        [_row(trial, reward)], notes=notes, entry="trial", graded=graded, scores=scores
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

@@ -134,6 +134,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         notes=tuple(notes),
         entry="sample",
         graded=shown,
+        scores=() if mapping.scorer or not shown else (shown, *others),
         read_as={
             "format": f"Inspect log{version}",
             "outcome": f"scorer '{short(shown)}' of 1 (C) passes" if shown else "no scores",

@@ -69,7 +69,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     most = max((len(repeats) for repeats in answers if isinstance(repeats, list)), default=1)
     if most > 1:
         more.append(f"each document was answered {most} times, but the log scores only one of them")
-    return TrialTable.of_rows(rows, system=system, notes=[*notes, *more], graded=metric)
+    scores = () if mapping.scorer else metrics
+    return TrialTable.of_rows(
+        rows, system=system, notes=[*notes, *more], graded=metric, scores=scores
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
