@@ -21,13 +21,17 @@ from passhat.records import (
 )
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.agents.agent_output import observe_report, observe_value
-from passhat.runner.agents.command import json_values, read_coding_tool
+from passhat.runner.agents.command import json_spans, read_aider, read_coding_tool
 
 
 def echo(text, **options):
     """A program that prints a text."""
     code = f"import sys; sys.stdout.write({text!r})"
     return CommandSystem(name="agent", argv=(sys.executable, "-c", code), **options)
+
+
+def coding_tool_report(printed):
+    return read_coding_tool(value for value, _, _ in json_spans(printed))
 
 
 @pytest.fixture
@@ -110,9 +114,9 @@ def test_json_over_several_lines_is_a_report(trial_of):
 
 
 def test_broken_and_deep_json_is_looked_at_once_and_left():
-    assert list(json_values("{\n" * 20_000)) == []
-    assert list(json_values("[" * 200_000)) == []
-    assert list(json_values('{"a": [{\n"b": 1}]}\nx')) == [{"a": [{"b": 1}]}]
+    assert list(json_spans("{\n" * 20_000)) == []
+    assert list(json_spans("[" * 200_000)) == []
+    assert [value for value, _, _ in json_spans('{"a": [{\n"b": 1}]}\nx')] == [{"a": [{"b": 1}]}]
 
 
 USAGE = {"input_tokens": 50, "output_tokens": 20, "cache_read_input_tokens": 30}
@@ -224,7 +228,7 @@ def lines(events):
     ],
 )
 def test_the_output_of_coding_tools_is_understood(printed, seen):
-    found = observe_report(read_coding_tool(f"warming up\n{printed}\n"), about="agent")
+    found = observe_report(coding_tool_report(f"warming up\n{printed}\n"), about="agent")
     assert "It is 24" in found.answer
     assert found.error is None
     told = {
@@ -239,7 +243,7 @@ def test_the_output_of_coding_tools_is_understood(printed, seen):
 
 
 def test_aider_tells_its_tokens_and_its_cost_in_words():
-    found = observe_report(read_coding_tool(AIDER), about="agent")
+    found = observe_report(read_aider(AIDER), about="agent")
     assert (found.usage.tokens_in, found.usage.tokens_out, found.cost) == (2600, 219, 0.0078)
 
 
@@ -269,7 +273,7 @@ def test_a_coding_tool_that_used_up_its_turns_has_failed(trial_of, reason):
     ],
 )
 def test_the_errors_of_other_coding_tools_are_told(broken):
-    found = observe_report(read_coding_tool(broken), about="agent")
+    found = observe_report(coding_tool_report(broken), about="agent")
     assert found.error == "agent reports an error: quota"
 
 

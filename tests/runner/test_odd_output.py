@@ -20,7 +20,7 @@ from passhat.records import (
 )
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.agents.agent_output import observe_report
-from passhat.runner.agents.command import read_coding_tool
+from passhat.runner.agents.command import read_aider, read_coding_tool
 from passhat.runner.cassettes import open_cassettes
 
 KEYS = (
@@ -58,18 +58,18 @@ def test_a_report_is_read_or_refused(report):
 @example(lines=[{"type": "result", "subtype": "x", "errors": 5}])
 @example(lines=[{"sessionID": "x", "type": "step_finish", "part": {"cost": "much"}}])
 def test_the_output_of_a_coding_tool_is_read_or_left_alone(lines):
-    report = read_coding_tool("\n".join(map(json.dumps, lines)))
+    report = read_coding_tool(lines)
     assert report is None or isinstance(report, dict)
 
 
 def test_numbers_that_are_none_are_not_those_of_aider():
     line = "Tokens: 1.2.3k sent, 4 received. Cost: $1.2 message, $1.2.3 session."
-    assert read_coding_tool(line) is None
+    assert read_aider(line) is None
 
 
 def test_usage_of_several_turns_is_added_up_with_what_the_cache_took():
     turn = {"type": "turn.completed", "usage": {"input_tokens": 9, "cache_write_tokens": 2}}
-    report = read_coding_tool(f"{json.dumps(turn)}\n{json.dumps(turn)}")
+    report = read_coding_tool([turn, turn])
     assert report is not None
     assert report["usage"]["tokens_in"] == 18
     assert report["usage"]["cache_written"] == 4

@@ -182,6 +182,7 @@ _KINDS = {
     "Retry": "retry",
     "Paused": "paused",
     "BudgetHit": "budget_hit",
+    "FilesChanged": "files_changed",
     "WorkersChanged": "workers_changed",
     "StopRequested": "stopping",
     "RunFinished": "run_finished",
@@ -641,6 +642,11 @@ def _announcements(event: RunEvent) -> Iterator[str]:
             )
         case schedule.BudgetHit():
             yield f"{event.limit} is reached ({event.spent}): no new trial is started"
+        case schedule.FilesChanged():
+            yield (
+                f"changed during the run, by an agent or by you: {', '.join(event.files)}. Every "
+                "trial was judged by what was there before it; look before you run again"
+            )
         case schedule.StopRequested():
             yield f"stopping: {event.grace:g} s for trials under way. Ctrl-C again quits now."
         case schedule.RunFinished():

@@ -82,6 +82,10 @@ def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[
             text = f"only a live run needs it; {finding.text}"
             finding = replace(finding, problem=False, note=True, text=text)
         yield finding
+    from passhat.runner.guarding import open_graders
+
+    for text in open_graders(loaded):
+        yield Finding(what="graders", text=text, note=True)
 
 
 def _parts(suite: Suite, *, ask: bool) -> Iterator[tuple[Finding, Part]]:
@@ -290,6 +294,7 @@ def _notes(suite: Suite) -> list[str]:
 
     from passhat.journeys.running import RUNS_ONCE
     from passhat.records.providers import unlisted_model
+    from passhat.runner.guarding import open_graders
     from passhat.runner.preflight import absent_programs
 
     today = datetime.now(tz=UTC).date()
@@ -302,4 +307,4 @@ def _notes(suite: Suite) -> list[str]:
     # Models of a known family with an unknown name: they may be new, or mistyped.
     names = dict.fromkeys(model.name for model in suite.models if model.base_url is None)
     unlisted = filter(None, map(unlisted_model, names))
-    return [*ended, *once, *unlisted, *map(str, absent_programs(suite))]
+    return [*ended, *once, *unlisted, *map(str, absent_programs(suite)), *open_graders(suite)]

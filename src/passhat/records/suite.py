@@ -524,6 +524,10 @@ class ModelSystem:
     timeout: float = DEFAULT_TIMEOUT
 
 
+OutputKind = Literal["json", "text", "claude-code", "codex", "gemini", "opencode", "aider"]
+"""What a program prints."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSystem:
     """A program: `{prompt}` in `argv` is the task's text.
@@ -536,6 +540,9 @@ class CommandSystem:
     the task has any, else the JSON line if there is one, else the exit code. Unless expectations
     alone decide, or one of them checks the exit code, an exit with a code that is not in
     `exit_codes` is a failure in any case.
+
+    `reads` says what the output is: a coding tool's, text, or text in which the last JSON object
+    is the report. None takes a report only where no other text could have brought it.
     """
 
     name: str
@@ -544,6 +551,7 @@ class CommandSystem:
     env: Mapping[str, Secret] = field(default_factory=dict)
     inherit_env: bool = False
     outcome: Literal["auto", "exit", "json", "expect"] = "auto"
+    reads: OutputKind | None = None
     exit_codes: tuple[int, ...] = (0,)
     timeout: float = DEFAULT_TIMEOUT
 

@@ -63,9 +63,14 @@ class Attempts:
     ) -> None:
         self._suite = suite
         self._resources = resources
-        self._grading = grading or Grading(directory=suite.directory)
+        self._grading = Grading.of(suite, grading)
         self._pairings = {(p.system.name, p.task.name): p for p in suite.pairings}
         self._budgets = {key: _budget(p.task, suite) for key, p in self._pairings.items()}
+
+    @property
+    def changed_files(self) -> tuple[str, ...]:
+        """The files that decide about grades and are no longer as they were before the run."""
+        return self._grading.files.changed()
 
     def pairing(self, ticket: Ticket) -> Pairing:
         """The pairing that a ticket is for."""
@@ -131,9 +136,10 @@ class Attempts:
             result.seen = replace(result.seen, stop_reason="timeout", score=0.0)
         except RunError as error:
             result.error = str(error)
-        seen = result.seen
-        if seen.seconds is None or pairing.task.steps:
-            seen = replace(seen, seconds=time.perf_counter() - clock)
+        # The agent's own figure is under `reported`: it is judged by what was measured.
+        ending = self._resources.cassettes.ending(request)
+        took = time.perf_counter() - clock if ending is None else ending["seconds"]
+        seen = replace(result.seen, seconds=took)
         if seen.files is None and request.workdir.exists():
             seen = replace(seen, files=request.workdir)
         result.seen = seen
@@ -160,7 +166,9 @@ class Attempts:
         until = None if request.timeout is None else time.monotonic() + request.timeout
         for number, step in enumerate(steps):
             left = None if until is None else max(0.0, until - time.monotonic())
+            clock = time.perf_counter()
             seen = await agent.attempt(request.for_step(number, history=history, timeout=left))
+            seen = replace(seen, seconds=time.perf_counter() - clock)
             result.seen = joined(result.seen, seen) if number else seen
             if seen.error is not None:
                 return

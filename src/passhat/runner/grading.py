@@ -11,19 +11,19 @@ import inspect
 import itertools
 import json
 import os
-import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from passhat.dataclass import dataclass
 from passhat.errors import GraderError
-from passhat.records import CheckResult, Expectation, Grade, Model, Observation, ToolCall
+from passhat.records import CheckResult, Expectation, Grade, Model, Observation, Suite, ToolCall
 from passhat.records.suite import TARGETS
 from passhat.runner import matchers
+from passhat.runner.guarding import DecidingFiles, grader_environment, snapshot_file
 from passhat.runner.matchers import (
     MISSING,
     VALUE_MATCHERS,
@@ -41,6 +41,8 @@ from passhat.runner.processes import Tail, end_group, is_cancelled, start_group,
 __all__ = ["Ask", "Grading", "grade"]
 
 
+GraderFunction = Callable[..., Any]
+
 ROUNDING = 1e-9
 """Ten weights of 0.1 do not add up to exactly 1."""
 
@@ -52,6 +54,7 @@ class Grading:
     With `write_snapshots`, a snapshot that is not there is stored; with `update_snapshots`, the
     old one is replaced. `clean` takes secrets out of what is written to disk. `asked` is what the
     agent was asked, and `transcript` gives the whole conversation: a judge is shown both.
+    `deciding` and `functions` are the suite's files and graders, as they were before the run.
     """
 
     directory: Path = Path()
@@ -61,6 +64,26 @@ class Grading:
     clean: Callable[[str], str] = str
     asked: str = ""
     transcript: Callable[[], str] = str
+    deciding: DecidingFiles | None = None
+    functions: Mapping[str, GraderFunction | GraderError] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, suite: Suite, grading: Grading | None = None) -> Grading:
+        """The means for a run: what decides is read now, before an agent can write it."""
+        functions: dict[str, GraderFunction | GraderError] = {}
+        for pairing in suite.pairings:
+            for one in pairing.task.expectations():
+                if one.matcher == "python" and (name := str(one.value)) not in functions:
+                    try:
+                        functions[name] = load_function(name, suite.directory)
+                    except GraderError as error:
+                        functions[name] = error
+        chosen = cls(directory=suite.directory) if grading is None else grading
+        return replace(chosen, deciding=DecidingFiles.of(suite), functions=functions)
+
+    @property
+    def files(self) -> DecidingFiles:
+        return self.deciding or DecidingFiles(self.directory)
 
 
 ON_ITS_OWN = Grading()
@@ -112,14 +135,14 @@ async def _matched(expectation: Expectation, observation: Observation, grading: 
     if name in CALL_MATCHERS:
         return CALL_MATCHERS[name](observation, expectation)
     if name == "command":
-        return await match_command(observation, expectation, directory=grading.directory)
+        return await match_command(observation, expectation, grading)
     value = find(observation, expectation.target)
     if name in VALUE_MATCHERS:
         if _takes_long(name, expectation, value):
             return await asyncio.to_thread(VALUE_MATCHERS[name], value, expectation)
         return VALUE_MATCHERS[name](value, expectation)
     if name == "python":
-        return await match_function(value, observation, expectation, directory=grading.directory)
+        return await match_function(value, observation, expectation, grading)
     if name == "snapshot":
         return _snapshot(value, str(expectation.value), grading)
     if name == "judge":
@@ -143,13 +166,14 @@ def _snapshot(value: Any, name: str, grading: Grading) -> Match:
     """Compare a value with the snapshot of that name, without secrets; store it where it may be."""
     if value is MISSING:
         return Match(0.0, f'expected snapshot "{name}", got nothing')
-    file = grading.directory / "snapshots" / _file_name(name)
+    file = snapshot_file(grading.directory, name)
     text = grading.clean(_stable(value))
     try:
         if grading.update_snapshots:
-            _store(file, text, mode="w")
+            _store(file, text, grading.files, mode="w")
         elif grading.write_snapshots and not file.exists():
-            _store(file, text, mode="x")
+            _store(file, text, grading.files, mode="x")
+        grading.files.check(file)
         stored = file.read_text(encoding="utf-8")
     except FileExistsError:  # another trial stored it at the same moment
         stored = file.read_text(encoding="utf-8")
@@ -164,10 +188,11 @@ def _snapshot(value: Any, name: str, grading: Grading) -> Match:
     return Match(float(held), f'expected snapshot "{name}" {shown(stored)}, got {shown(text)}')
 
 
-def _store(file: Path, text: str, *, mode: str) -> None:
+def _store(file: Path, text: str, deciding: DecidingFiles, *, mode: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open(mode, encoding="utf-8", newline="\n") as stream:
         stream.write(text)
+    deciding.wrote(file)
 
 
 def _stable(value: Any) -> str:
@@ -176,13 +201,6 @@ def _stable(value: Any) -> str:
         return f"{value.rstrip()}\n"
     plain = json.loads(text_of(value))
     return f"{json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False)}\n"
-
-
-def _file_name(name: str) -> str:
-    plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "snapshot"
-    if plain == name:
-        return f"{plain}.txt"
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.txt"
 
 
 def _called(observation: Observation, expectation: Expectation) -> Match:
@@ -246,14 +264,16 @@ CALL_MATCHERS: dict[str, Callable[[Observation, Expectation], Match]] = {
 
 
 async def match_function(
-    value: Any, observation: Observation, expectation: Expectation, *, directory: Path
+    value: Any, observation: Observation, expectation: Expectation, grading: Grading
 ) -> Match:
     """Call a function `module:name(value)` or `(value, observation)` for a bool or a score.
 
     A failed assertion is a failure; any other exception is a broken grader.
     """
     name = str(expectation.value)
-    function = load_function(name, directory)
+    function = grading.functions.get(name) or load_function(name, grading.directory)
+    if isinstance(function, GraderError):
+        raise function
     arguments = (None if value is MISSING else value, observation)[: _arity(function)]
     try:
         if inspect.iscoroutinefunction(function):
@@ -272,7 +292,7 @@ async def match_function(
 
 
 @functools.lru_cache(maxsize=256)
-def load_function(name: str, directory: Path) -> Callable[..., Any]:
+def load_function(name: str, directory: Path) -> GraderFunction:
     """The function `module:name`; a module beside the suite comes before an installed one."""
     module_name, _, attribute = name.partition(":")
     try:
@@ -287,17 +307,22 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 
 async def match_command(
-    observation: Observation, expectation: Expectation, *, directory: Path
+    observation: Observation, expectation: Expectation, grading: Grading
 ) -> Match:
     """Run a program: exit code 0 is a pass, 1 a failure, anything else a broken grader.
 
-    It runs where the attempt left its files, and reads the observation as JSON.
+    It runs where the attempt left its files, and reads the observation as JSON. What tells it what
+    to do is the suite's: files that the agent wrote for that are set aside.
     """
-    argv = [word.replace("{python}", sys.executable) for word in expectation.value]
-    if "/" in argv[0]:
-        argv[0] = str(directory / argv[0])
+    words = [word.replace("{python}", sys.executable) for word in expectation.value]
+    argv = grading.files.argv(words)
     timeout = float(expectation.options.get("timeout", 60.0))
-    code, said = await _run(argv, observation, cwd=observation.files or directory, timeout=timeout)
+    folder = observation.files or grading.directory
+    async with grading.files.put_back(folder, expectation) as planted:
+        code, said = await _run(argv, observation, expectation, cwd=folder, timeout=timeout)
+    if planted:
+        listed = ", ".join(planted[:3]) + (", ..." if len(planted) > 3 else "")
+        said += f" (without what the agent wrote to {listed}: see protect and trust)"
     if code not in (0, 1):
         raise GraderError(f"{argv[0]} broke: exit code {code}: {said}")
     return Match(float(code == 0), f"{argv[0]} exited with {code}: {said}")
@@ -349,10 +374,16 @@ def _as_match(name: str, returned: Any) -> Match:
 
 
 async def _run(
-    argv: list[str], observation: Observation, *, cwd: Path, timeout: float
+    argv: list[str],
+    observation: Observation,
+    expectation: Expectation,
+    *,
+    cwd: Path,
+    timeout: float,
 ) -> tuple[int, str]:
     try:
-        process = await start_group(argv, env=os.environ, cwd=cwd)
+        environment = grader_environment(expectation, os.environ)
+        process = await start_group(argv, env=environment, cwd=cwd)
     except OSError as error:
         raise GraderError(f"{argv[0]} cannot be started: {error.strerror}") from None
     said, complained = Tail(1000), Tail(1000)
@@ -454,6 +485,8 @@ def _files(directory: Path | None, path: str) -> Any:
         # What the agent wrote may be a link to anywhere: only what is inside the folder is read.
         if not file.resolve().is_relative_to(directory.resolve()) or not file.is_file():
             return MISSING
+        if file.stat().st_nlink > 1:
+            return MISSING  # a second name of a file that may be anywhere, such as the suite's
         with file.open("rb") as stream:
             return stream.read(MAX_FILE).decode("utf-8", "replace")
     except OSError as error:

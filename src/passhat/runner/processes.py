@@ -148,6 +148,29 @@ def inherited_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in INHERITED if name in os.environ}
 
 
+PR_GET_DUMPABLE, PR_SET_DUMPABLE = 3, 4
+
+
+@contextmanager
+def hidden_memory() -> Iterator[None]:
+    """Keep other processes of this user from reading our memory and environment, on Linux.
+
+    Agents get none of our keys; without this they could read them in /proc. Root still can.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import ctypes
+
+    control = ctypes.CDLL(None).prctl
+    before = control(PR_GET_DUMPABLE, 0, 0, 0, 0)
+    control(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        yield
+    finally:
+        control(PR_SET_DUMPABLE, before, 0, 0, 0)
+
+
 async def unbroken(work: Coroutine[Any, Any, None]) -> None:
     """Finish a short piece of work, even if the task that waits for it is cancelled.
 

@@ -58,7 +58,7 @@ from passhat.runner.models.exchange import (
 )
 from passhat.runner.models.factory import ModelFactory
 from passhat.runner.models.retrying import Draw, RetryBudget, Retrying, RetryPolicy, Throttle
-from passhat.runner.processes import Scratch
+from passhat.runner.processes import Scratch, hidden_memory
 from passhat.runner.schedule import OnEvent, Retry
 from passhat.runner.spending import (
     BudgetedModel,
@@ -133,11 +133,13 @@ class RunResources:
         self._agents: dict[str, Agent] = {}
         self._without_tools: set[str] = set()
         self.tools_offered: set[str] = set()
-        self._redirected = ExitStack()
+        self._for_the_run = ExitStack()
         self._jitter = random.Random(suite.seed)  # noqa: S311 - spreads retries, no secret
 
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
+        if any(isinstance(p.system, CommandSystem) for p in self._suite.pairings):
+            self._for_the_run.enter_context(hidden_memory())
         # Functions of users run in this process: agents or graders.
         if any(
             (isinstance(p.system, PythonSystem) and not p.system.workers)
@@ -146,7 +148,7 @@ class RunResources:
         ):
             from passhat.runner.agents.python import prints_to_stderr
 
-            self._redirected.enter_context(prints_to_stderr())
+            self._for_the_run.enter_context(prints_to_stderr())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -158,7 +160,7 @@ class RunResources:
                 if (close := getattr(agent, "close", None)) is not None:
                     await close()
         finally:
-            self._redirected.close()
+            self._for_the_run.close()
             self._scratch.close()
 
     @property

@@ -25,6 +25,7 @@ from passhat.runner.schedule import (
     BudgetHit,
     Ending,
     Event,
+    FilesChanged,
     FixedRuns,
     OnEvent,
     OrderedEvidence,
@@ -225,6 +226,8 @@ class _Run:
                     loop = asyncio.get_running_loop()
                     loop.call_later(minutes * 60, self._out_of_time)
                 await self._schedule.run()
+            if changed := self._attempts.changed_files:
+                self._tell(FilesChanged(files=changed))
         return self._result(time.perf_counter() - clock)
 
     def _take_up(self) -> None:

@@ -345,6 +345,13 @@ class BudgetHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilesChanged:
+    """Files that decide (the suite, its graders, its snapshots) were changed during the run."""
+
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequested:
     """A signal asked the run to stop; trials under way have `grace` seconds."""
 
@@ -378,6 +385,7 @@ Event = (
     | Retry
     | Paused
     | BudgetHit
+    | FilesChanged
     | StopRequested
     | RunFinished
 )

@@ -342,6 +342,7 @@ def _build_system(entry: SystemPart, around: _Surroundings) -> System:
             env=_environment(entry.env, around),
             inherit_env=bool(entry.inherit_env),
             outcome=entry.outcome or "auto",
+            reads=entry.reads,
             exit_codes=tuple(entry.exit_codes or (0,)),
             timeout=timeout,
         )

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from passhat.records import FaultKind, Level, WireFormat
+from passhat.records.suite import OutputKind
 from passhat.suite.task_schema import (
     Argv,
     BudgetPart,
@@ -407,6 +408,8 @@ class SystemPart(ModelFields):
     """Whether a command sees our whole environment, with every key in it."""
     outcome: Literal["auto", "exit", "json", "expect"] | None = None
     """What decides about a command: its exit code, its JSON line, or the expectations alone."""
+    reads: OutputKind | None = None
+    """What a command prints: a coding tool's report, text, or text with a JSON report in it."""
     exit_codes: Annotated[Sequence[ExitStatus], Meta(min_length=1)] | None = None
     """The exit codes of a command that are no failure; by default `[0]`."""
     workers: CountOrZero | None = None
@@ -475,7 +478,7 @@ SERVER_KINDS = {"command": ("args", "cwd", "env"), "url": ("headers", "auth", "t
 
 SYSTEM_KINDS = {
     "model": ("model", *ModelFields.field_types(), "servers", "system", "max_turns"),
-    "command": ("command", "cwd", "env", "inherit_env", "outcome", "exit_codes"),
+    "command": ("command", "cwd", "env", "inherit_env", "outcome", "reads", "exit_codes"),
     "python": ("python", "workers"),
     "http": ("http", "headers", "request", "response"),
 }

@@ -293,6 +293,12 @@ class CommandCheckPart(Part):
     """The program and its arguments; it reads the observation as JSON on its standard input."""
     timeout: Seconds = 60.0
     """How long it may take."""
+    env: Texts = ()
+    """The variables that it sees beside PATH, HOME and the like, by name."""
+    protect: Texts = ()
+    """Files and folders beside the suite that it finds where the agent worked, as they were."""
+    trust: Texts = ()
+    """Files such as a Makefile that the agent is asked to write, and that may direct it."""
 
 
 class JudgeCheckPart(Part):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,16 @@ class CommandAgent:
         finally:
             await end_group(process, grace=0.0)
             _task_file(request).unlink(missing_ok=True)
-        return self._observe(code, stdout.text, stderr.text, cwd)
+        decided_by_report = not any(True for _ in request.task.expectations())
+        read = functools.partial(self._report, stdout.text, anywhere=decided_by_report)
+        # Reading a megabyte of JSON takes as long as fifty trials of others.
+        report = await asyncio.to_thread(read) if len(stdout.text) > READ_AT_ONCE else read()
+        return self._observe(code, stdout.text, stderr.text, cwd, report)
 
-    def _observe(self, code: int, stdout: str, stderr: str, cwd: Path) -> Observation:
+    def _observe(
+        self, code: int, stdout: str, stderr: str, cwd: Path, report: Mapping[str, object] | None
+    ) -> Observation:
         well = code in self._system.exit_codes
-        report = self._report(stdout)
         if report is not None:
             seen = observe_report(report, about=self._system.name)
             # A report that says nothing about success leaves that to the exit code.
@@ -79,27 +85,40 @@ class CommandAgent:
         reason = "exit" if seen.stop_reason == "done" else seen.stop_reason
         return replace(seen, exit_code=code, stderr=stderr, files=cwd, stop_reason=reason)
 
-    def _report(self, stdout: str) -> Mapping[str, object] | None:
-        if self._system.outcome == "exit":
+    def _report(self, stdout: str, *, anywhere: bool) -> Mapping[str, object] | None:
+        """What the output reports about the attempt; None if it is plain text.
+
+        A page that the agent read and prints may hold the report of a coding tool, or one of ours.
+        So unless the suite says what the output is, a tool's report is believed only where nothing
+        else was printed, and ours only at the end, or `anywhere` if nothing but it can decide.
+        """
+        system, reads = self._system, self._system.reads
+        if system.outcome == "exit" or reads == "text":
             return None
-        if (report := read_coding_tool(stdout)) is not None:
-            return report
-        return None if self._system.outcome == "expect" else last_report(stdout)
+        spans = list(json_spans(stdout))
+        if reads in CODING_TOOLS or (reads is None and _blank(stdout, spans)):
+            report = read_coding_tool((value for value, _, _ in spans), reads)
+            if report is not None:
+                return report
+        if reads == "aider" or (reads is None and Path(system.argv[0]).name == "aider"):
+            return read_aider(stdout)
+        if system.outcome == "expect" and reads != "json":
+            return None
+        anywhere = anywhere or reads == "json" or system.outcome == "json"
+        for place in range(len(spans) - 1, -1, -1):
+            value, _, after = spans[place]
+            if isinstance(value, dict) and TELLING & value.keys():
+                return value if anywhere or _blank(stdout, spans[place:], after) else None
+        return None
 
 
-def last_report(stdout: str) -> dict[str, object] | None:
-    r"""The last JSON object in an output that has a result in it, on one line or on several.
-
-    >>> last_report('thinking\n{"score": 0.5}\nbye')
-    {'score': 0.5}
-    >>> last_report('{\n  "passed": false\n}')
-    {'passed': False}
-    """
-    found = None
-    for value in json_values(stdout):
-        if isinstance(value, dict) and TELLING & value.keys():
-            found = value
-    return found
+def _blank(text: str, spans: list[Span], start: int = 0) -> bool:
+    """Whether a text is nothing but these JSON values, from `start` on."""
+    between = []
+    for _, begins, ends in spans:
+        between.append(text[start:begins])
+        start = max(start, ends)
+    return bool(spans) and not any(map(str.strip, [*between, text[start:]]))
 
 
 def _cannot_start(name: str, program: str, error: OSError | ValueError) -> str:
@@ -151,8 +170,14 @@ Event = Mapping[str, Any]
 
 Report = dict[str, Any]
 
-MOST_ATTEMPTS = 5_000
-"""Lines of an output that are tried as the beginning of a JSON value."""
+READ_AT_ONCE = 2**15
+"""Characters of output that are read on the event loop; more are read in a thread."""
+
+MOST_PARSED = 2**22
+"""Bytes that are parsed in vain in one output: each line may begin a JSON value that never ends."""
+
+Span = tuple[Any, int, int]
+"""A JSON value in a text, where it begins, and where it ends."""
 
 OUT_OF_TURNS = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
 """Ways for Claude Code to end that are failures of the agent, not errors around it."""
@@ -168,45 +193,50 @@ HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that is half of a pair: programs that cut texts in JavaScript print one alone."""
 
 
-def json_values(text: str) -> Iterator[Any]:
+def json_spans(text: str) -> Iterator[Span]:
     r"""Every JSON object or array that begins a line of a text, however many lines it takes.
 
-    >>> list(json_values('thinking\n{\n  "passed": false\n}\nbye'))
-    [{'passed': False}]
+    >>> list(json_spans('thinking\n{\n  "passed": false\n}\nbye'))
+    [({'passed': False}, 9, 29)]
     """
-    decoder, at, attempts = json.JSONDecoder(), 0, 0
-    while at < len(text) and attempts < MOST_ATTEMPTS:
+    decoder, at, in_vain = json.JSONDecoder(), 0, 0
+    while at < len(text) and in_vain < MOST_PARSED:
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
         line = text[at:end].lstrip()
         if line.startswith(("{", "[")):
-            attempts += 1
             start = end - len(line)
             try:
                 value, after = decoder.raw_decode(text, start)
-            except (ValueError, RecursionError):
-                pass
-            else:
                 if HALF_A_CHARACTER.search(text, start, after) is not None:
                     # No file can hold half a character: it becomes a question mark.
                     dumped = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
                     value = json.loads(dumped)
-                yield value
+            except json.JSONDecodeError as error:
+                in_vain += error.pos - start
+            except (ValueError, RecursionError):  # a number too long, or too deep: who knows where
+                in_vain += len(text) - start
+            else:
+                yield value, start, after
                 end = max(end, after)
         at = end + 1
 
 
-def read_coding_tool(stdout: str) -> Report | None:
-    """The report in the output of a coding agent; None for the output of anything else."""
-    events = [event for value in json_values(stdout) for event in _objects(value)]
-    for recognise in (_claude, _codex, _opencode, _gemini_stream, _gemini):
+def read_coding_tool(printed: Iterable[object], tool: str | None = None) -> Report | None:
+    """The report in the JSON that a coding agent printed; None for that of anything else.
+
+    With a `tool`, only its report is looked for.
+    """
+    events = [event for value in printed for event in _objects(value)]
+    recognised = CODING_TOOLS.get(tool or "", _RECOGNISERS)
+    for recognise in recognised:
         try:
             report = recognise(events)
         except (AttributeError, TypeError):
             continue  # the keys of this tool, but not the types of its values
         if report is not None:
             return report
-    return _aider(stdout)
+    return None
 
 
 def _objects(value: Any) -> Iterable[Event]:
@@ -364,7 +394,19 @@ def _gemini(events: list[Event]) -> Report | None:
     return report
 
 
-def _aider(stdout: str) -> Report | None:
+CODING_TOOLS: dict[str, tuple[Callable[[list[Event]], Report | None], ...]] = {
+    "claude-code": (_claude,),
+    "codex": (_codex,),
+    "opencode": (_opencode,),
+    "gemini": (_gemini_stream, _gemini),
+}
+"""The coding agents that print JSON, by the names that `reads:` has for them."""
+
+_RECOGNISERS = tuple(recognise for each in CODING_TOOLS.values() for recognise in each)
+
+
+def read_aider(stdout: str) -> Report | None:
+    """The tokens and the cost that aider tells in words; None if it tells none."""
     lines = list(AIDER_LINE.finditer(stdout))
     if not lines:
         return None
