@@ -124,7 +124,9 @@ def test_a_reference_that_cannot_be_read_as_the_results_are_names_the_way_out(ca
     done = call("profile", *told)
     assert done.exit_code == 2
     assert "Reading options apply to RESULTS and REFERENCE alike" in done.stderr
-    convert = re.search(r"passhat (convert own.csv --task question -o mine.jsonl)", done.stderr)[1]
+    convert = re.search(
+        r"passhat (convert own.csv --task-column question -o mine.jsonl)", done.stderr
+    )[1]
     assert call(*convert.split()).exit_code == 0
     assert call("profile", "mine.jsonl", "--against", "all.jsonl").exit_code == 0
     assert "RESULTS" not in call("profile", "new.jsonl", "--against", "none.csv").stderr
