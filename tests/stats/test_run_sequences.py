@@ -1,4 +1,6 @@
+from fractions import Fraction
 from itertools import product
+from math import floor
 from statistics import pstdev
 
 import pytest
@@ -14,7 +16,16 @@ def test_every_sequence_of_one_to_eight_runs_has_the_figures_of_the_sources():
         spread = round(pstdev(map(float, runs)) / 0.5 * 100)
         weighed = sum(place for place, passed in zip(places, runs, strict=True) if passed)
         assert found.variance_amplification == spread
-        assert found.graceful_degradation == round(100 * weighed / sum(places))
+        assert found.graceful_degradation == halves_up(Fraction(100 * weighed, sum(places)))
+
+
+def halves_up(value):
+    return floor(value + Fraction(1, 2))
+
+
+def test_halves_are_rounded_up_as_the_source_does():
+    only_the_third = [place == 3 for place in range(1, 16)]
+    assert describe_sequences([only_the_third])[0].graceful_degradation == 3  # 100 * 3 / 120 = 2.5
 
 
 @pytest.mark.parametrize(

@@ -421,11 +421,16 @@ def describe_columns(passed: Mask) -> SequenceColumns:
     return SequenceColumns(
         curve=np.floor(100 * (so_far / place) ** place).astype(np.int64),
         # The population standard deviation, in percent of the 1/2 that it is at most.
-        variance_amplification=np.rint(np.sqrt(rate * (1 - rate)) / 0.5 * 100).astype(np.int64),
-        graceful_degradation=np.rint(100 * (passed @ place) / place.sum()).astype(np.int64),
+        variance_amplification=_rounded(np.sqrt(rate * (1 - rate)) / 0.5 * 100),
+        graceful_degradation=_rounded(100 * (passed @ place) / place.sum()),
         flips=100 * changes // (runs - 1) * 1.0 if runs > 1 else np.full(len(passed), np.nan),
         passes=so_far[:, -1],
     )
+
+
+def _rounded(values: Floats) -> Counts:
+    """To the next whole number, halves up as in the source; numpy rounds them to even ones."""
+    return np.floor(values + 0.5).astype(np.int64)
 
 
 def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:

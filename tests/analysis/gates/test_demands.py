@@ -15,6 +15,7 @@ from passhat.analysis.gates.gate import (
     NoWorseRequirement,
     ThresholdRequirement,
     parse_gate,
+    shown,
     why_not_sequential,
 )
 from passhat.analysis.reports.targets import parse_target
@@ -167,3 +168,13 @@ def test_a_share_written_as_points_is_asked_back_in_the_words_that_came():
 
 def test_a_type_checker_knows_every_term_that_several_demands_may_share():
     assert {*GateTerms.__annotations__, "require", "confidence"} == {*TERMS}
+
+
+@given(st.floats(0, 1), st.none() | st.floats(0.001, 0.999))
+def test_a_share_is_said_without_exponents_on_its_side_of_the_threshold(value, threshold):
+    text = shown(value, threshold, share=True)
+    number = float(text.removeprefix("<").removesuffix("%")) / 100
+    assert re.fullmatch(r"<?[0-9]+(\.[0-9]+)?%", text)
+    assert number >= value if text.startswith("<") else abs(number - value) <= 0.0005 + 1e-12
+    if threshold is not None and abs(value - threshold) > 1e-6:
+        assert (number < threshold) == (value < threshold)

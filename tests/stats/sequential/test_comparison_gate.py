@@ -1,5 +1,6 @@
 """Two systems, or several, run side by side until the answer is known."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -102,3 +103,28 @@ def test_every_system_that_is_left_has_a_score():
     gate = BestOf(systems=2, tasks=3)
     with pytest.raises(ArgumentError, match="must hold those of systems"):
         gate.observe(gate.start(), {0: 1.0})
+
+
+def test_a_wrong_call_takes_one_error_of_the_best_with_one_other_whatever_was_dropped_before():
+    # Evidence for what is false reaches (systems - 1) / alpha with a chance of alpha / (systems -
+    # 1) a pair, so one such error for each of the others is all that may be needed.
+    gate = BestOf(systems=3, tasks=5, difference=0.1, alpha=0.05)
+    rng, level = np.random.default_rng(8), np.log(2 / 0.05)
+    calls = 0
+    for _ in range(2_000):
+        worth = np.array([0.0, -rng.uniform(0, 0.3), -rng.uniform(0, 0.3)])
+        state = gate.start()
+        ahead, close = rng.normal(level, 1.0, (2, 3, 3))
+        np.fill_diagonal(ahead, 0.0)
+        np.fill_diagonal(close, 0.0)
+        for j in (1, 2):  # the errors that cannot happen here
+            if worth[j] < -gate.difference:
+                close[0, j] = min(close[0, j], level - 1e-9)
+            else:
+                ahead[j, 0] = min(ahead[j, 0], level - 1e-9)
+        state = gate._ended(gate._dropped(replace(state, ahead=ahead, close=close)))
+        assert 0 not in state.dropped
+        if state.best is not None:
+            calls += 1
+            assert worth[state.best] >= -gate.difference
+    assert calls > 200

@@ -539,6 +539,8 @@ class Verdicts(Displayed, Sequence[Verdict]):
 # The sentence of a verdict, and numbers that never round across their threshold.
 
 _MOST_DIGITS = 4
+SMALLEST_SHARE = 1e-5
+"""Below this a share is said to be less than it: no reader counts the zeros."""
 
 
 def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
@@ -546,7 +548,12 @@ def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
 
     >>> shown(0.7996, 0.8, share=True), shown(0.91, 0.8, share=True), shown(12.345, share=False)
     ('79.96%', '91%', '12.3')
+    >>> shown(8.8e-71, 0.5, share=True), shown(0.0004, share=True)
+    ('<0.001%', '0.04%')
     """
+    smallest = SMALLEST_SHARE if threshold is None else min(SMALLEST_SHARE, threshold or 1.0)
+    if share and 0 < value < smallest:
+        return f"<{100 * smallest:.1g}%"
     if share:
         return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)}%"
     return _same_side(value, threshold)

@@ -259,10 +259,13 @@ class BestOfState:
 class BestOf:
     """Which of several systems is best, or within `difference` of the best.
 
-    A system is dropped when the evidence that it is behind, averaged over the other systems,
-    reaches 1 / alpha: the best one is dropped with a chance of at most `alpha`. A system is called
-    best when every other one is shown to be at most `difference` better; that is wrong with a
-    chance of at most `alpha`.
+    A system is dropped when another is shown to be better, and it to be at most `difference`
+    better than that one. A system is called best when every other one that is left is shown to be
+    at most `difference` better. Evidence counts from (systems - 1) / alpha on. The best is dropped
+    with a chance of at most `alpha`, and so is a system called best that the best one beats by more
+    than `difference`, whatever was dropped before: such a call takes an error of the best one with
+    one other. If that one is within the difference, the error is to drop the best for it; if
+    not, it is to show it close to the best, which dropping the best for it takes too.
     """
 
     systems: int
@@ -330,11 +333,8 @@ class BestOf:
 
     def _dropped(self, state: BestOfState) -> BestOfState:
         """The state without the systems that are shown to be behind."""
-        others = self.systems - 1
-        against = np.logaddexp.reduce(
-            np.where(np.eye(self.systems, dtype=bool), -np.inf, state.ahead), axis=0
-        )
-        behind = [j for j in state.left if against[j] - log(others) >= -log(self.alpha)]
+        against = np.minimum(state.ahead, state.close.T).max(axis=0)
+        behind = [j for j in state.left if against[j] >= self._level]
         if len(behind) == len(state.left):
             behind.remove(min(behind, key=lambda j: float(against[j])))
         if not behind:
@@ -348,12 +348,15 @@ class BestOf:
             wealth=state.wealth.rows(kept),
         )
 
+    @property
+    def _level(self) -> float:
+        return log((self.systems - 1) / self.alpha)
+
     def _ended(self, state: BestOfState) -> BestOfState:
         if len(state.left) == 1:
             return replace(state, best=state.left[0])
-        level = log((self.systems - 1) / self.alpha)
         for j in state.left:
             # Every other one is at most the difference better than j.
-            if all(state.close[k, j] >= level for k in state.left if k != j):
+            if all(state.close[k, j] >= self._level for k in state.left if k != j):
                 return replace(state, best=j)
         return state
