@@ -138,7 +138,8 @@ def gate(
             confidence=confidence, errors=errors, seed=seed, **terms,
         )  # fmt: skip
     assert verdicts is not None, "a review with a demand has verdicts"
-    output.write(verdicts, explain=explain)
+    again = reading.again(errors=errors)
+    output.write(verdicts, explain=explain, results=again)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in verdicts:
             output.say(verdict.sentence)

@@ -153,11 +153,12 @@ def _places(output: Output, html: str | None) -> list[Output]:
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
-    """Why the run ends as it does; in full if the report is not on the terminal."""
+    """Why the run ends as it does, if the terminal does not show it already."""
     hidden = not output.shows_text
-    yield from (v.sentence for v in answer.judged if hidden or v.word != "PASS")
-    yield from (floor.line for floor in answer.floors if hidden or not floor.passed)
-    if answer.why_not_passed:
+    if hidden:
+        yield from (v.sentence for v in answer.judged)
+        yield from (floor.line for floor in answer.floors)
+    if answer.why_not_passed and hidden:
         yield answer.why_not_passed
         if hidden:
             from passhat.reporters.answers.run import failure_lines

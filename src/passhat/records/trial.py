@@ -145,6 +145,31 @@ def how_read(source: Source) -> str:
     return f"read as: {', '.join(parts)}" + (f"; left out: {left_out}" if left_out else "")
 
 
+def how_chosen(source: Source) -> str:
+    """What was chosen for the reader of a source: a scorer, columns of other names, rows left out.
+
+    >>> facts = ("format", "CSV table"), ("task", 'column "question"'), ("cost", 'column "cost"')
+    >>> how_chosen(Source(name="a.csv", format="csv", sha256="", read_as=facts))
+    'Read as CSV table, task = column "question".'
+    """
+    facts = dict(source.read_as)
+    left_out = facts.get(LEFT_OUT, "")
+    chosen = [
+        f"{name} = {value}"
+        for name, value in facts.items()
+        if name == "scorer" or (value.startswith('column "') and value not in _own_columns(name))
+    ]
+    if not chosen and not left_out:
+        return ""
+    read = ", ".join([facts.get("format", source.format), *chosen])
+    return f"Read as {read}{f'; left out: {left_out}' if left_out else ''}."
+
+
+def _own_columns(name: str) -> tuple[str, ...]:
+    """Columns that need no word: those that are called as what they hold."""
+    return (f'column "{name}"', *(('column "trial"',) if name == "run" else ()))
+
+
 _DIGITS = re.compile("([0-9]+)")
 
 NaturalKey = tuple[tuple[str | tuple[int, str], ...], str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
-from passhat.records.trial import how_read
+from passhat.records.trial import how_chosen, how_read
 from passhat.reporters.formatting import both_intervals, run_marks
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class Answer(ABC, Generic[Result]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """What the answer says."""
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The answer in at most 15 lines: what a terminal shows unless everything is asked for."""
+        return self.blocks(options)
+
     @abstractmethod
     def rows(self) -> Records:
         """The rows of a CSV file or a data frame, unrounded."""
@@ -132,14 +136,21 @@ class Answer(ABC, Generic[Result]):
         return getattr(self.result, "provenance", None)
 
     def all_blocks(self, options: DisplayOptions) -> list[Block]:
-        """What the answer says, then how its inputs were read."""
+        """What the answer says, then how its inputs were read.
+
+        One screen says only what passhat chose for the reader.
+        """
+        if options.brief:
+            chosen = reading_choices(self.provenance())
+            return [*self.worded_blocks(options), *map(Remark, chosen)]
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
         return [*self.worded_blocks(options), *read_as]
 
     def worded_blocks(self, options: DisplayOptions) -> list[Block]:
         """What the answer says, its sentences on arguments in the words of the caller."""
-        return [_worded(block, options.wording) for block in self.blocks(options)]
+        blocks = self.screen(options) if options.brief else self.blocks(options)
+        return [_worded(block, options.wording) for block in blocks]
 
     def test_suites(self) -> list[TestSuite]:
         """The test cases, in text that every format can write."""
@@ -155,7 +166,7 @@ class Answer(ABC, Generic[Result]):
 def _worded(block: Block, wording: Callable[[str], str]) -> Block:
     if wording is str:
         return block
-    if isinstance(block, Headline | Paragraph):
+    if isinstance(block, Headline | Paragraph | Remark):
         return replace(block, text=wording(block.text))
     if isinstance(block, Steps):
         steps = tuple(replace(step, text=wording(step.text)) for step in block.steps)
@@ -181,6 +192,14 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
     return lines
 
 
+def reading_choices(provenance: Provenance | None) -> list[str]:
+    """What passhat chose as it read: a scorer, columns of other names, rows left out."""
+    sources = [] if provenance is None else provenance.sources
+    chosen = list(dict.fromkeys(line for one in sources if (line := how_chosen(one))))
+    more = plural(len(chosen) - 1, "other input")
+    return chosen if len(chosen) < 2 else [f"{chosen[0]} And so on for {more}: -v."]
+
+
 # What an answer is made of, before any format: sentences, tables, pictures, next steps.
 
 
@@ -194,7 +213,12 @@ class Headline:
 Tone = Literal["good", "bad", "open", "none"]
 """What a verdict means for the reader: good news, bad news, undecided, or none of these."""
 
-WORD_TONES: Mapping[str, Tone] = {"PASS": "good", "FAIL": "bad", "UNDECIDED": "open"}
+WORD_TONES: Mapping[str, Tone] = {
+    "PASS": "good",
+    "FAIL": "bad",
+    "UNDECIDED": "open",
+    "ERROR": "bad",
+}
 """What the word of a verdict means for the reader."""
 
 _SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": "?"}
@@ -241,6 +265,22 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence under what it is about, or `apart` from it."""
+
+    text: str
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """At most two commands that follow, on one line where there is room."""
+
+    steps: tuple[NextStep, ...]
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line that other programs read, never wrapped, and what it means."""
 
@@ -254,7 +294,7 @@ class Judged:
 
     word: str
     sentence: str
-    details: tuple[str, ...] = ()
+    details: tuple[str | NextStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +404,19 @@ class Picture:
     figure: Figure
 
 
-Block = Headline | Section | Paragraph | Line | Judged | Table | Shares | Steps | Picture
+Block = (
+    Headline
+    | Section
+    | Paragraph
+    | Remark
+    | Hints
+    | Line
+    | Judged
+    | Table
+    | Shares
+    | Steps
+    | Picture
+)
 
 
 def paragraphs(label: str, *texts: str | None) -> list[Block]:

@@ -1,7 +1,8 @@
-"""The sentence that a report opens with: can you depend on the agent, and who of several leads?"""
+"""The sentence that a report opens with: is the agent reliable, and who of several leads?"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from passhat.analysis.reports.dependence import disturbance_sentence
@@ -17,7 +18,7 @@ from passhat.analysis.reports.parts import (
     is_judged,
 )
 from passhat.analysis.reports.report import Report
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters.answer import StatusLabel
 from passhat.reporters.formatting import (
     LONGEST_NAME,
@@ -28,7 +29,14 @@ from passhat.reporters.formatting import (
     shorten,
     shorten_apart,
 )
-from passhat.stats.estimate import FEW_TASKS, Estimate, Interval, Scope, Unavailable
+from passhat.stats.estimate import (
+    FEW_TASKS,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
 
 DEPENDABLE = 0.9
 """The line the opening sentence draws: k successes in a row at least nine times in ten."""
@@ -67,7 +75,7 @@ def overview(report: Report, *, k: int | None = None) -> str:
         answer = verdict(judged[0])
     else:
         said = judgement_of_all(judged, of=len(report.systems), k=k)
-        answer = f"{said}: {ahead(leaders)}."
+        answer = f"{said}. {ahead(leaders)}."
     return " ".join([answer, *unjudged(report.systems, k)])
 
 
@@ -76,22 +84,22 @@ def verdict_title(report: Report) -> str:
     if len(report.systems) > 1:
         k = common_k(report.systems)
         can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
-        return f"{can} of {len(report.systems)} systems dependable"
+        return f"{can} of {len(report.systems)} agents reliable"
     return f"{chip(report.systems[0]).words}: {short(report.systems[0].name)}"
 
 
 def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
     """The verdict on a system in two or three words, at the k of the headline or another."""
     if all_errored(system):
-        return StatusLabel("No run finished", "none")
+        return StatusLabel("No trial finished", "none")
     k = headline_k(system) if k is None else k
     streak = system.pass_hat(k)
     if is_dependable(streak):
-        return StatusLabel("Dependable", "good")
+        return StatusLabel("Reliable", "good")
     if is_refuted(streak):
-        return StatusLabel("Not dependable", "bad")
+        return StatusLabel("Not reliable", "bad")
     one_attempt = k == 1 and not _some_ran_once(system)
-    return StatusLabel("One attempt only" if one_attempt else "Not settled yet", "open")
+    return StatusLabel("One trial only" if one_attempt else "Too early to tell", "open")
 
 
 def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
@@ -99,11 +107,11 @@ def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
     at = common_k(report.systems) if k is None else k
     judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
     if can := sum(is_dependable(streak) for streak in judged):
-        return StatusLabel(f"{can} of {len(report.systems)} dependable", "good")
+        return StatusLabel(f"{can} of {len(report.systems)} reliable", "good")
     if judged and all(is_refuted(streak) for streak in judged):
-        return StatusLabel("None dependable", "bad")
+        return StatusLabel("None reliable", "bad")
     return (
-        StatusLabel("Not settled yet", "open")
+        StatusLabel("Too early to tell", "open")
         if judged
         else StatusLabel("Nothing to compare", "none")
     )
@@ -130,81 +138,99 @@ def is_refuted(streak: Metric) -> bool:
 
 
 def judgement_of_all(judged: Sequence[SystemReport], *, of: int, k: int) -> str:
-    """As of one system: can, cannot, or too early to say; `of` are in the report."""
+    """As of one system: reliable, not, or too early to tell; `of` are in the report."""
     count = len(judged)
     can = sum(is_dependable(one.pass_hat(k)) for one in judged)
     cannot = sum(is_refuted(one.pass_hat(k)) for one in judged)
     open_ = count - can - cannot
-    those = "systems" if count == of else f"systems with a pass^{k}"
+    those = "agents" if count == of else f"agents with a pass^{k}"
     if can:
-        rest = f" (too early to say of {open_})" if open_ else ""
-        return f"{can} of {count} {those} can be depended on every time{rest}"
+        rest = f" (too early to tell of {open_})" if open_ else ""
+        return f"{can} of {count} {those} {'is' if can == 1 else 'are'} reliable{rest}"
     if cannot and open_:
         return _partly_refuted(judged, those, k)
-    these = "these" if count == of else "the"
-    either, any_ = (
-        (f"either of the two {those}", f"Neither of the two {those}")
-        if count == 2
-        else (f"any of {these} {count} {those}", f"None of {these} {count} {those}")
-    )
+    any_ = f"either of the two {those}" if count == 2 else f"any of {count} {those}"
     if open_ and k == 1:
-        return f"One attempt cannot show whether {either} can be depended on every time"
+        return f"One trial of a task cannot show if {any_} is reliable"
     if open_:
-        return f"Too early to say whether {either} can be depended on every time"
-    return f"{any_} can be depended on every time"
+        return f"Too early to tell if {any_} is reliable"
+    return (
+        f"Neither {those.replace('agents', 'agent', 1)} is reliable"
+        if count == 2
+        else (f"No {those.replace('agents', 'agent', 1)} is reliable")
+    )
 
 
 def _partly_refuted(judged: Sequence[SystemReport], those: str, k: int) -> str:
-    """Some cannot be depended on and the others are open; of two systems, which is which."""
-    unknown = "one attempt cannot show it of" if k == 1 else "too early to say of"
+    """Some are not reliable and the others are open; of two agents, which is which."""
+    unknown = "one trial cannot show it of" if k == 1 else "too early to tell of"
     cannot = [is_refuted(one.pass_hat(k)) for one in judged]
     if len(judged) > 2:
-        share = f"{sum(cannot)} of {len(judged)} {those}"
-        return f"{share} cannot be depended on every time ({unknown} {cannot.count(False)})"
+        share = f"{sum(cannot)} of {len(judged)} {those} {'is' if sum(cannot) == 1 else 'are'}"
+        return f"{share} not reliable ({unknown} {cannot.count(False)})"
     names = shorten_apart([one.name for one in judged], LONGEST_NAME)
     bad, other = names[cannot.index(True)], names[cannot.index(False)]
-    return f"You cannot depend on {bad} every time ({unknown} {other})"
+    return f"{bad} is not reliable ({unknown} {other})"
 
 
 def ahead(found: Leaders | Unavailable) -> str:
     """Who is ahead, where the results show it."""
     if isinstance(found, Unavailable):
-        return f"{found.reason}, so none is called the leader"
-    streak = " at one attempt (pass^1)" if found.k == 1 else f" at {found.k} in a row"
+        return f"{capitalised(found.reason)}, so none is called the leader"
+    streak = "pass@1" if found.k == 1 else f"{found.k} in a row"
     if found.left_out:
-        which = "they share" if found.k == 1 else f"with {found.k} runs of each"
+        which = "they share" if found.k == 1 else f"with {found.k} trials of each"
         streak += f" on the {plural(found.tasks, 'task')} {which}"
     best, *others = shorten_apart(found.names, LONGEST_NAME)
     rate, *rates = (percent(value) for value in found.values)
-    held = held_for(found.scope, len(found.compared))
     if not others:
-        return f"{best} does best{streak}, {rate} {held}"
+        return f"{best} leads: {streak} {rate}"
     if found.here is not None:
         return _ahead_here(found, found.here, streak)
-    if len(found.names) == len(found.compared):
-        return f"{_level(found, (best, *others), streak)} {held}"
     if len(others) == 1:
-        both = f"{rate} and {rates[0]}"
-        return f"{best} and {others[0]} lead{streak}, {both}, and cannot be told apart {held}"
-    rest = plural(len(others), "other")
-    return f"{best} ({rate}) and {rest} lead{streak} and cannot be told apart {held}"
+        which = "are tied" if len(found.compared) == 2 else "lead and are tied"
+        return f"{best} and {others[0]} {which}: {streak} {rate} and {rates[0]}"
+    span = rate if rate == rates[-1] else f"{rate} to {rates[-1]}"
+    if len(found.names) == len(found.compared):
+        return f"All {len(found.names)} are tied: {streak} {span}"
+    return f"{best} and {len(others)} others lead and are tied: {streak} {span}"
+
+
+def ties_hold_for(found: Leaders | Unavailable) -> str | None:
+    """For which tasks the first place and its ties are shown."""
+    if isinstance(found, Unavailable) or found.here is not None:
+        return None
+    what = "The lead is" if len(found.names) == 1 else "Ties are"
+    count = len(found.compared)
+    at_once = "" if count == 2 else f", all {count} compared at once"
+    return f"{what} for {scope_words(found.scope)}{at_once}."
+
+
+def scope_words(scope: Scope) -> str:
+    """What an interval or a rank is for, in the words of screens.
+
+    >>> scope_words("tasks like these")
+    'similar tasks'
+    """
+    return "these tasks" if scope == THIS_SUITE else "similar tasks"
 
 
 def not_for_others(tasks: int) -> str:
     """That what these tasks show is not shown for others, and why if there are few.
 
     >>> not_for_others(3)
-    '3 tasks are too few to show it for other tasks like these'
+    '3 tasks are too few to show it for similar tasks'
     """
     if tasks >= FEW_TASKS:
-        return "not shown for other tasks like these"
+        return "not shown for similar tasks"
     few = "1 task is" if tasks == 1 else f"{tasks} tasks are"
-    return f"{few} too few to show it for other tasks like these"
+    return f"{few} too few to show it for similar tasks"
 
 
 def held_for(scope: Scope, systems: int) -> str:
     """What a rank or a tie holds for: in the other scope, or as a pair, two may differ."""
-    return f"(for {scope})" if systems == 2 else f"(for {scope}, all {systems} compared at once)"
+    where = scope_words(scope)
+    return f"(for {where})" if systems == 2 else f"(for {where}, all {systems} compared at once)"
 
 
 def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
@@ -223,7 +249,7 @@ def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
 
 
 def none_finished(systems: Sequence[SystemReport]) -> str:
-    """That no run finished, the commonest reason, and how it is counted."""
+    """That no trial finished, the commonest reason, and how it is counted."""
     total = sum(one.design.trials for one in systems)
     kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
     trials = "the only trial" if total == 1 else f"all {total:,} trials"
@@ -231,23 +257,23 @@ def none_finished(systems: Sequence[SystemReport]) -> str:
     if systems[0].errors.policy == "exclude":
         return f"Nothing could be measured: {trials} of {names(systems)} errored{reason}."
     counted = "counts as a failure" if total == 1 else "count as failures"
-    return f"No run of {names(systems)} finished: {trials} errored{reason} and {counted}."
+    return f"No trial of {names(systems)} finished: {trials} errored{reason} and {counted}."
 
 
 def once(systems: Sequence[SystemReport]) -> str:
-    """How often one attempt succeeds, which is known wherever there is a run."""
+    """How often a trial passes, which is known wherever there is one."""
     rates = {one.name: float(one.tasks.rate.mean()) for one in systems if len(one.tasks)}
     if not rates:
-        return "No attempt was made."
+        return "No trial was made."
     if len(rates) > _MOST_NAMES:
         span = percent_range(Interval(min(rates.values()), max(rates.values())))
-        return f"One attempt succeeds {span} of the time."
+        return f"A trial passes {span} of the time."
     called = shorten_apart(list(rates), LONGEST_NAME) if len(rates) > 1 else [""]
     texts = [
         f"{percent(rate)} of the time{name and f' for {name}'}"
         for name, rate in zip(called, rates.values(), strict=True)
     ]
-    return f"One attempt succeeds {' and '.join(texts)}."
+    return f"A trial passes {' and '.join(texts)}."
 
 
 def names(systems: Sequence[SystemReport]) -> str:
@@ -267,17 +293,7 @@ def _ahead_here(found: Leaders, here: str, streak: str) -> str:
     rest = rated[0] if len(rated) == 1 else plural(len(rated), "other")
     at_once = "" if len(found.compared) == 2 else f" (all {len(found.compared)} compared at once)"
     limit = not_for_others(found.tasks)
-    return f"on these tasks {first} is ahead of {rest}{streak}{at_once}, though {limit}"
-
-
-def _level(found: Leaders, called: Sequence[str], streak: str) -> str:
-    """No one leads where each may be first."""
-    best, *_, last = (percent(value) for value in found.values)
-    if len(called) == 2:
-        both = f"{called[0]} ({best}) and {called[1]} ({last})"
-        return f"neither is ahead{streak}, as {both} cannot be told apart"
-    rates = best if best == last else f"{best} to {last}"
-    return f"none is ahead{streak}, as they ({rates}) cannot be told apart"
+    return f"On these tasks {first} is ahead of {rest} at {streak}{at_once}, though {limit}"
 
 
 def _answer(system: SystemReport, k: int) -> str:
@@ -288,81 +304,89 @@ def _answer(system: SystemReport, k: int) -> str:
     if streak.value is None:
         return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
     if k == 1:
-        return _one_attempt(system, name, streak)
-    if one is None or one.value is None:
-        often = f"{_rate(streak)} of the time"
-        texts = f"{k} times in a row it succeeds {often}"
-        return f"{_judgement(name, streak)}: {texts}{_bounds(streak)}."
-    succeeds = _once(system, one)
-    if one.value == 0:
-        then = f"let alone {k} times in a row"
-    elif streak.value == one.value:
+        return _one_trial(system, name, streak)
+    number = streak.this_suite
+    left_out = number.excluded_tasks if isinstance(number, Estimate) else 0
+    tail = f" ({left_out:,} of its tasks left out)" if left_out else ""
+    bounds, passes = interval_of(number), _passes(system, one)
+    if bounds is None:
+        return (
+            f"Too few trials to tell if {name} is reliable: {passes}, {k} in a row "
+            f"{percent(streak.value)}{tail}."
+        )
+    if bounds.low >= DEPENDABLE:
+        shown = f"{k} in a row at least {_at_least(bounds.low)} of the time"
+        return f"{name} is reliable: {passes}; {shown}{tail}."
+    if bounds.high >= DEPENDABLE:
+        seen = _counted(system)
+        span = f"{percent(bounds.low)} to {percent(bounds.high)}"
+        open_ = f"{k} in a row could be anything from {span}"
+        return f"Too early to tell if {name} is reliable: {seen}, but {open_}{tail}."
+    if one is not None and one.value == 0:
+        return f"{name} is not reliable: {passes}."
+    if one is not None and streak.value == one.value:
         then = f"and just as often {k} times in a row"
-    elif is_dependable(streak):
-        then = f"and {k} times in a row {_rate(streak)}"
     elif streak.value == 0:
-        then = f"but in these runs never {k} times in a row"
+        then = f"but never {k} times in a row"
     else:
-        then = f"but {k} times in a row only {_rate(streak)}"
-    return f"{_judgement(name, streak)}: {succeeds}, {then}{_bounds(streak)}."
+        then = f"but {k} times in a row only {percent(streak.value)}"
+    return f"{name} is not reliable: {passes}, {then}{tail}."
 
 
-def _one_attempt(system: SystemReport, name: str, streak: Metric) -> str:
-    """The answer where pass^1 is all there is: it can refute an agent, and cannot vouch for it."""
+def _one_trial(system: SystemReport, name: str, streak: Metric) -> str:
+    """The answer where pass@1 is all there is: it can refute an agent, and cannot vouch for it."""
     design = system.design
     if design.most_runs == 1:
         passed = int(system.tasks.passed.sum())
-        seen = f"its one run {'passed' if passed else 'failed'}"
+        seen = f"its one trial {'passed' if passed else 'failed'}"
         if design.tasks > 1:
-            seen = f"{passed:,} of {design.tasks:,} tasks passed their only run"
+            seen = f"{passed:,} of {design.tasks:,} tasks passed their only trial"
     else:
-        seen = _once(system, streak)
-    seen += _bounds(streak)
+        seen = _passes(system, streak)
+    bounds = interval_of(streak.this_suite)
+    seen += f" ({percent_range(bounds)})" if bounds else ""
     if is_refuted(streak):
-        return f"You cannot depend on {name} every time: {seen}."
+        return f"{name} is not reliable: {seen}."
     if _some_ran_once(system):
         once_only = (
             f"{int((system.tasks.runs == 1).sum()):,} of {design.tasks:,} tasks ran only once"
         )
-        said = f"Too early to say whether you can depend on {name} every time, as {once_only}"
-        return f"{said}: {seen}."
-    one = "One attempt (pass^1)" if design.fewest_runs > 1 else "One run of a task"
-    return f"{one} cannot show whether you can depend on {name} every time: {seen}."
+        return f"Too early to tell if {name} is reliable, as {once_only}: {seen}."
+    one = "pass@1 alone" if design.fewest_runs > 1 else "One trial of a task"
+    return f"{one} cannot show if {name} is reliable: {seen}."
 
 
 def _some_ran_once(system: SystemReport) -> bool:
-    """Whether some tasks ran once and others often: a gate that draws tasks leaves such runs."""
+    """Whether some tasks ran once and others often: a gate that draws tasks leaves such trials."""
     return system.design.fewest_runs == 1 < system.design.most_runs
 
 
-def _judgement(name: str, streak: Metric) -> str:
-    bounds = interval_of(streak.this_suite)
-    if bounds is None:
-        return f"There are too few runs to say whether you can depend on {name}"
-    if bounds.low >= DEPENDABLE:
-        return f"You can depend on {name}"
-    if bounds.high < DEPENDABLE:
-        return f"You cannot depend on {name} every time"
-    return f"Too early to say whether you can depend on {name} every time"
-
-
-def _once(system: SystemReport, one: Metric) -> str:
-    """How often one attempt succeeds; with unequal runs, a mean over tasks is no share of them."""
-    if one.value == 0:
+def _passes(system: SystemReport, one: Metric | None) -> str:
+    """How often a trial passes; with unequal trials, a mean over tasks is no share of them."""
+    rate = None if one is None else one.value
+    if rate is None:  # only larger k were asked for
+        rate = float(system.tasks.rate.mean())
+    if rate == 0:
         credit = system.mean_score.value
-        return f"it never succeeded{f' (mean score {percent(credit)})' if credit else ''}"
-    if system.design.equal_runs:
-        return f"it succeeds {_rate(one)} of the time"
-    return f"a task succeeds {_rate(one)} of the time on average"
+        return f"it never passed{f' (mean score {percent(credit)})' if credit else ''}"
+    if rate == 1:
+        return _counted(system)
+    whole = "it passes" if system.design.equal_runs else "a task passes"
+    mean = "" if system.design.equal_runs else " on average"
+    return f"{whole} {percent(rate)} of the time{mean}"
 
 
-def _rate(metric: Metric) -> str:
-    return "never" if metric.value is None else percent(metric.value)
+def _counted(system: SystemReport) -> str:
+    passed, trials = int(system.tasks.passed.sum()), int(system.tasks.runs.sum())
+    if passed == trials:
+        return f"all {plural(trials, 'trial')} passed" if trials > 1 else "its one trial passed"
+    return f"{passed:,} of {plural(trials, 'trial')} passed"
 
 
-def _bounds(metric: Metric) -> str:
-    number = metric.this_suite
-    if not isinstance(number, Estimate) or number.interval is None:
-        return ""
-    cut = f", {number.excluded_tasks:,} of its tasks left out" if number.excluded_tasks else ""
-    return f" (this suite{cut}: {percent_range(number.interval)})"
+def _at_least(share: float) -> str:
+    """A lower bound as a whole percentage that still holds.
+
+    >>> _at_least(0.975)
+    '97%'
+    """
+    return f"{math.floor(100 * share + 1e-9)}%"

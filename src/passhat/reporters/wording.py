@@ -59,11 +59,11 @@ def gives_partial_credit(system: SystemReport) -> bool:
     return not np.allclose(system.tasks.mean_score, system.tasks.rate)
 
 
-def missing_notes(system: SystemReport) -> list[str]:
+def missing_notes(system: SystemReport, metrics: Sequence[Metric] | None = None) -> list[str]:
     """Why a table of metrics has a dash in place of an interval: each reason once."""
     reasons = [
         number.reason.partition(f' of "{TASKS_LIKE_THESE}" ')
-        for metric in shown_metrics(system)
+        for metric in (shown_metrics(system) if metrics is None else metrics)
         for number in (metric.this_suite, metric.tasks_like_these)
         if isinstance(number, Unavailable)
     ]
@@ -89,11 +89,11 @@ def design(system: SystemReport) -> str:
     """How much was run."""
     shape = system.design
     runs = (
-        plural(shape.typical_runs, "run")
+        plural(shape.typical_runs, "trial")
         if shape.equal_runs
-        else f"{shape.fewest_runs} to {shape.most_runs} runs"
+        else f"{shape.fewest_runs} to {shape.most_runs} trials"
     )
-    return f"{plural(shape.tasks, 'task')} × {runs}, {plural(shape.trials, 'trial')}"
+    return f"{plural(shape.tasks, 'task')} x {runs}"
 
 
 def common_design(systems: Sequence[SystemReport]) -> str | None:
@@ -122,6 +122,33 @@ def errors(system: SystemReport, *, name: str = "pass^") -> str | None:
     way = "left out" if split.policy == "fail" else "counted as failures"
     would, is_now = percent(other.value, digits=1), percent(now.value, digits=1)
     return f"{text}; {way}, {name}{k} would be {would} instead of {is_now}."
+
+
+def screen_errors(system: SystemReport) -> str | None:
+    """Errors in one line, and what they do to pass^k; None if nothing errored."""
+    split, k = system.errors, headline_k(system)
+    if not split.count:
+        return None
+    counted = "counted as failed" if split.policy == "fail" else "left out"
+    text = f"Errors: {split.count:,} of {plural(system.design.trials, 'trial')}, {counted}"
+    now, other = system.pass_hat(k), split.otherwise.get(f"pass^{k}")
+    if now.value is None or other is None or other.value is None or now.value == other.value:
+        return f"{text}."
+    them = "it" if split.count == 1 else "them"
+    otherwise = f"without {them}" if split.policy == "fail" else "as failures"
+    name = "pass@1" if k == 1 else f"pass^{k}"
+    return f"{text}; {otherwise} {name} is {percent(other.value, digits=1)}."
+
+
+def screen_errors_of(systems: Sequence[SystemReport]) -> str | None:
+    """How many trials of several agents errored, and how they are counted."""
+    errored = [(one.name, one.errors.count) for one in systems if one.errors.count]
+    if not errored:
+        return None
+    counted = "counted as failed" if systems[0].errors.policy == "fail" else "left out"
+    which = listed([f"{short(name)} {count:,}" for name, count in errored], 4)
+    total = sum(count for _, count in errored)
+    return f"Errors: {plural(total, 'trial')} ({which}), {counted}."
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.comparing.comparison import Comparison, Days, compare
 from passhat.analysis.gates.gate import (
+    NO_ERRORS,
     BetterRequirement,
     EquivalentRequirement,
     EveryTaskRequirement,
@@ -192,9 +193,12 @@ def error_words(subject: SystemTrials) -> str:
     """How errored runs counted: never for a PASS."""
     count = int(subject.tally.errored.sum())
     if not count:
-        return "no run errored"
-    counted = "counted as failures" if subject.errors == "fail" else "left out"
-    return f"{plural(count, 'errored run')} {counted}"
+        return NO_ERRORS
+    one = count == 1
+    fail = "counts as failed" if one else "count as failed"
+    counted = fail if subject.errors == "fail" else f"{'is' if one else 'are'} left out"
+    trials = plural(int(subject.tally.runs("fail").sum()), "trial")
+    return f"{count:,} of {trials} errored and {counted}"
 
 
 def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]:

@@ -536,6 +536,9 @@ class Verdicts(Displayed, Sequence[Verdict]):
         return [f"{words.count(word):,} {word}" for word in _WORD_OF_CODE.values() if word in words]
 
 
+NO_ERRORS = "no trial errored"
+"""What verdicts say of errors if there were none."""
+
 # The sentence of a verdict, and numbers that never round across their threshold.
 
 _MOST_DIGITS = 4

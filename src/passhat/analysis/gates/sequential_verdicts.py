@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from passhat.analysis.gates.gate import (
+    NO_ERRORS,
     BestOfRequirement,
     DecisionLine,
     Gate,
@@ -220,7 +221,7 @@ def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:
 
 
 def _error_words(count: int) -> str:
-    return f"{plural(count, 'errored run')} counted against a PASS" if count else "no run errored"
+    return f"{plural(count, 'errored run')} counted against a PASS" if count else NO_ERRORS
 
 
 def _steps(
@@ -469,4 +470,4 @@ class BestSystemGate:
             for place in range(len(self.systems))
             for draw in self._own_draws(place)
         )
-        return f"{plural(count, 'errored run')} scored 0" if count else "no run errored"
+        return f"{plural(count, 'errored run')} scored 0" if count else NO_ERRORS

@@ -23,7 +23,7 @@ from passhat.analysis.reports.report import Report
 from passhat.messages import plural
 from passhat.reporters import headline
 from passhat.reporters.answer import Answer, Block, DisplayOptions, Records
-from passhat.reporters.answers.report_blocks import report_blocks, report_figures
+from passhat.reporters.answers.report_blocks import report_blocks, report_figures, report_screen
 from passhat.reporters.data import (
     JsonShape,
     MetricObject,
@@ -53,6 +53,9 @@ class ReportAnswer(Answer[Report]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         return report_blocks(self.result, options)
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        return report_screen(self.result, options)
 
     def rows(self) -> Records:
         """A row a number: first those of the whole suite, then the pass rate of every task."""

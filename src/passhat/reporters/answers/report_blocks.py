@@ -1,9 +1,11 @@
-"""A report: first the answer and the few numbers that matter, with `verbose` everything."""
+"""A report: the answer and the few numbers that matter in one screen, and in full."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from passhat.analysis.reports.parts import (
     LABELS,
@@ -28,9 +30,11 @@ from passhat.reporters.answer import (
     DisplayOptions,
     HeadingRow,
     Headline,
+    Hints,
     Marks,
     NextStep,
     Paragraph,
+    Remark,
     Section,
     Shares,
     Steps,
@@ -65,24 +69,217 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3
-MOST_SYSTEMS = 50
-"""Systems listed on the first screen: more than a leaderboard has, and still to be read."""
+MOST_SYSTEMS = 10
+"""Agents on the first screen."""
 
-WORST_TASKS, MORE_TASKS = 5, 20
-"""Tasks listed on the first screen, and where everything is shown."""
+LOWEST_TASKS = 5
+"""Tasks named on the first screen."""
 
+MORE_TASKS = 20
 FEW_TASKS = 8
-"""Up to so many tasks are all listed: they fit on the first screen."""
+"""Up to so many tasks are all listed."""
+
+MOST_NOTES = 2
+"""Notes on the first screen."""
+
+
+def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
+    """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
+    one = report.systems[0]
+    blocks = (
+        _system_screen(one, options) if len(report.systems) == 1 else _screen_of(report, options)
+    )
+    at = next((i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks))
+    notes = report.notes if len(report.systems) > 1 else (*one.notes, *report.notes)
+    more = len(notes) - MOST_NOTES
+    shown = [Remark(f"Note: {note}.") for note in notes[:MOST_NOTES]]
+    rest = [Remark(f"{plural(more, 'more note')}: -v.")] if more > 0 else []
+    return [*blocks[:at], *shown, *rest, *blocks[at:]]
+
+
+def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]:
+    blocks: list[Block] = [Headline(headline.verdict(system))]
+    if all_errored(system):
+        return [*blocks, *_error_kinds(system)]
+    k = wording.headline_k(system)
+    rows = [("pass@1", system.metrics.get("pass^1"))]
+    if k > 1:
+        rows.append((f"pass^{k}", system.pass_hat(k)))
+        if system.pass_hat(k).value != 1:  # where all k pass, so does one of them
+            rows.append((f"pass@{k}", system.pass_at(k)))
+    metrics = [(name, metric) for name, metric in rows if metric is not None]
+    table = Table(
+        header=("", "value", "these tasks", "similar tasks", wording.design(system)),
+        rows=tuple(_screen_row(name, metric) for name, metric in metrics),
+        left=(0, 2, 3, 4),
+        spare=(4,),
+    )
+    known = [metric for _, metric in metrics]
+    blocks += [
+        table,
+        *[Remark(SCOPES) for _ in [0] if _has_scopes(known)],
+        *map(Remark, dict.fromkeys(wording.missing_notes(system, known))),
+        *_screen_remarks(system, known),
+    ]
+    tasks = Remark(f"Tasks: {task_counts(system)}", apart=not _is_calm(system))
+    return [*blocks, tasks, *_screen_hints(system, options)]
+
+
+SCOPES = "95% CI. these tasks: run again. similar tasks: others of their kind."
+
+
+def _screen_row(name: str, metric: Metric) -> tuple[str, ...]:
+    name += " *" * wording.is_partial(metric)
+    value = "-" if metric.value is None else percent(metric.value, digits=1)
+    spans = [span(interval) or "-" for interval in both_intervals(metric)]
+    return (name, value, *spans, "")
+
+
+def _has_scopes(metrics: Sequence[Metric]) -> bool:
+    return any(None not in both_intervals(metric) for metric in metrics)
+
+
+def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Block]:
+    """What a reader must not miss: errors, tasks without a number, the bars that were asked for."""
+    starred = any(wording.is_partial(metric) for metric in metrics)
+    texts = (
+        wording.partial_note(system) if starred else None,
+        wording.screen_errors(system),
+        wording.headline_bars(system),
+        *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
+    )
+    return [Remark(text) for text in texts if text]
+
+
+def _is_calm(system: SystemReport) -> bool:
+    """Whether every task passed every trial: then there is little to say of them."""
+    return bool((system.tasks.passed == system.tasks.runs).all())
+
+
+def task_counts(system: SystemReport) -> str:
+    """How many tasks passed every trial, some or none, and the lowest of them by name."""
+    table = system.tasks
+    passing = table.passed == table.runs
+    failing = (table.passed == 0) & ~passing
+    counts = {
+        "passing": int(passing.sum()),
+        "flaky": int((~passing & ~failing).sum()),
+        "failing": int(failing.sum()),
+    }
+    text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    low = lowest_tasks(system)
+    if not low:
+        return f"{text}."
+    names = ", ".join(f"{short(row.name)} {row.passed}/{row.runs}" for row in low)
+    if len(low) == len(table) - counts["passing"] == 1:
+        return f"{text} ({names})."
+    return f"{text}. Lowest: {names}."
+
+
+def lowest_tasks(system: SystemReport) -> list[TaskRow]:
+    """The tasks that pass least often, of those that failed at all."""
+    table = system.tasks
+    rate = table.passed / np.maximum(table.runs, 1)
+    order = [int(i) for i in np.argsort(rate, kind="stable") if table.passed[i] < table.runs[i]]
+    return [table[i] for i in order[:LOWEST_TASKS]]
+
+
+def _screen_hints(system: SystemReport, options: DisplayOptions) -> list[Block]:
+    results = options.results
+    if results is None:
+        return []
+    k = wording.headline_k(system)
+    streak = system.pass_hat(k)
+    if headline.is_dependable(streak):
+        return [Hints(tuple(next_steps(system, results)[:1]), apart=True)]
+    if k > 1 and not headline.is_refuted(streak):
+        steps = [advise("How many more", f"passhat plan {results} --k {k}")]
+        return [Hints(tuple(steps), apart=True)]
+    steps = [
+        advise("More", f"passhat report {results} -v"),
+        advise("Why it fails", f"passhat why {results}"),
+    ]
+    return [Hints(tuple(steps))]
+
+
+def _error_kinds(system: SystemReport) -> list[Block]:
+    """The commonest errors, where there is nothing else."""
+    kinds = list(system.errors.kinds.items())[:MOST_STEPS]
+    rows = tuple((f"{count:,}x", kind) for kind, count in kinds)
+    return [Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))] if rows else []
+
+
+def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
+    """Several agents: a row each."""
+    systems = most_reliable_first(report.systems)
+    shown = systems[:MOST_SYSTEMS]
+    asked = report.provenance.options.ks
+    ks = _shown_ks({one.name: one for one in systems}, asked)
+    design = common_design(systems)
+    differ = design is None
+    header = [
+        "",
+        *(["tasks", "trials"] if differ else []),
+        *("pass@1" if k == 1 else f"pass^{k}" for k in ks),
+        "these tasks",
+        "similar tasks",
+        design or "",
+    ]
+    scopes = len(header) - 3, len(header) - 2
+    table = Table(
+        header=tuple(header),
+        rows=tuple(_agent_row(one, ks, differ=differ) for one in shown),
+        left=(0, *scopes, len(header) - 1),
+        spare=(len(header) - 1, scopes[1]),
+    )
+    whose = "pass@1" if ks[-1] == 1 else f"pass^{ks[-1]}"
+    under = [f"95% CI of {whose}.", headline.ties_hold_for(report.leaders)]
+    more = len(systems) - len(shown)
+    blocks: list[Block] = [
+        Headline(headline.overview(report)),
+        table,
+        *[Remark(f"{more:,} more: -v") for _ in [0] if more],
+        Remark(" ".join(text for text in under if text)),
+        *[Remark(text) for text in [wording.screen_errors_of(systems)] if text],
+    ]
+    if options.results is None or not _can_be_ranked(systems):
+        return blocks
+    leaders = report.leaders
+    first = systems[:2]
+    if not isinstance(leaders, Unavailable) and len(leaders.names) > 1:
+        first = [one for one in systems if one.name in leaders.names[:2]]
+    pair = only(*(one.name for one in first))
+    step = advise("Two at a time", f"passhat compare {options.results} {pair}")
+    return [*blocks, Hints((step,))]
+
+
+def _agent_row(system: SystemReport, ks: Sequence[int], *, differ: bool) -> tuple[str, ...]:
+    lead = _streak(system, ks[-1])
+    design = [f"{system.design.tasks:,}", _runs(system)] if differ else []
+    values = [
+        (float(system.tasks.rate.mean()) if len(system.tasks) else None)
+        if k == 1
+        else value_or_none(_streak(system, k))
+        for k in ks
+    ]
+    shown = (percent(value, digits=1) for value in values)
+    spans = (span(interval) or "-" for interval in both_intervals(lead))
+    return (short(system.name), *design, *shown, *spans, "")
+
+
+def value_or_none(metric: Metric | None) -> float | None:
+    """The value of a number that may be missing."""
+    return None if metric is None else metric.value
 
 
 def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
-    """One system in full, or several side by side and, with `verbose`, each in full."""
+    """One system in full, or several side by side and then each in full."""
     if len(report.systems) == 1:
         blocks = system_blocks(report.systems[0], options)
     else:
         blocks = several_blocks(report, options)
     blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
-    return blocks if options.brief else [*blocks, Paragraph("Made from", origin(report))]
+    return [*blocks, Paragraph("Made from", origin(report))]
 
 
 def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
@@ -90,55 +287,41 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = [
         Headline(headline.verdict(system)),
         Section(short(system.name), wording.design(system)),
-        *(_few_numbers(system) if options.brief else _every_number(system)),
-        *(_warnings(system) if options.brief else _explanations(system)),
-    ]
-    blocks += _task_blocks(system, options)
-    if not options.brief:
-        blocks += _effort_blocks(system)
-        blocks += [
+        *_every_number(system),
+        *_explanations(system),
+        *_task_blocks(system, options),
+        *_effort_blocks(system),
+        *(
             systems_table(group, title)
             for title, group in (("level", system.levels), ("tag", system.tags))
             if group
-        ]
+        ),
+    ]
     blocks += paragraphs("Left out", *wording.exclusions(system.excluded))
     blocks += paragraphs("Note", *(f"{note}." for note in system.notes))
-    return [*blocks, Steps("Next", _next(system, options))]
+    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
+    return [*blocks, Steps("Next", tuple(steps))]
 
 
 def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
-    """Several systems in one table; with `verbose` each of them follows."""
+    """Several systems in one table, then each of them."""
     systems = most_reliable_first(report.systems)
-    shown = systems[:MOST_SYSTEMS] if options.brief else systems
     blocks: list[Block] = [
         Headline(headline.overview(report)),
         systems_table(
-            {system.name: system for system in shown}, "in %", asked=report.provenance.options.ks
+            {system.name: system for system in systems}, "in %", asked=report.provenance.options.ks
         ),
-        *paragraphs("Shown", _how_many(shown, systems)),
         *paragraphs("Each", (design := common_design(systems)) and f"{design}."),
         *paragraphs("Note", wording.errors_note(systems)),
     ]
     if steps := _steps_for_several(report, systems, options):
         blocks.append(Steps("Next", steps))
-    if options.brief:
-        return blocks
     for system in systems:
         results = results_of(report, system, options.results)
         own = DisplayOptions(results=results, verbose=True, all_tasks=options.all_tasks)
         opening, section, *rest = system_blocks(system, own)
         blocks += [section, opening, *rest]
     return blocks
-
-
-def _how_many(shown: Sequence[SystemReport], systems: Sequence[SystemReport]) -> str | None:
-    """How many systems the first screen leaves out, and how to see them."""
-    if len(shown) == len(systems):
-        return None
-    return (
-        f"the {len(shown)} most reliable of {len(systems):,} systems; -v shows all, as does a file "
-        "(-o report.html)."
-    )
 
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
@@ -156,24 +339,6 @@ def origin(report: Report) -> str:
         f"errors {origin.options.errors}, seed {origin.options.seed}, "
         f"fingerprint of the trials {origin.input_sha256[:12]}."
     )
-
-
-def _few_numbers(system: SystemReport) -> list[Block]:
-    """One attempt, all of k attempts, at least one of k: what most readers need."""
-    k = wording.headline_k(system)
-    named = [("one try (reliability@1)", system.metrics.get("pass^1"))]
-    if k > 1:
-        named.append((f"all {k} (reliability@{k})", system.pass_hat(k)))
-        named.append((f"any of {k} (pass@{k})", system.pass_at(k)))
-    if wording.gives_partial_credit(system):
-        named.insert(0, ("mean score", system.mean_score))
-    found = [(name, metric) for name, metric in named if metric is not None]
-    starred = any(wording.is_partial(metric) for _, metric in found)
-    rows = [_number_row(f"{name}{' *' * wording.is_partial(one)}", one) for name, one in found]
-    return [
-        _number_table(rows),
-        *paragraphs("Starred", wording.partial_note(system) if starred else None),
-    ]
 
 
 def _every_number(system: SystemReport) -> list[Block]:
@@ -209,14 +374,6 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
     return name, points(metric.value, digits=1), *spans, Bar.of(metric)
 
 
-def _warnings(system: SystemReport) -> list[Block]:
-    """What a reader must not miss: errors, and the bars that were asked for."""
-    return [
-        *paragraphs("Errors", wording.errors(system, name="reliability@")),
-        *paragraphs("Bars", wording.headline_bars(system)),
-    ]
-
-
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     texts = (
@@ -247,12 +404,10 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = [Paragraph("Tasks", f"{wording.labels(system)}.")]
     if not len(table):
         return blocks
-    if not options.brief:
-        counted = tuple((label, table.count(label)) for label in LABELS)
-        blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
-    most = WORST_TASKS if options.brief else MORE_TASKS
+    counted = tuple((label, table.count(label)) for label in LABELS)
+    blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
     every = options.all_tasks or 1 < len(table) <= FEW_TASKS
-    shown = list(table) if every else worst_tasks(table, most)
+    shown = list(table) if every else worst_tasks(table, MORE_TASKS)
     if shown:
         blocks.append(task_table(shown))
     unlisted = len(table) - table.count("solid") - sum(row.label != "solid" for row in shown)
@@ -313,14 +468,6 @@ def _effort_row(feature: ResourceUse) -> tuple[str, ...]:
 def correlation(link: Number) -> str:
     """A correlation with its interval."""
     return f"{link.value:+.2f}{decimals(link.interval)}" if isinstance(link, Estimate) else "-"
-
-
-def _next(system: SystemReport, options: DisplayOptions) -> tuple[NextStep, ...]:
-    steps = next_steps(system, options.results, options.more_runs)[:MOST_STEPS]
-    if options.brief and options.results is not None and not all_errored(system):
-        command = f"passhat report {options.results} -v"
-        steps = [*steps[: MOST_STEPS - 1], advise("See every number", command)]
-    return tuple(steps)
 
 
 def _steps_for_several(

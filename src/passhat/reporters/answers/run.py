@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import Word
-from passhat.analysis.gates.run_answer import Recovery, RunAnswer, SelectionFloor
+from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
 from passhat.messages import plural
+from passhat.reporters import headline
 from passhat.reporters.answer import (
     Answer,
     Bar,
     Block,
     DisplayOptions,
     Headline,
+    Hints,
     Judged,
     Line,
     NextStep,
     Paragraph,
     Records,
+    Remark,
     Steps,
     Table,
     paragraphs,
 )
 from passhat.reporters.answers.report import REPORT, ReportAnswer
-from passhat.reporters.answers.report_blocks import report_blocks, report_figures
-from passhat.reporters.answers.verdicts import VERDICT, VerdictsAnswer
+from passhat.reporters.answers.report_blocks import report_blocks, report_figures, report_screen
+from passhat.reporters.answers.verdicts import (
+    VERDICT,
+    VerdictsAnswer,
+    gate_screen,
+    gates_screen,
+)
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     amount,
@@ -35,17 +44,20 @@ from passhat.reporters.formatting import (
     percent,
     percent_range,
     points,
+    short,
     span,
     value_of,
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
+from passhat.reporters.wording import common_design
 from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdict
     from passhat.analysis.gates.run_answer import RecoveryAt
     from passhat.analysis.reports.evidence import Provenance
+    from passhat.analysis.reports.report import Report
     from passhat.drawing.figure import Figure
     from passhat.records import Trial
     from passhat.reporters.test_cases import TestSuite
@@ -78,6 +90,28 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         ]
         verdicts = _demands(answer, options)
         return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The verdict, the lowest tasks with their commonest failure, and what to do next."""
+        answer = self.result
+        options = replace(options, results=answer.results, more_runs=answer.more_runs)
+        if answer.nothing_ran:
+            return _nothing_ran(answer)
+        verdicts = answer.verdicts
+        gated = verdicts is not None and len(verdicts) > 0
+        if not gated and answer.outcome == "passed":
+            blocks = report_screen(answer.report, options)
+            at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
+            return [*blocks[:at], *_floor_blocks(answer), *blocks[at:]]
+        return [
+            *_first_lines(answer, options),
+            *_floor_blocks(answer),
+            *([] if gated else _numbers(answer.report, options)),
+            *_lowest(answer),
+            *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
+            *(Remark(f"{text}.", apart=True) for text in [answer.undone] if text),
+            *_run_hints(answer),
+        ]
 
     def rows(self) -> Records:
         return ReportAnswer(self.result.report).rows()
@@ -118,6 +152,109 @@ class FinishedRunAnswer(Answer[RunAnswer]):
 
     def provenance(self) -> Provenance | None:
         return self.result.report.provenance
+
+
+LOWEST_TASKS = 5
+"""Tasks that the first screen of a run lists."""
+
+
+def _nothing_ran(answer: RunAnswer) -> list[Block]:
+    systems = [system for system in answer.report.systems if system.name not in answer.exempt]
+    trials = sum(system.design.trials for system in systems)
+    which = "The only trial" if trials == 1 else f"All {trials:,} trials"
+    of = f" of {headline.names(systems)}"
+    kinds: Counter[str] = Counter()
+    for system in systems:
+        kinds.update(system.errors.kinds)
+    rows = tuple((f"{count:,}x", kind) for kind, count in kinds.most_common(LOWEST_TASKS))
+    table = Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))
+    return [
+        Judged(word="ERROR", sentence=f"{which}{of} errored: there is nothing to judge."),
+        *([table] if rows else []),
+        Hints((NextStep("Fix it, then", "passhat run"),), apart=True),
+    ]
+
+
+def _first_lines(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
+    """The verdict: of the one gate, of all gates, or of the trials themselves."""
+    verdicts, systems = answer.verdicts, answer.report.systems
+    several = len(systems) > 1
+    if verdicts is not None and len(verdicts) == 1:
+        return [gate_screen(verdicts[0], None, named=several)]
+    design = common_design(systems)
+    who = plural(len(systems), "agent") if several else short(systems[0].name)
+    if verdicts is not None and len(verdicts):
+        gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
+        return [block for block in gates if not isinstance(block, Remark)]
+    word = {"failed": "FAIL", "undecided": "UNDECIDED"}.get(answer.outcome, "ERROR")
+    why = answer.why_not_passed or answer.incomplete or "the run was not completed"
+    sentence = why.removeprefix(f"{word}: ").removeprefix("not completed: ")
+    return [Judged(word=word, sentence=sentence)]
+
+
+def _floor_blocks(answer: RunAnswer) -> list[Block]:
+    """Floors as other programs read them, and once what their pass^k is."""
+    lines: list[Block] = [Line(floor.line) for floor in answer.floors]
+    note = "(In floor lines pass^k is the share of trials that chose the tool.)"
+    return [*lines, Remark(note)] if lines else []
+
+
+def _numbers(report: Report, options: DisplayOptions) -> list[Block]:
+    """The table of numbers of a report, without its sentences."""
+    tables = [one for one in report_screen(report, options) if isinstance(one, Table)]
+    return [*tables[:1]]
+
+
+def _lowest(answer: RunAnswer) -> list[Block]:
+    """The tasks that failed most often, each with its commonest failure."""
+    several = len(answer.report.systems) > 1
+    failed = [
+        (system.name, row)
+        for system in answer.report.systems
+        for row in system.tasks
+        if row.passed < row.runs
+    ]
+    if not failed:
+        return []
+    failed.sort(key=lambda pair: pair[1].passed / pair[1].runs)
+    commonest: dict[tuple[str, str], Failure] = {}
+    for one in answer.failures:  # the most frequent first
+        commonest.setdefault((one.system, one.task), one)
+    rows = tuple(
+        (
+            f"{row.passed}/{row.runs}",
+            *([short(system)] if several else []),
+            short(row.name),
+            *((why.reason, f"({why.trials:,})") if why else ("", "")),
+        )
+        for system, row in failed[:LOWEST_TASKS]
+        for why in [commonest.get((system, row.name))]
+    )
+    header = ("passed", *(["agent"] if several else []), "task", "most common failure", "")
+    last = len(header) - 2
+    table = Table(
+        header=header, rows=rows, left=tuple(range(1, last + 2)), cut=((last - 1, 12), (last, 20))
+    )
+    more = len(failed) - len(rows)
+    return [table, *([Remark(f"  {plural(more, 'more task')}: -v")] if more else [])]
+
+
+def _run_hints(answer: RunAnswer) -> list[Block]:
+    """What to do next: decide what is open, compare several agents, look at the failures."""
+    if answer.results is None:
+        return []
+    steps = []
+    if any(one.word == "UNDECIDED" for one in answer.judged) and answer.undone is None:
+        more = answer.more_runs
+        if more is not None:
+            runs = max(_enough_runs(answer, v) for v in answer.judged if v.word == "UNDECIDED")
+            steps.append(advise("Decide it", more.up_to(runs)))
+    elif len(answer.report.systems) > 1:
+        steps.append(advise("Compare", f"passhat compare {answer.results}"))
+    if answer.failures:
+        steps.append(advise("Why", f"passhat why {answer.results}"))
+    steps.append(advise("All numbers", f"passhat report {answer.results}"))
+    return [Hints(tuple(steps[:2]), apart=True)]
 
 
 def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:

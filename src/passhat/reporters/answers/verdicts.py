@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.gates.gate import DecisionLine, Gate, Verdict, Verdicts, opening
+from passhat.analysis.gates.gate import (
+    NO_ERRORS,
+    DecisionLine,
+    Gate,
+    ThresholdRequirement,
+    Verdict,
+    Verdicts,
+    bound_sentence,
+    opening,
+    percentage,
+    shown,
+)
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import (
     WORD_TONES,
@@ -13,16 +24,20 @@ from passhat.reporters.answer import (
     Block,
     DisplayOptions,
     Headline,
+    Hints,
     Judged,
+    NextStep,
     Paragraph,
     Picture,
     Records,
+    Remark,
     StatusLabel,
     Table,
 )
 from passhat.reporters.data import JsonShape
-from passhat.reporters.formatting import end_cells, interval_of, value_of
-from passhat.stats.estimate import Unavailable
+from passhat.reporters.formatting import end_cells, interval_of, short, value_of
+from passhat.reporters.next_steps import advise, only
+from passhat.stats.estimate import Estimate, Unavailable
 
 if TYPE_CHECKING:
     from passhat.drawing import Figure
@@ -53,6 +68,13 @@ class VerdictsAnswer(Answer[Verdicts]):
             if options.explain:
                 blocks += _explanation(verdict)
         return blocks
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        verdicts = self.result
+        if len(verdicts) == 1:
+            return [gate_screen(verdicts[0], options.results)]
+        hints = Hints(_why(verdicts, options.results))
+        return [*gates_screen(verdicts), *([hints] if hints.steps else [])]
 
     def rows(self) -> Records:
         return [
@@ -104,6 +126,144 @@ class VerdictsAnswer(Answer[Verdicts]):
             "gates": [judged(verdict) for verdict in verdicts],
             "evidence": self.figures(),
         }
+
+
+LOWEST_TASKS = 4
+"""Tasks that a failed gate names."""
+
+
+def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -> Judged:
+    """One gate: the word, what was found, and for a FAIL the lowest tasks and where to look.
+
+    `named` says which agent was judged.
+    """
+    trials = plural(verdict.runs, "trial")
+    whole = finding(verdict)
+    if whole is None:
+        sentence = _beside_word(verdict).removeprefix("" if named else f"{verdict.system}: ")
+    else:
+        agent = f"{short(verdict.system)}: " if named else ""
+        start = f"{agent}{_demand(verdict)}: it is {whole}"
+        error = verdict.gate.alpha if verdict.word == "PASS" else verdict.gate.beta
+        sure = f"{start} ({percentage(1 - error)} confidence, {trials})"
+        fits = verdict.word != "UNDECIDED" and len(sure) + len(verdict.word) + 2 <= _WIDTH
+        sentence = sure if fits else f"{start} ({trials})"
+    return Judged(
+        word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, results))
+    )
+
+
+def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
+    """Several gates: how many passed, and a row each. `about` says what was judged."""
+    words = [verdict.word for verdict in verdicts]
+    counts = [f"{words.count(word)} {done}" for word, done in _DONE.items() if word in words]
+    counts[0] = counts[0].replace(" ", f" of {len(words)} gates ", 1)
+    if len(counts) == 1:
+        counts = [f"all {len(words)} gates {_DONE[words[0]]}"]
+    elif "UNDECIDED" not in words:
+        counts = [f"{words.count('FAIL')} of {len(words)} gates failed"]
+    runs = {verdict.runs for verdict in verdicts}
+    several = len({verdict.system for verdict in verdicts}) > 1
+    trials = plural(runs.pop(), "trial") if len(runs) == 1 else ""
+    about = about or (trials and f"{trials}{' of each agent' if several else ''}")
+    rows = tuple(
+        (
+            verdict.word,
+            *([short(verdict.system)] if several else []),
+            _demand(verdict),
+            _cell(verdict),
+        )
+        for verdict in verdicts
+    )
+    agents = [""] if several else []
+    last = 2 + several
+    blocks: list[Block] = [
+        Judged(word=verdicts.word, sentence=", ".join(counts) + (f" ({about})" if about else "")),
+        Table(
+            header=("", *agents, "", ""),
+            rows=rows,
+            left=tuple(range(last + 1)),
+            cut=((last, 30),),
+        ),
+    ]
+    levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
+    if len(levels) == 1 and any(finding(verdict) for verdict in verdicts):
+        blocks.append(Remark(f"Bounds at {percentage(1 - levels.pop())} confidence."))
+    return blocks
+
+
+def _cell(verdict: Verdict) -> str:
+    found = finding(verdict)
+    if found is None:
+        return _beside_word(verdict).partition(". ")[2]
+    if verdict.word != "UNDECIDED":
+        return found
+    more = f"; about {plural(verdict.more_runs, 'more trial')}" if verdict.more_runs else ""
+    return found.replace("between ", "").replace(" and ", " to ") + more
+
+
+_WIDTH = 80
+"""Where a line of a verdict would wrap, its confidence is left to -v."""
+
+_DONE = {"PASS": "passed", "FAIL": "failed", "UNDECIDED": "undecided"}
+
+
+def finding(verdict: Verdict) -> str | None:
+    """The number and the bound that a verdict rests on: "39%, at most 45.5%".
+
+    None if the verdict says more than its bound, or rests on none.
+    """
+    gate, estimate = verdict.gate, verdict.estimate
+    demand = gate.demand
+    if not isinstance(demand, ThresholdRequirement) or not isinstance(estimate, Estimate):
+        return None
+    bounds = estimate.interval
+    usual = bounds and bound_sentence(
+        gate, verdict.system, verdict.word, estimate, more_runs=verdict.more_runs
+    )
+    if bounds is None or verdict.sentence != usual:
+        return None
+    numbers = (estimate.value, bounds.low, bounds.high)
+    value, low, high = (
+        shown(number, demand.threshold, share=demand.target.is_share) for number in numbers
+    )
+    if verdict.word == "UNDECIDED":
+        return f"{value}, between {low} and {high}"
+    at_least = (verdict.word == "PASS") == demand.upward
+    return f"{value}, {f'at least {low}' if at_least else f'at most {high}'}"
+
+
+def _demand(verdict: Verdict) -> str:
+    require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
+    return require if verdict.gate.name is None else f"{verdict.gate.name} ({require})"
+
+
+def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | NextStep]:
+    if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
+        more = plural(verdict.more_runs, "more trial")
+        yield f"About {more} would decide it 4 times in 5."
+    if verdict.errors and verdict.errors != NO_ERRORS:
+        yield f"{capitalised(verdict.errors)}."
+    if verdict.gate.severity == "warning" and verdict.word != "PASS":
+        yield "A warning only: it does not change the exit code."
+    low = sorted(
+        (task for task in verdict.tasks if task.passed < task.runs),
+        key=lambda task: task.passed / task.runs,
+    )
+    if verdict.word == "FAIL" and low and isinstance(verdict.gate.demand, ThresholdRequirement):
+        named = (f"{short(one.task)} {one.passed}/{one.runs}" for one in low[:LOWEST_TASKS])
+        yield f"Lowest: {', '.join(named)}."
+        if results is not None:
+            yield advise("Why", f"passhat why {results}")
+
+
+def _why(verdicts: Verdicts, results: str | None) -> tuple[NextStep, ...]:
+    failed = [verdict.system for verdict in verdicts if verdict.word == "FAIL"]
+    if results is None or not failed:
+        return ()
+    several = len({verdict.system for verdict in verdicts}) > 1
+    which = f" {only(failed[0])}" if several else ""
+    return (advise("Why", f"passhat why {results}{which}"),)
 
 
 def judged(verdict: Verdict) -> Judged:

@@ -338,6 +338,10 @@ def _block(block: part.Block) -> Iterator[str]:
         case part.Paragraph():
             label = f"<strong>{_text(block.label)}.</strong> " if block.label else ""
             yield f"<p>{label}{_text(block.text)}</p>"
+        case part.Remark():
+            yield f"<p>{_text(block.text)}</p>"
+        case part.Hints():
+            yield f"<p>{'<br>'.join(map(_step, block.steps))}</p>"
         case part.Line():
             detail = f" {_text(block.detail)}" if block.detail else ""
             yield f"<p><code>{_text(block.text)}</code>{detail}</p>"
@@ -354,7 +358,9 @@ def _block(block: part.Block) -> Iterator[str]:
 
 def _judged(block: part.Judged) -> str:
     word = f'<strong style="color:{_COLOURS[block.word]}">{block.word}</strong>'
-    details = "".join(f'<br><span style="{_SOFT}">{_text(one)}</span>' for one in block.details)
+    details = "".join(
+        f'<br><span style="{_SOFT}">{_text(str(one))}</span>' for one in block.details
+    )
     return f"<p>{word} {_text(block.sentence)}{details}</p>"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from passhat.messages import capitalised
@@ -31,8 +32,8 @@ _NO_SPACE = "&#8203;"
 
 
 def render_markdown(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The answer as Markdown."""
-    return blocks_markdown(answer.all_blocks(options))
+    """The answer as Markdown: one screen, or everything with `verbose`."""
+    return blocks_markdown(answer.all_blocks(replace(options, verbose=bool(options.verbose))))
 
 
 def blocks_markdown(blocks: Sequence[part.Block]) -> str:
@@ -78,12 +79,18 @@ def _block(block: part.Block) -> str:
         case part.Paragraph():
             label = f"**{block.label}.** " if block.label else ""
             return label + escape_markdown(block.text)
+        case part.Remark():
+            return escape_markdown(block.text)
+        case part.Hints():
+            return "  \n".join(map(_step, block.steps))
         case part.Line():
             detail = f": {escape_markdown(block.detail)}" if block.detail else ""
             return f"- {code_span(block.text)}{detail}"
         case part.Judged():
             said = f"- **{block.word}** {escape_markdown(block.sentence)}"
-            return "\n".join([said, *(f"  {escape_markdown(text)}" for text in block.details)])
+            details = (_step(one) if isinstance(one, part.NextStep) else escape_markdown(one)
+                       for one in block.details)  # fmt: skip
+            return "\n".join([said, *(f"  {text}" for text in details)])
         case part.Steps():
             items = (f"{i}. {_step(step)}" for i, step in enumerate(block.steps, 1))
             return "\n".join([f"**{block.title}**", "", *items])

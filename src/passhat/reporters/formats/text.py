@@ -17,11 +17,14 @@ from passhat.reporters.answer import (
     DisplayOptions,
     HeadingRow,
     Headline,
+    Hints,
     Judged,
     Line,
     Marks,
+    NextStep,
     Paragraph,
     Picture,
+    Remark,
     Section,
     Shares,
     Steps,
@@ -47,14 +50,14 @@ FEWEST_MARKS = 4
 
 COLOURS = {
     "solid": "green", "flaky": "magenta", "broken": "red", "undecided": "dim",
-    "PASS": "green", "FAIL": "red", "UNDECIDED": "magenta",
+    "PASS": "green", "FAIL": "red", "UNDECIDED": "magenta", "ERROR": "red",
 }  # fmt: skip
 """Words that have a colour wherever they fill a cell."""
 
 _INDENT = "  "
 _GAP = "  "
 _HANGING = "   "
-_VERDICT_WIDTH = 11
+_HINT_GAP = "    "
 _SHORTEST_NAME = 8
 _SEAM = re.compile(r"[ _/.:-]")
 _TELLING = 5
@@ -81,6 +84,8 @@ def blocks_text(blocks: Sequence[Block], ink: TerminalStyle | None = None) -> st
 
 
 def _stays_with(before: Block, block: Block) -> bool:
+    if isinstance(block, Remark | Hints):
+        return not block.apart
     if isinstance(block, Paragraph):
         # A sentence without a label belongs to the block before it.
         return not block.label or isinstance(before, Paragraph | Shares)
@@ -88,7 +93,7 @@ def _stays_with(before: Block, block: Block) -> bool:
         return True
     if isinstance(block, Table) and isinstance(before, Shares):
         return True
-    return isinstance(block, Line) and isinstance(before, Line)
+    return isinstance(block, Line) and isinstance(before, Line | Table)
 
 
 def _block_lines(block: Block, ink: TerminalStyle) -> list[str]:  # one line a block
@@ -99,6 +104,10 @@ def _block_lines(block: Block, ink: TerminalStyle) -> list[str]:  # one line a b
             return _section_lines(block, ink)
         case Paragraph():
             return _paragraph_lines(block, ink)
+        case Remark():
+            return wrap(block.text, ink.width)
+        case Hints():
+            return _hint_lines(block, ink)
         case Line():
             # One line, whatever the width: other programs read it.
             details = wrap(block.detail, ink.width - 2) if block.detail else []
@@ -131,14 +140,24 @@ def _paragraph_lines(block: Paragraph, ink: TerminalStyle) -> list[str]:
 
 
 def _judged_lines(block: Judged, ink: TerminalStyle) -> list[str]:
-    hanging = " " * _VERDICT_WIDTH
-    first, *rest = wrap(block.sentence, ink.width - _VERDICT_WIDTH)
-    word = ink.style(f"{block.word:<{_VERDICT_WIDTH - 2}}", "bold", COLOURS[block.word])
+    hanging = " " * len(block.word) + _GAP
+    first, *rest = wrap(block.sentence, ink.width - len(hanging))
+    word = ink.style(block.word, "bold", COLOURS[block.word])
     lines = [f"{word}{_GAP}{first}", *(hanging + line for line in rest)]
-    for text in block.details:
-        wrapped = wrap(text, ink.width - _VERDICT_WIDTH)
-        lines += [ink.style(hanging + line, "dim") for line in wrapped]
+    for detail in block.details:
+        lines += [hanging + line for line in _detail_lines(detail, ink.width - len(hanging))]
     return lines
+
+
+def _detail_lines(detail: str | NextStep, width: int) -> list[str]:
+    return [str(detail)] if isinstance(detail, NextStep) else wrap(detail, width)
+
+
+def _hint_lines(block: Hints, ink: TerminalStyle) -> list[str]:
+    """Commands can be copied: each is on one line, however long, and two where both have room."""
+    lines = [str(step) if step.command else step.text for step in block.steps]
+    beside = _HINT_GAP.join(lines)
+    return [beside] if display_width(beside) <= ink.width else lines
 
 
 def _step_lines(block: Steps, ink: TerminalStyle) -> list[str]:
@@ -188,7 +207,8 @@ def _fitting_lines(table: Table, widths: Sequence[int], ink: TerminalStyle) -> l
     heads = [_header_cell(table, i, widths[i], ink) for i in range(len(widths))]
     for (i, _), head in zip(table.cut, _cut_headings(table, widths), strict=True):
         heads[i] = head
-    lines = [ink.style(_line(table, heads, widths).rstrip(), "dim")]
+    header = _line(table, heads, widths).rstrip()
+    lines = [ink.style(header, "dim")] if header else []
     texts = [safe_text(str(row[0])) for row in table.cells]
     wrapped = [wrap(text, widths[0]) for text in texts]
     if not table.wrapped:
@@ -257,7 +277,6 @@ def _wanted_widths(table: Table) -> list[int]:
     texts = [[title, *(safe_text(str(row[i])) for row in table.cells)]
              for i, title in enumerate(table.header)]  # fmt: skip
     wanted = [max(map(display_width, column)) for column in texts]
-    wanted[0] = max(wanted[0], _SHORTEST_NAME)
     for i in table.columns_of(Bar):
         wanted[i] = WIDEST_BAR
     if table.columns_of(Marks) == [len(wanted) - 1]:
