@@ -85,6 +85,7 @@ class RankReport(Displayed):
     Ranks, ties and differences are about `scope`, and hold for all systems at once. `unranked`
     are the systems without the runs that the metric needs. `here` is the first system where, on
     these very tasks, it is ahead of all others that may be first for tasks like these.
+    `all_or_nothing`: every score is 0 or 1, so that the mean score is the pass rate.
     """
 
     metric: str
@@ -100,6 +101,7 @@ class RankReport(Displayed):
     provenance: Provenance
     notes: tuple[str, ...] = ()
     here: str | None = None
+    all_or_nothing: bool = False
 
     def __repr__(self) -> str:
         shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
@@ -180,6 +182,7 @@ def rank(
         provenance=make_provenance(trials, options),
         notes=found.notes,
         here=None if ahead is None else names[ahead],
+        all_or_nothing=all(one.evidence.all_or_nothing for one in able),
     )
 
 

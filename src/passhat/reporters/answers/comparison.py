@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
@@ -19,9 +21,11 @@ from passhat.reporters.answer import (
     DisplayOptions,
     Facts,
     Headline,
+    Hints,
     NextStep,
     Paragraph,
     Records,
+    Remark,
     StatusLabel,
     Steps,
     Table,
@@ -45,9 +49,17 @@ from passhat.reporters.formatting import (
     signed_points,
     signed_span,
 )
-from passhat.reporters.headline import not_for_others
+from passhat.reporters.headline import not_for_others, scope_words
+from passhat.reporters.next_steps import advise
 from passhat.reporters.wording import NoiseObject, noise_object, noise_sentence
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Scope,
+    Unavailable,
+)
 from passhat.stats.paired import Answer as PairedAnswer
 from passhat.stats.paired import Needed, PairedDifference
 
@@ -85,7 +97,7 @@ class ComparisonAnswer(Answer[Comparison]):
         """The verdict on the first of the two systems."""
         comparison = self.result
         answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
-        return _CHIPS.get(answer or "", StatusLabel("Not settled yet", "open"))
+        return _CHIPS.get(answer or "", StatusLabel("No clear difference", "open"))
 
     def facts(self) -> Facts:
         """The difference, and how many tasks flipped each way."""
@@ -127,6 +139,36 @@ class ComparisonAnswer(Answer[Comparison]):
             blocks.append(Steps("Next", tuple(map(NextStep, steps))))
         return blocks
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The verdict, the difference at a few k, and which tasks changed."""
+        comparison = self.result
+        names = called(comparison)
+        every = _distinct(comparison)
+        middle = [one for one in every[1:-1] if one.name == "pass^3"] or every[-2:-1]
+        shown = every if len(every) <= MOST_NUMBERS else [every[0], *middle, every[-1]]
+        table = Table(
+            header=("", *names, "diff", "these tasks", "similar tasks"),
+            rows=tuple(_screen_row(comparison, one) for one in shown),
+            left=(0, 4, 5),
+            cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
+        )
+        texts = [_partial_note(comparison), _left_out(comparison)]
+        blocks: list[Block] = [
+            Headline(verdict(comparison)),
+            table,
+            *(Remark(text) for text in texts if text),
+            *(Remark(f"Note: {note}.") for note in comparison.notes[:2]),
+            Remark(_flips_sentence(comparison), apart=True),
+        ]
+        most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)
+        open_ = _needed(comparison.headline, THIS_SUITE, most_runs)
+        if open_ is not None:
+            blocks.append(Remark(open_))
+        if options.results is not None:
+            command = f"passhat compare {options.results} -v"
+            blocks.append(Hints((advise("All tasks", command),)))
+        return blocks
+
     def rows(self) -> Records:
         """A row a number, then a row a task: the first system minus the second."""
         suite = map(_suite_record, self.result.differences.values())
@@ -141,12 +183,73 @@ class ComparisonAnswer(Answer[Comparison]):
         return {"differences": plot_differences(self.result)}
 
 
+MOST_NUMBERS = 3
+"""Numbers on the first screen: one trial, and the longest streaks."""
+
+MOST_FLIPS = 3
+"""Tasks that changed, by name, on the first screen."""
+
+
+def _screen_row(comparison: Comparison, one: Difference) -> tuple[str, ...]:
+    return (
+        metric_word(comparison, one) + " *" * _is_partial(comparison, one),
+        percent(one.first, digits=1),
+        percent(one.second, digits=1),
+        signed_points(one.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(one)),
+    )
+
+
+def metric_word(comparison: Comparison, one: Difference) -> str:
+    """What a number is called: scores that are all 0 or 1 have the pass rate as their mean."""
+    if one.name == "mean_score":
+        return "pass@1" if _same_as_rate(comparison) else "mean score"
+    return "pass@1" if one.name == "pass^1" else one.name
+
+
+def _left_out(comparison: Comparison) -> str | None:
+    """Tasks of one agent only."""
+    alone = zip(called(comparison), (comparison.only_first, comparison.only_second), strict=True)
+    texts = [f"{plural(len(tasks), 'task')} that only {who} ran" for who, tasks in alone if tasks]
+    return f"Left out: {' and '.join(texts)}." if texts else None
+
+
+def _flips_sentence(comparison: Comparison) -> str:
+    """Which tasks went from mostly failing to mostly passing or back, and what is significant."""
+    tasks = comparison.tasks
+    gained, lost = (
+        sorted((t for t in tasks if t.flip == way), key=lambda t: -abs(t.difference))
+        for way in ("gained", "lost")
+    )
+    if not gained and not lost:
+        text = f"None of {plural(len(tasks), 'task')} went from mostly failing to mostly passing "
+        text += "or back."
+    else:
+        up, down = "mostly failing to mostly passing", "mostly passing to mostly failing"
+        more, way, fewer = (gained, up, lost) if len(gained) >= len(lost) else (lost, down, gained)
+        other = f"{len(fewer):,}" if fewer else "none"
+        text = f"{len(more):,} of {plural(len(tasks), 'task')} went from {way}, {other} the other "
+        text += f"way: {listed([_moved(task) for task in [*more, *fewer]], MOST_FLIPS)}."
+    shown = [task.name for task in tasks if task.answer in ("better", "worse")]
+    if shown:
+        named = listed(shown, MOST_FLIPS, show=short)
+        return f"{text} Significant by {'itself' if len(shown) == 1 else 'themselves'}: {named}."
+    if all(task.answer == "unevaluable" for task in tasks):
+        return f"{text} Too few trials to test single tasks."
+    return f"{text} No single task's change is significant."
+
+
+def _moved(task: TaskDifference) -> str:
+    (now, of_now), (then, of_then) = task.first, task.second
+    return f"{short(task.name)} {then}/{of_then} to {now}/{of_now}"
+
+
 def _difference_table(comparison: Comparison) -> Table:
     found = _distinct(comparison)
     bounds = [interval for one in found for interval in both_intervals(one) if interval]
     reach = max([0.05, *(abs(end) for one in bounds for end in (one.low, one.high))])
     return Table(
-        header=("in %", *called(comparison), "diff.", "this suite", "tasks like these", ""),
+        header=("in %", *called(comparison), "diff.", "these tasks", "similar tasks", ""),
         rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
         left=(0, 4, 5),
         cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
@@ -194,8 +297,8 @@ def _shown(comparison: Comparison) -> str:
     texts = [_shown_in(comparison, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
     first, _ = called(comparison)
     if texts[0] == texts[1]:
-        return f"{first}: {texts[0]}, for this suite and for tasks like these."
-    return f"{first}: {texts[0]} for this suite; {texts[1]} for tasks like these."
+        return f"{first}: {texts[0]}, for these tasks and for similar ones."
+    return f"{first}: {texts[0]} for these tasks; {texts[1]} for similar tasks."
 
 
 def _shown_in(comparison: Comparison, scope: Scope) -> str:
@@ -219,13 +322,19 @@ def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
     return f"{text}."
 
 
+def _same_as_rate(comparison: Comparison) -> bool:
+    """Whether the mean score is the pass rate again."""
+    score, alone = comparison.differences["mean_score"], comparison.differences.get("pass^1")
+    if alone is not None:
+        return (alone.first, alone.second) == (score.first, score.second)
+    return all(abs(task.difference - task.rate_difference) < _ROUNDING for task in comparison.tasks)
+
+
 def _distinct(comparison: Comparison) -> list[Difference]:
     """Every difference; the mean score only if it is more than the pass rate again."""
     found = comparison.differences
-    alone = found.get("pass^1")
-    score = found["mean_score"]
-    same = alone is not None and (alone.first, alone.second) == (score.first, score.second)
-    return [one for one in found.values() if not (same and one.name == "mean_score")]
+    again = "pass^1" in found and _same_as_rate(comparison)
+    return [one for one in found.values() if not (again and one.name == "mean_score")]
 
 
 def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
@@ -275,19 +384,20 @@ def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
     number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
     if not isinstance(number, PairedDifference) or number.answer != "undecided":
         return None
+    where = scope_words(scope)
     if number.needed is None:
         if number.margin is not None:
-            return f"For {scope}, look at other tasks: on these the two hardly differ."
-        return f"For {scope}, state a margin: `margin=0.05` lets it end in 'equivalent'."
+            return f"For {where}, look at other tasks: on these the two hardly differ."
+        return f"For {where}, state a margin: `margin=0.05` lets it end in 'equivalent'."
     ways = []
     if number.needed.more_runs is not None and number.needed.more_runs <= most_runs:
-        ways.append(f"{plural(number.needed.more_runs, 'more run')} in all")
+        ways.append(f"{plural(number.needed.more_runs, 'more trial')} in all")
     if number.needed.more_tasks is not None:
         ways.append(plural(number.needed.more_tasks, "more task"))
     if not ways:
-        return f"For {scope}, no sensible number of runs on these tasks would settle it."
-    ways_said = " or ".join(ways)
-    return f"For {scope}, about {ways_said} would settle it 4 times in 5, if the difference holds."
+        return f"For {where}, no sensible number of trials of these tasks would decide it."
+    buy = " or ".join(ways)
+    return f"For {where}, about {buy} would decide it 4 times in 5, if the difference holds."
 
 
 def _suite_record(one: Difference) -> dict[str, object]:
@@ -351,28 +461,49 @@ def verdict(comparison: Comparison) -> str:
     """Which of the two is better, in one sentence, by what was asked for."""
     first, second = called(comparison)
     asked = comparison.headline
-    by = "" if asked.name == "mean_score" else f" by {asked.name}"
+    name = metric_word(comparison, asked)
     here, there = (
         asked.answer(scope, comparison.margin) for scope in (THIS_SUITE, TASKS_LIKE_THESE)
     )
     number = stated(asked)
     if isinstance(number, Unavailable):
-        said = f"{first} and {second} cannot be compared{by}: {number.reason}"
+        said = f"{first} and {second} cannot be compared by {name}: {number.reason}"
         return f"{said}{_mean_beside(comparison)}."
-    # As in the table, the first minus the second, whichever of the two is ahead.
-    size, bounds = f"{signed_points(number.value, digits=1)} points", signed_span(number.interval)
-    bounds += _mean_beside(comparison)
+    bounds = signed_span(number.interval)
     answer = here or there
     if answer == "undecided":
-        if not number.value:
-            return f"{first} and {second} cannot be told apart yet{by}: they are level {bounds}."
-        within = f"the difference of {size} is within noise {bounds}"
-        return f"{first} and {second} cannot be told apart yet{by}: {within}."
+        ahead = first if number.value > 0 else second
+        by = f"{ahead} is {abs(100 * number.value):.1f} points ahead"
+        lead = by if number.value else "they are level"
+        said = f"{lead} {signed_span(_ahead_by(number))} at {name}"
+        return f"No clear difference: {said}{_mean_beside(comparison)}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
-        return f"{first} and {second} are equivalent to within {margin} points{by} {bounds}."
-    limit = "" if there == answer else f", though {not_for_others(len(comparison.tasks))}"
-    return f"{first} is {answer} than {second}{by} on this suite: {size} {bounds}{limit}."
+        said = f"{first} and {second} are equivalent to within {margin} points at {name} {bounds}"
+        return f"{said}{_mean_beside(comparison)}."
+    levels = f"{percent(asked.first, digits=1)} against {percent(asked.second, digits=1)}"
+    size = f"{signed_points(number.value, digits=1)} points"
+    limit = "" if there == answer else f"; {not_for_others(len(comparison.tasks))}"
+    said = f"{name} is {levels}, {size}{_p_beside(number)}"
+    return f"{first} is {answer} than {second}: {said}{_mean_beside(comparison)}{limit}."
+
+
+def _ahead_by(number: PairedDifference | Estimate) -> Interval | None:
+    """The interval of the lead: the difference seen from the side of the one that is ahead."""
+    bounds = number.interval
+    if bounds is None or number.value >= 0:
+        return bounds
+    return Interval(-bounds.high, -bounds.low)
+
+
+def _p_beside(number: PairedDifference | Estimate) -> str:
+    """The p-value, where it says the same as the interval beside it."""
+    if not isinstance(number, PairedDifference) or number.interval is None:
+        return ""
+    p, limit = number.p_value, 1 - number.confidence
+    if (p < limit) != (0 not in number.interval):
+        return ""
+    return " (p < 0.001)" if p < 0.001 else f" (p = {p:.3f})" if p >= 0.0095 else f" (p = {p:.1g})"
 
 
 def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
@@ -392,8 +523,29 @@ def _mean_beside(comparison: Comparison) -> str:
 
 def called(comparison: Comparison) -> tuple[str, str]:
     """What the two are called in sentences: cut if they are long, and never alike."""
-    first, second = shorten_apart((comparison.first, comparison.second), LONGEST_NAME)
+    names = _where_they_differ(comparison.first, comparison.second)
+    first, second = shorten_apart(names, LONGEST_NAME)
     return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
+
+
+_FROM = re.compile(r"(.+) \((.+)\)")
+
+
+def _where_they_differ(first: str, second: str) -> tuple[str, str]:
+    """One agent in two files goes by the shortest part of the paths that differs.
+
+    >>> _where_they_differ("agent (runs/new.jsonl)", "agent (runs/old.jsonl)")
+    ('new', 'old')
+    """
+    one, other = _FROM.fullmatch(first), _FROM.fullmatch(second)
+    if one is None or other is None or one[1] != other[1]:
+        return first, second
+    left, right = PurePath(one[2]), PurePath(other[2])
+    if left.stem != right.stem:
+        return left.stem, right.stem
+    if left.name != right.name:
+        return left.name, right.name
+    return first, second
 
 
 def _differences(comparison: Comparison) -> dict[str, DifferenceObject]:

@@ -13,14 +13,17 @@ from passhat.analysis.comparing.ranking import (
 )
 from passhat.messages import listed, plural
 from passhat.reporters.answer import (
+    SHORTEST_HEADING,
     Answer,
     Bar,
     Block,
     DisplayOptions,
     Facts,
     Headline,
+    Hints,
     Paragraph,
     Records,
+    Remark,
     StatusLabel,
     Steps,
     Table,
@@ -39,7 +42,7 @@ from passhat.reporters.formatting import (
     span,
     value_of,
 )
-from passhat.reporters.headline import held_for, not_for_others
+from passhat.reporters.headline import not_for_others, scope_words
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.stats.estimate import Interval
 
@@ -107,6 +110,43 @@ class RankingAnswer(Answer[RankReport]):
             blocks.append(Steps("Next", (advise(why, _comparing(report, options.results)),)))
         return blocks
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """Who leads and who is tied, and a row each."""
+        report = self.result
+        called = _called(report)
+        shown = report.systems[:MOST_ROWS]
+        table = Table(
+            header=("rank", "agent", _word(report), "these tasks", "similar tasks"),
+            rows=tuple(
+                (
+                    _ranks(system.ranks),
+                    called[system.name],
+                    percent(system.value, digits=1),
+                    *(span(interval) or "-" for interval in both_intervals(system.metric)),
+                )
+                for system in shown
+            ),
+            left=(1, 3, 4),
+            cut=((1, SHORTEST_HEADING),),
+        )
+        level = points(report.confidence)
+        more = len(report.systems) - len(shown)
+        left_out = [f"{short(one.name)} has {one.reason}" for one in report.unranked[:1]]
+        if report.unshared:
+            left_out.insert(0, f"{plural(len(report.unshared), 'task')} that not all of them ran")
+        blocks: list[Block] = [
+            Headline(verdict(report)),
+            table,
+            *([Remark(f"{more:,} more: -v")] if more else []),
+            Remark(f"{level}% CI; the ranks hold together with {level}% confidence."),
+            *(Remark(f"Left out: {text}.") for text in left_out),
+        ]
+        if options.results is not None and not report.metric.startswith("pass^"):
+            command = f"passhat compare {options.results} --by pass^5"
+            if all(system.metric.this_suite.runs for system in shown if system.metric.this_suite):
+                blocks.append(Hints((advise("By pass^5", command),)))
+        return blocks
+
     def rows(self) -> Records:
         report = self.result
         return [
@@ -130,21 +170,38 @@ class RankingAnswer(Answer[RankReport]):
         return {"ranks": plot_ranks(self.result)}
 
 
+MOST_ROWS = 10
+"""Agents on the first screen."""
+
+_PLACES = ("first", "second", "third", "fourth", "fifth")
+
+
 def verdict(report: RankReport) -> str:
-    """Who is ahead, in one sentence."""
-    best, called = report.systems[0], _called(report)
-    name = report.metric.replace("_", " ")
-    first = _may_be_first(report)
-    value = percent(best.value, digits=1)
-    held = held_for(report.scope, len(report.systems))
+    """Who is ahead and who is tied, in one sentence."""
+    called, name = _called(report), _word(report)
+    where = f"({name}, on {scope_words(report.scope)})"
+    first = [called[system.name] for system in _may_be_first(report)]
+    value = percent(report.systems[0].value, digits=1)
     if len(first) == 1:
-        return f"{called[best.name]} leads alone, with a {name} of {value} {held}."
-    rivals = _names([called[system.name] for system in first[1:]])
-    top = f"{called[best.name]} has the highest {name} ({value})"
+        return f"{first[0]} leads alone, with {value} {where}."
     if report.here is not None:
-        ahead = f"{top} and is ahead of {rivals} on these tasks"
-        return f"{ahead}, though {not_for_others(report.tasks)}."
-    return f"{top}, but {rivals} may be as good {held}."
+        ahead = f"{first[0]} has the highest {name} ({value}) and is ahead of {_names(first[1:])}"
+        return f"{ahead} on these tasks; {not_for_others(report.tasks)}."
+    if len(first) == len(report.systems):
+        return f"All {len(first)} are tied {where}."
+    rest = [
+        f"{called[system.name]} is {_PLACES[system.ranks[0] - 1]}"
+        for system in report.systems
+        if 1 < system.ranks[0] == system.ranks[1] <= len(_PLACES)
+    ]
+    said = f"{_names(first)} are tied for first"
+    return f"{'; '.join([said, *rest[:1]])} {where}."
+
+
+def _word(report: RankReport) -> str:
+    """What the number is called: one trial's pass rate is pass@1."""
+    rate = report.metric == "mean_score" and report.all_or_nothing
+    return "pass@1" if rate or report.metric == "pass^1" else report.metric.replace("_", " ")
 
 
 def _may_be_first(report: RankReport) -> list[RankedSystem]:
