@@ -10,13 +10,13 @@ from passhat.analysis.reports.parts import SystemReport
 from passhat.messages import plural
 from passhat.reporters.answer import (
     Answer,
-    Bar,
     Block,
     DisplayOptions,
     Headline,
+    Hints,
     NextStep,
     Records,
-    Steps,
+    Remark,
     Table,
 )
 from passhat.reporters.answers.report import ReportAnswer
@@ -24,9 +24,7 @@ from passhat.reporters.answers.report_blocks import report_figures
 from passhat.reporters.formatting import (
     interval_of,
     percent,
-    points,
     short,
-    signed_points,
     signed_span,
     span,
 )
@@ -35,12 +33,6 @@ from passhat.stats.estimate import Unavailable
 if TYPE_CHECKING:
     from passhat.analysis.reports.evidence import Provenance
     from passhat.drawing.figure import Figure
-
-NEXT_COMMANDS = (
-    NextStep("Report on your own results", "passhat report YOUR_RESULTS"),
-    NextStep("Compare two agents", "passhat compare NEW_RESULTS OLD_RESULTS"),
-    NextStep("Plan how much to run", "passhat plan --tasks 24 --half-width 0.05"),
-)
 
 
 class DemoAnswer(Answer[Demonstration]):
@@ -55,16 +47,16 @@ class DemoAnswer(Answer[Demonstration]):
         """What was simulated, what it shows, what to do next."""
         found = self.result
         design = found.report.systems[0].design
-        surprises = _streaks(found), _lead(found), _undecided(found)
         return [
             Headline(
                 f"Two made-up agents, {plural(design.tasks, 'task')}, "
-                f"{plural(design.typical_runs, 'run')} of each: no key, no network, "
-                f"seed {found.report.provenance.options.seed}."
+                f"{plural(design.typical_runs, 'trial')} of each. No key, no network."
             ),
             _table(found),
-            Steps("Three surprises", tuple(map(NextStep, surprises))),
-            Steps("Next", NEXT_COMMANDS),
+            Remark(f"1. {_able(found)}", apart=True),
+            Remark(f"2. {_lead(found)}"),
+            Remark(f"3. {_not_proof(found)}"),
+            Hints((NextStep("Next", "passhat report YOUR_RESULTS"),)),
         ]
 
     def rows(self) -> Records:
@@ -83,31 +75,26 @@ class DemoAnswer(Answer[Demonstration]):
 def _table(found: Demonstration) -> Table:
     k = found.k
     return Table(
-        header=("in %", "pass^1", f"pass@{k}", f"pass^{k}", "this suite", ""),
+        header=("", "pass@1", f"pass@{k}", f"pass^{k}", "95% CI"),
         rows=tuple(_row(system, k) for system in found.report.systems),
         left=(0, 4),
     )
 
 
-def _row(system: SystemReport, k: int) -> tuple[str | Bar, ...]:
+def _row(system: SystemReport, k: int) -> tuple[str, ...]:
     streak = system.pass_hat(k)
     numbers = (system.pass_hat(1), system.pass_at(k), streak)
-    return (
-        short(system.name),
-        *(points(number.value, digits=1) for number in numbers),
-        span(interval_of(streak.this_suite)),
-        Bar.of(streak),
-    )
+    values = (percent(number.value, digits=1) for number in numbers)
+    return (short(system.name), *values, span(interval_of(streak.this_suite)))
 
 
-def _streaks(found: Demonstration) -> str:
+def _able(found: Demonstration) -> str:
     """pass@k flatters."""
     system, k = found.report.systems[0], found.k
     once, always = system.pass_at(k).value or 0.0, system.pass_hat(k).value or 0.0
     return (
-        f'"Can it" is not "does it": given {k} tries, {short(system.name)} solves a task '
-        f"{percent(once)} of the time (pass@{k}); {k} times out of {k}, only {percent(always)} "
-        f"(pass^{k})."
+        f"Able is not reliable: {short(system.name)} solves {percent(once)} of tasks given {k} "
+        f"tries (pass@{k}), but only {percent(always)} of them {k} times in a row (pass^{k})."
     )
 
 
@@ -117,24 +104,18 @@ def _lead(found: Demonstration) -> str:
     number = comparison.mean_score.this_suite
     if isinstance(number, Unavailable):
         return f"The two cannot be compared: {number.reason}."
-    first, second = short(comparison.first), short(comparison.second)
-    size = f"{signed_points(number.value, digits=1)} points {signed_span(number.interval)}"
-    if comparison.mean_score.answer("this suite") == "undecided":
-        return f"{first} beats {second} by {size}, which is within noise: neither has won yet."
-    return f"{first} differs from {second} by {size}: more than noise."
+    first, size = short(comparison.first), f"{100 * number.value:.1f} points"
+    shown = comparison.mean_score.answer("this suite") != "undecided"
+    verdict = "a clear difference" if shown else "no clear difference"
+    return f"{first} is {size} ahead {signed_span(number.interval)}: {verdict}."
 
 
-def _undecided(found: Demonstration) -> str:
-    """Some tasks need more runs."""
+def _not_proof(found: Demonstration) -> str:
+    """Passing every time so far does not make a task safe."""
     system = found.report.systems[0]
-    table = system.tasks
-    few = table.labelled("undecided")
-    runs = plural(system.design.typical_runs, "run")
+    few = [row for row in system.tasks.labelled("undecided") if row.passed == row.runs]
     if not few:
-        return f"{runs} were enough to call every task of {short(system.name)}."
+        return "A task that always passed so far may still fail: passhat says how sure it is."
     row = min(few, key=lambda row: (row.more_runs or 10**9, row.name))
-    more = f"about {row.more_runs:,} more runs" if row.more_runs else "more runs than are worth it"
-    return (
-        f"{runs} are not enough for {plural(len(few), 'task')} of {len(table)}: {short(row.name)} "
-        f"passed {row.passed} of {row.runs}, and needs {more} to be called solid or flaky."
-    )
+    more = f"about {plural(row.more_runs, 'more trial')}" if row.more_runs else "more trials"
+    return f"{row.passed} of {row.runs} is not proof: {short(row.name)} needs {more}."

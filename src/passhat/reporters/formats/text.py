@@ -105,7 +105,8 @@ def _block_lines(block: Block, ink: TerminalStyle) -> list[str]:  # one line a b
         case Paragraph():
             return _paragraph_lines(block, ink)
         case Remark():
-            return wrap(block.text, ink.width)
+            numbered = re.match(r"\d+\. ", block.text)
+            return wrap(block.text, ink.width, indent=" " * len(numbered[0]) if numbered else "")
         case Hints():
             return _hint_lines(block, ink)
         case Line():
