@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from passhat.analysis.comparing.trends import (
@@ -14,7 +16,7 @@ from passhat.analysis.comparing.trends import (
     TrendPoint,
 )
 from passhat.dataclass import dataclass
-from passhat.messages import plural
+from passhat.messages import listed, plural
 from passhat.reporters.answer import (
     Answer,
     Bar,
@@ -22,9 +24,11 @@ from passhat.reporters.answer import (
     DisplayOptions,
     Facts,
     Headline,
+    Hints,
     Paragraph,
     Picture,
     Records,
+    Remark,
     Section,
     StatusLabel,
     Table,
@@ -39,6 +43,7 @@ from passhat.reporters.formatting import (
     signed_points,
     span,
 )
+from passhat.reporters.next_steps import advise
 from passhat.stats.trend import ChangePoint, Changes, DivergingTrend
 
 if TYPE_CHECKING:
@@ -99,6 +104,26 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
                 blocks.append(Picture(trend.plot()))
         return blocks
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The newest change, and the last runs; of several agents, of the one that changed last."""
+        trends = _newest_change_first(self.result)
+        trend = trends[0]
+        blocks: list[Block] = [Headline(headline(trends)), *_rows_screen(trend)]
+        if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
+            first, last = (trend.points[i].metrics[f"pass@{trend.k}"].value for i in (0, -1))
+            rose = f"pass@{trend.k} rose meanwhile, {percent(first)} to {percent(last)}"
+            blocks.append(Remark(f"{rose}: more able, less reliable."))
+        if any(point.carried for point in trend.points[-MOST_RUNS:]):
+            blocks.append(Remark("* Not every task was run: the last result of the others counts."))
+        others = [one.name for one in trends[1:]]
+        if others:
+            blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (--only)."))
+        change = trend.newest_change
+        if change is not None and options.results is not None and change.position:
+            after, before = (trend.points[change.position - i].key for i in (0, 1))
+            blocks.append(Hints((advise("What changed", f"passhat compare {after} {before}"),)))
+        return blocks
+
     def rows(self) -> Records:
         return [
             {
@@ -156,20 +181,85 @@ class TrendView:
     keys: tuple[str, ...]
 
 
+MOST_RUNS = 10
+"""Runs on the first screen, the newest."""
+
+_CELL = 0.05
+"""What a character of a bar stands for."""
+
+
 def headline(trends: Sequence[SystemTrend]) -> str:
-    """The newest change of pass^k in one sentence."""
+    """The newest change of pass^k in one sentence: levels are the means of the runs shown."""
     trend = _newest_change_first(trends)[0]
     change = trend.newest_change
+    whose = f"{short(trend.name)}: " if len(trends) > 1 else ""
     if change is None:
         runs = max(len(one.points) for one in trends)
         if runs == 1:
             return "One run so far: a change takes two to be seen."
-        return f"No change of reliability shown over {runs} runs."
-    word = "less" if change.direction == "down" else "more"
+        last = percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)
+        return f"No change in {_metric(trend)} over {runs} runs ({last} in the last)."
+    before, after = _levels(trend, change)
+    word = "fell" if change.direction == "down" else "rose"
+    bounds = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)} points"
+    point = trend.points[change.position]
     return (
-        f"{short(trend.name)} became {word} dependable on {trend.day(change)}: "
-        f"{_streak(trend)} went from {percent(change.before)} to {percent(change.after)}."
+        f"{whose}{_metric(trend)} {word} on {_day(point.started)} (run {safe_text(point.label)}): "
+        f"{percent(before)} before, {percent(after)} since, {bounds}."
     )
+
+
+def _levels(trend: SystemTrend, change: ChangePoint) -> tuple[float, float]:
+    """The means of the runs since the change before this one, and until the next."""
+    name = trend.metrics[0]
+    places = sorted(one.position for one in trend.changes[name].points)
+    at = places.index(change.position)
+    start = places[at - 1] if at else 0
+    end = places[at + 1] if at + 1 < len(places) else len(trend.points)
+    values = [point.metrics[name].value for point in trend.points]
+    return fmean(values[start : change.position]), fmean(values[change.position : end])
+
+
+def _metric(trend: SystemTrend) -> str:
+    return "pass@1" if trend.k == 1 else f"pass^{trend.k}"
+
+
+def _day(started: str) -> str:
+    """A day as people write it: 6 Nov."""
+    try:
+        day = date.fromisoformat(started[:10])
+    except ValueError:
+        return safe_text(started[:10])
+    return f"{day.day} {day:%b}"
+
+
+def _rows_screen(trend: SystemTrend) -> list[Block]:
+    """The last runs, oldest first, a bar each, and where it changed."""
+    name = trend.metrics[0]
+    marks = {
+        change.position: "<- fell here" if change.direction == "down" else "<- rose here"
+        for change in trend.changes[name].points
+    }
+    first = max(0, len(trend.points) - MOST_RUNS)
+    rows = tuple(
+        (
+            _day(point.started),
+            safe_text(point.label) + "*" * bool(point.carried),
+            percent(point.metrics[name].value, digits=1),
+            "#" * round(point.metrics[name].value / _CELL),
+            marks.get(i, ""),
+        )
+        for i, point in enumerate(trend.points)
+        if i >= first
+    )
+    table = Table(
+        header=("date", "run", _metric(trend), "", ""),
+        rows=rows,
+        left=(0, 1, 3, 4),
+        cut=((1, 12),),
+    )
+    earlier = [Remark(f"{plural(first, 'earlier run')}: --last, or -v")] if first else []
+    return [table, *earlier]
 
 
 def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
@@ -318,6 +408,37 @@ class FlakyAnswer(Answer[FlakyTasks]):
             Paragraph(
                 "Runs", "Oldest first: P all passed, F all failed, ~ some of each, . not run."
             ),
+        ]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        found = self.result
+        over = f"over {plural(found.runs, 'run')}"
+        are = "is" if len(found.tasks) == 1 else "are"
+        of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')} {are} flaky"
+        if not found.tasks:
+            return [Headline(f"No task of {found.tasks_seen:,} is flaky {over}.")]
+        several = len({one.system for one in found.tasks}) > 1
+        shown = sorted(found.tasks, key=lambda one: one.rate)[:MOST_RUNS]
+        table = Table(
+            header=("passed", *(["agent"] if several else []), "task", "runs, oldest first"),
+            rows=tuple(
+                (
+                    f"{one.passed:,}/{one.trials:,}",
+                    *([short(one.system)] if several else []),
+                    short(one.task),
+                    one.marks[-MOST_MARKS:],
+                )
+                for one in shown
+            ),
+            left=(1, 2, 3),
+            cut=((1 + several, 12),),
+        )
+        more = len(found.tasks) - len(shown)
+        return [
+            Headline(f"{of_all} {over}."),
+            table,
+            *([Remark(f"{plural(more, 'more task')}: -v")] if more else []),
+            Remark("P all passed, F all failed, ~ some of each, . not run"),
         ]
 
     def rows(self) -> Records:
