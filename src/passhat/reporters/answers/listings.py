@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
-from passhat.messages import listed, plural, short_commit
+from passhat.messages import capitalised, listed, plural, short_commit
 from passhat.records import Tally, Trials
 from passhat.records.ledger import Row, RunList
 from passhat.records.suite import SuiteCheck
@@ -19,16 +20,19 @@ from passhat.reporters.answer import (
     Block,
     DisplayOptions,
     Headline,
+    Hints,
     Line,
     NextStep,
     Paragraph,
     Records,
+    Remark,
     Steps,
     Table,
     paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import percent, safe_text
+from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 if TYPE_CHECKING:
@@ -126,6 +130,9 @@ SUITE, BRANCH, STATUS = map(HEADER.index, ("suite", "branch", "status"))
 WIDE = 100
 """Columns of a terminal from which on dates have their year."""
 
+MOST_ROWS = 10
+"""Runs on the first screen."""
+
 MOST_SYSTEMS = 5
 """Systems that are listed below a run."""
 
@@ -159,6 +166,33 @@ class RunListAnswer(Answer[RunList]):
             blocks.append(Steps("Next", (step,)))
         return blocks
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The newest runs; a column only where it says something."""
+        found = self.result
+        if not found.runs:
+            return self.blocks(options)
+        shown = found.runs[:MOST_ROWS]
+        rows = [cells for row in shown for cells in (_screen_cells(row), *_agent_cells(row))]
+        header = ("run", "started", "suite", "commit", "branch", "trials", "pass@1", "")
+        said = [i for i in range(len(header)) if i != SUITE and any(row[i] for row in rows)]
+        columns = sorted({*said, SUITE})
+        places = [columns.index(i) for i in map(HEADER.index, LEFT) if i in columns]
+        table = Table(
+            header=tuple(header[i] for i in columns),
+            rows=tuple(tuple(row[i] for i in columns) for row in rows),
+            left=tuple(places),
+            cut=((columns.index(SUITE), 8),),
+        )
+        more = len(found.runs) - len(shown)
+        steps = [advise("See one", f"passhat report {found.runs[0]['run']}")]
+        if found.resume is not None:
+            steps.append(advise("Go on with the newest unfinished one", found.resume))
+        return [
+            table,
+            *([Remark(f"{plural(more, 'earlier run')}: -v")] if more else []),
+            Hints(tuple(steps)),
+        ]
+
     def rows(self) -> Records:
         return [
             {**row, "tags": " ".join(row["tags"]), "pass_rates": json.dumps(row["pass_rates"])}
@@ -178,6 +212,36 @@ def _cells(row: Row, start: int) -> tuple[str, ...]:
     started, trials = row["started"][start:16].replace("T", " "), f"{row['trials']:,}"
     found = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)
     return tuple(safe_text(cell) for cell in found)
+
+
+def _screen_cells(row: Row) -> tuple[str, ...]:
+    several = len(row["pass_rates"]) > 1
+    rate = "" if several else percent(row["pass_rate"], digits=1)
+    commit = short_commit(row["commit"]) + "*" if row["dirty"] else short_commit(row["commit"])
+    status = "" if row["status"] == "finished" else _status(row)
+    words = ", ".join([*([status] if status else []), *row["tags"]])
+    cells = (row["run"], _started(row["started"]), row["suite"], commit, row["branch"] or "",
+             f"{row['trials']:,}", rate, words)  # fmt: skip
+    return tuple(safe_text(cell) for cell in cells)
+
+
+def _started(moment: str) -> str:
+    """A moment as people write it: 16 Nov 17:47."""
+    try:
+        when = datetime.fromisoformat(moment)
+    except ValueError:
+        return moment[:16]
+    return f"{when.day} {when:%b %H:%M}"
+
+
+def _agent_cells(row: Row) -> list[tuple[str, ...]]:
+    """Several agents of a run below it, the least reliable first."""
+    rates = sorted(row["pass_rates"].items(), key=lambda one: one[1])
+    if len(rates) < 2:
+        return []
+    (low, least), *_, (high, most) = rates
+    named = f"  {safe_text(low)} {percent(least)} to {safe_text(high)} {percent(most)}"
+    return [("", "", named, "", "", "", "", "")]
 
 
 def _system_cells(row: Row) -> list[tuple[str, ...]]:
@@ -219,6 +283,19 @@ class RunPlanAnswer(Answer["RunPlan"]):
                 Paragraph(label, safe_text(options.wording("; ".join(texts))))
                 for label, texts in _parts(plan)
                 if texts
+            ),
+        ]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """How many trials of what, what they cost, and the gates."""
+        plan = self.result
+        cost = capitalised(f"cost: {_price(plan.cost)}")
+        return [
+            Headline(f"Would run {plan.size}. {cost}."),
+            *(
+                Remark(f"{label}: {safe_text(options.wording('; '.join(texts)))}", apart=i == 0)
+                for i, (label, texts) in enumerate(_parts(plan))
+                if texts and label not in ("Cost",) and texts != ["none"]
             ),
         ]
 

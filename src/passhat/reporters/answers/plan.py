@@ -17,9 +17,12 @@ from passhat.reporters.answer import (
     DisplayOptions,
     Facts,
     Headline,
+    Hints,
+    NextStep,
     Paragraph,
     Picture,
     Records,
+    Remark,
     Table,
 )
 from passhat.reporters.data import JsonShape, to_json
@@ -63,7 +66,7 @@ class PlanAnswer(Answer[Plan]):
             meaning = f"{runs:,} of each task, for this suite"
             facts.append((f"{runs * chosen.tasks:,} runs", meaning))
         if tasks:
-            meaning = f"at {plural(each, 'run')} each, for tasks like these"
+            meaning = f"at {plural(each, 'trial')} each, for similar tasks"
             facts.append((f"{tasks:,} tasks", meaning))
         return facts
 
@@ -89,6 +92,24 @@ class PlanAnswer(Answer[Plan]):
         width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "run")
         text = f"To know its pass rate to {width} takes {runs} of it."
         return [*blocks, Paragraph("One task", text)]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The answer, the designs around it, what it means for similar tasks and two agents."""
+        plan = self.result
+        base = plan.assumptions
+        guess = f"pass@1 {percent(base.rate)}, {percent(base.icc)} of the spread between tasks"
+        texts = [_for_similar(plan), _two_agents(plan), *(f"{capitalised(n)}." for n in plan.notes)]
+        if plan.difference is not None or plan.budgets:
+            texts.insert(0, _precision(plan))
+        blocks: list[Block] = [
+            Headline(verdict(plan)),
+            _screen_designs(plan),
+            *(Remark(text, apart=i == 0) for i, text in enumerate(filter(None, texts))),
+            Remark(f"Assumed: {guess} ({_origin(base)})."),
+        ]
+        if not base.measured:
+            blocks.append(Hints((NextStep("With your own results", "passhat plan RESULTS"),)))
+        return blocks
 
     def rows(self) -> Records:
         return [
@@ -119,7 +140,7 @@ class PlanAnswer(Answer[Plan]):
         there = Series(name="tasks like these", x=runs, y=like)
         figure = line_chart(
             [here, there],
-            title="More runs narrow this suite; for tasks like these they stop at about "
+            title="More runs narrow this suite; for similar tasks they stop at about "
             f"{_points(plan.chosen.floor)}",
             finding=f"Half the width of the {percent(plan.confidence)} interval of the mean, "
             f"by the runs of each of {plural(plan.chosen.tasks, 'task')}.",
@@ -129,6 +150,64 @@ class PlanAnswer(Answer[Plan]):
             y_kind="percent",
         )
         return {"precision": figure}
+
+
+MOST_DESIGNS = 5
+"""Rows of the table on the first screen: those around the answer."""
+
+
+def _screen_designs(plan: Plan) -> Table:
+    promise = plan.assured
+    runs = promise.runs if isinstance(promise, Assured) else plan.chosen.runs_this_suite
+    wanted = runs if isinstance(runs, int) else plan.chosen.runs
+    designs = plan.designs
+    at = next((i for i, one in enumerate(designs) if one.runs >= wanted), len(designs) - 1)
+    first = max(0, min(at - 2, len(designs) - MOST_DESIGNS))
+    target = _points(plan.chosen.target or 0.0).removesuffix(" points")
+    often = f"{percent(promise.assurance)} reach" if isinstance(promise, Assured) else "reaches"
+    mark = f"<- {often} {target}" if designs[at].runs == runs else ""
+    return Table(
+        header=("trials per task", "total", "these tasks", "similar tasks", ""),
+        rows=tuple(
+            (
+                f"{design.runs:,}",
+                f"{design.runs * design.tasks:,}",
+                f"±{100 * design.this_suite:.1f}",
+                f"±{100 * design.tasks_like_these:.1f}",
+                mark if design is designs[at] else "",
+            )
+            for design in designs[first : first + MOST_DESIGNS]
+        ),
+        left=(4,),
+    )
+
+
+def _for_similar(plan: Plan) -> str:
+    """What it takes for other tasks of the kind: tasks, where trials no longer help."""
+    promise, chosen = plan.assured, plan.chosen
+    goal = _points(chosen.target or 0.0)
+    tasks: int | Unavailable | None = chosen.tasks_needed
+    each = chosen.runs
+    if isinstance(promise, Assured):
+        tasks, each = promise.tasks, promise.runs_of_each
+    if isinstance(tasks, Unavailable):
+        return f"For similar tasks: {tasks.reason}."
+    if tasks is None:
+        return ""
+    reach = f"{tasks:,} tasks x {plural(each, 'trial')} reach {goal}"
+    return f"For similar tasks more trials hardly help: {reach}."
+
+
+def _two_agents(plan: Plan) -> str:
+    """The difference between two agents that the design shows."""
+    found, drawn, chosen = plan.detectable, plan.assured_comparison, plan.chosen
+    if isinstance(found, Unavailable):
+        return ""
+    seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
+    size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'trial')}"
+    if (seen or 1.0) >= 1:
+        return f"Two agents: {size} cannot show any difference."
+    return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points."
 
 
 def _certify(plan: Plan) -> str:
@@ -157,31 +236,21 @@ def _precision(plan: Plan) -> str:
     these, each = (
         (f"these {chosen.tasks:,} tasks", "each") if chosen.tasks > 1 else ("this task", "it")
     )
-    text = f"To know the mean of {these} to {target}, run {each} {_times(runs)}"
-    if chosen.tasks_needed is None:
-        return f"{text}."
-    more = f"take {plural(chosen.tasks_needed, 'task')} at {plural(chosen.runs, 'run')} each"
-    return f"{text}; to know it for tasks like these, {more}."
+    return f"To know pass@1 of {these} to {target}, run {each} {_times(runs)}."
 
 
 def _assured(promise: Assured, tasks: int) -> str:
     target = _points(promise.half_width)
-    these = f"To know {_metric(promise)} of these {tasks:,} tasks to {target}"
+    which = "the task" if tasks == 1 else f"each of the {tasks:,} tasks"
+    goal = f"to know {_metric(promise)} to {target}"
     if isinstance(promise.runs, Unavailable):
-        first = f"{these} takes {promise.runs.reason}"
-    else:
-        first = f"{these}, run each {_times(promise.runs)}"
-    each = f"at {plural(promise.runs_of_each, 'run')} each"
-    if isinstance(promise.tasks, Unavailable):
-        return f"{first}; to know it for tasks like these takes {promise.tasks.reason} {each}."
-    more = plural(promise.tasks, "task")
-    if isinstance(promise.families, int):
-        more = f"{plural(promise.families, 'family', 'families')} ({more})"
-    return f"{first}; to know it for tasks like these, take {more} {each}."
+        return f"{capitalised(goal)} takes {promise.runs.reason}."
+    total = plural(promise.runs * tasks, "trial")
+    return f"Run {which} {_times(promise.runs)} ({total}) {goal}."
 
 
 def _metric(promise: Assured) -> str:
-    return "the mean" if promise.metric == "mean" else promise.metric
+    return "pass@1" if promise.metric in ("mean", "pass^1") else promise.metric
 
 
 def _kept(plan: Plan, promise: Assured) -> str:
@@ -209,7 +278,7 @@ def _why_the_table_differs(plan: Plan, promise: Assured) -> str:
 
 
 def _next(promise: Assured) -> str:
-    """What as many runs as there are, once more, would make of tasks like these."""
+    """What as many runs as there are, once more, would make of similar tasks."""
     best = promise.best
     assert best is not None, "runs and tasks can always be bought"
     now = _points(promise.tasks_like_these)
@@ -218,7 +287,7 @@ def _next(promise: Assured) -> str:
     )
     half = best.runs_in_all // 2
     return (
-        f"{plural(half, 'run')} more bring {_metric(promise)} of tasks like these from {now} to: "
+        f"{plural(half, 'run')} more bring {_metric(promise)} of similar tasks from {now} to: "
         f"{ways}. Buy {best.buys}. ({percent(promise.assurance)} of reports will be as narrow; the "
         "table has the typical width.)"
     )
@@ -226,7 +295,7 @@ def _next(promise: Assured) -> str:
 
 def _designs(plan: Plan) -> Table:
     return Table(
-        header=("runs per task", "total runs", "this suite", "tasks like these", ""),
+        header=("trials per task", "total", "these tasks", "similar tasks", ""),
         rows=tuple(
             (
                 f"{design.runs:,}",
@@ -280,20 +349,20 @@ def _floor(plan: Plan) -> str:
         return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
     return (
         f"No number of runs on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
-        "for tasks like these; only more tasks do."
+        "for similar tasks; only more tasks do."
     )
 
 
 def _budget(budget: BudgetPlan) -> str:
     limit, each = _price(budget)
     if isinstance(budget.design, Unavailable):
-        return f"A budget of {limit} at {each} a run: {budget.design.reason}."
+        return f"A budget of {limit} at {each} a trial: {budget.design.reason}."
     design = budget.design
-    runs = plural(budget.runs_in_all, "run")
+    runs = plural(budget.runs_in_all, "trial")
     return (
         f"A budget of {limit} buys {runs} at {each} each: {design.runs:,} of each of "
-        f"{plural(design.tasks, 'task')}, {_points(design.this_suite)} for this suite, "
-        f"{_points(design.tasks_like_these)} for tasks like these."
+        f"{plural(design.tasks, 'task')}, {_points(design.this_suite)} for these tasks, "
+        f"{_points(design.tasks_like_these)} for similar tasks."
     )
 
 
@@ -323,18 +392,16 @@ def _comparing(plan: Plan) -> str:
     power = percent(plan.power)
     if isinstance(found, Unavailable):
         return f"{capitalised(found.reason)}."
-    size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'run')} per agent"
+    size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'trial')} per agent"
     seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
     least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
     shows = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
-    return (
-        f"{size} {shows} on tasks like these, both run on the same tasks (paired, {power} power)."
-    )
+    return f"{size} {shows} on similar tasks, both run on the same tasks (paired, {power} power)."
 
 
 def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
-    size = f"{100 * abs(difference):g} points on tasks like these"
+    size = f"{100 * abs(difference):g} points on similar tasks"
     goal = f"To tell two agents apart that differ by {size}"
     drawn, chosen = plan.assured_comparison, plan.chosen
     runs, count = plan.runs_for_difference, plan.tasks_for_difference
@@ -350,11 +417,11 @@ def _for_difference(plan: Plan, difference: float) -> str:
     tasks = plural(count, "task")
     if isinstance(drawn, AssuredComparison) and isinstance(drawn.families, int):
         tasks = f"{plural(drawn.families, 'family', 'families')} ({tasks})"
-    return f"{goal}, take {tasks} at {plural(chosen.runs, 'run')} per agent; {more}."
+    return f"{goal}, take {tasks} at {plural(chosen.runs, 'trial')} per agent; {more}."
 
 
 def _points(half_width: float) -> str:
-    return f"±{100 * half_width:.1f} points"
+    return f"±{100 * half_width:.1f} points".replace(".0 ", " ")
 
 
 def _times(runs: int) -> str:
