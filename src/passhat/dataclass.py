@@ -42,6 +42,7 @@ FrameLibrary = Literal["pandas", "polars", "pyarrow"]
 if TYPE_CHECKING:
     from dataclasses import dataclass
     from dataclasses import dataclass as result_dataclass
+    from pathlib import Path
 else:
 
     def dataclass(cls=None, /, *, slots=False, **options):
@@ -145,13 +146,32 @@ class LazyMapping(Mapping[Name, Value]):
 
 
 class Displayed:
-    """A result that a notebook draws and that has a data frame.
+    """A result that prints as its screen, that a notebook draws, that has a data frame and files.
 
     The formats are in layers above the results, so a result reaches them through the public names
     of the package, as a user would.
     """
 
     __slots__ = ()
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self, *, verbose: bool = False) -> str:
+        """What the terminal shows, at 80 columns and without colour; `verbose` is `-v`."""
+        import passhat
+
+        shown = passhat.render(self, "text", results=None, verbose=verbose)
+        return str(shown).rstrip("\n")
+
+    def save(self, path: str | Path, **options: Any) -> None:
+        """Write this result to a file: its ending says how (.html, .md, .json, .csv, .tex, ...).
+
+        `options` are those of `render`, such as `verbose`.
+        """
+        import passhat
+
+        passhat.reporters.save(self, path, **options)
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """The rows of this result as a data frame: the same rows and columns as its CSV file.

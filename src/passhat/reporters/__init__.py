@@ -11,5 +11,6 @@ if TYPE_CHECKING:
     from passhat.reporters.rendering import formats_for as formats_for
     from passhat.reporters.rendering import kind_of as kind_of
     from passhat.reporters.rendering import render as render
+    from passhat.reporters.rendering import save as save
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from passhat.arguments import refuse_unknown
@@ -127,6 +128,16 @@ def render(
     write = _load("formats", FORMATS[format].function)
     written: str | bytes = write(answer_of(answer), DisplayOptions(**options))
     return written
+
+
+def save(answer: Any, path: str | Path, **options: Any) -> None:
+    """Write an answer to a file, in the format that its ending asks for."""
+    format = format_of_file(str(path))  # noqa: A001  # as `render` calls it
+    if format is None:
+        endings = ", ".join(endings_for(answer))
+        raise ArgumentError("path", f"must end in one of {endings}", str(path))
+    written = render(answer, format, **options)
+    Path(path).write_bytes(written.encode() if isinstance(written, str) else written)
 
 
 def answer_of(result: Any) -> Answer[Any]:

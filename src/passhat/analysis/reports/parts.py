@@ -44,6 +44,29 @@ class Metric:
         number = self.this_suite or self.tasks_like_these
         return number.value if isinstance(number, Estimate) else None
 
+    def __str__(self) -> str:
+        return rounded(self.this_suite or self.tasks_like_these)
+
+    @property
+    def interval(self) -> Interval | None:
+        """For these tasks, if it is known."""
+        return self.this_suite.interval if isinstance(self.this_suite, Estimate) else None
+
+    @property
+    def low(self) -> float | None:
+        """The lower end for these tasks."""
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end for these tasks."""
+        return None if self.interval is None else self.interval.high
+
+    @property
+    def similar_tasks(self) -> Number:
+        """The number with its interval for other tasks of the kind: `tasks_like_these`."""
+        return self.tasks_like_these
+
     @property
     def reason(self) -> str | None:
         """Why there is no number, if there is none."""
@@ -283,9 +306,12 @@ class SystemReport:
     def __repr__(self) -> str:
         known = [k for k in self.ks if self.pass_hat(k).value is not None]
         shown = dict.fromkeys([*known[:1], *[k for k in known if k <= _LARGEST_SHOWN_K][-1:]])
-        numbers = "".join(f", pass^{k} {rounded(self.pass_hat(k).this_suite)}" for k in shown)
+        numbers = ", ".join(
+            f"{'pass@1' if k == 1 else f'pass^{k}'} {rounded(self.pass_hat(k).this_suite)}"
+            for k in shown
+        )
         shape = f"{plural(self.design.tasks, 'task')}, {plural(self.design.trials, 'trial')}"
-        return f"<SystemReport {quoted(self.name)}: {shape}{numbers}>"
+        return f"<SystemReport {quoted(self.name)}: {numbers or 'no number'}; {shape}>"
 
     @property
     def ks(self) -> tuple[int, ...]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import (
     Leaders,
+    Metric,
     SystemReport,
     TaskTable,
     common_k,
     system_named,
 )
 from passhat.dataclass import Displayed, dataclass
-from passhat.messages import first_few, plural, quoted, rounded, short_repr
+from passhat.messages import plural, short_repr
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Unavailable
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.plots import Plots
     from passhat.drawing.figure import Figure
 
-_MOST_SHOWN = 20
+_MOST_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +36,21 @@ class Report(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        lines = [repr(one).removeprefix("<SystemReport ") for one in self.systems[:_MOST_SHOWN]]
         if len(self.systems) == 1:
-            return f"<Report: {repr(self.systems[0])[1:-1]}; see .system(), .plots>"
-        shown = first_few(f"{quoted(one.name)} {rounded(one.mean_score)}" for one in self.systems)
-        head = f"Report of {plural(len(self.systems), 'system')} by mean_score"
-        return short_repr(head, *shown, see=".systems, .plots, print()")
-
-    def __str__(self) -> str:
-        lines = [f"  {system!r}" for system in self.systems[:_MOST_SHOWN]]
+            return f"<Report {lines[0]}"
         more = len(self.systems) - len(lines)
+        lines = [f"  {line.removesuffix('>')}" for line in lines]
         lines += [f"  and {more:,} more"] if more else []
-        return "\n".join([f"<Report: {plural(len(self.systems), 'system')}", *lines]) + ">"
+        return "\n".join([f"<Report of {plural(len(self.systems), 'agent')}:", *lines]) + ">"
+
+    def pass_at(self, k: int) -> Metric:
+        """pass@k of the only agent."""
+        return self.system().pass_at(k)
+
+    def pass_hat(self, k: int) -> Metric:
+        """pass^k of the only agent."""
+        return self.system().pass_hat(k)
 
     @property
     def leaders(self) -> Leaders | Unavailable:
