@@ -38,16 +38,17 @@ def test_the_verdict_is_about_the_k_that_was_asked_for_with_the_mean_beside_it()
     asked = compare(STEADY_OR_NEVER, ks=[4])
     assert asked.headline.name == "pass^4"
     said = verdict(asked)
-    assert said.startswith("new is better than old by pass^4 on this suite: +50.0 points [")
+    assert said.startswith("new is better than old: pass^4 is 50.0% against 0%, +50.0 points ")
     assert " (mean score +0.0 [" in said
     assert json.loads(render_json(asked))["verdict"] == said
-    assert "cannot be told apart yet: they are level" in verdict(compare(STEADY_OR_NEVER))
+    assert verdict(compare(STEADY_OR_NEVER)).startswith("No clear difference: they are level [")
 
 
 def test_of_several_k_the_verdict_is_about_the_largest_as_a_ranking_is():
     assert compare(STEADY_OR_NEVER, ks=[2, 4, 1]).headline.name == "pass^4"
     said = verdict(compare(STEADY_OR_NEVER, ks=[1]))
-    assert said.startswith("new and old cannot be told apart yet by pass^1: they are level [")
+    assert said.startswith("No clear difference: they are level [")
+    assert said.endswith("] at pass@1.")
     assert "mean score" not in said
 
 
@@ -60,18 +61,21 @@ def test_a_k_that_nobody_ran_leaves_the_mean_to_speak_of():
 def test_a_margin_holds_for_the_k_that_was_asked_for():
     even = simulate(tasks=40, runs=20, rate={"new": 0.7, "old": 0.7}, seed=1)
     said = verdict(compare(even, ks=[2], margin=0.2))
-    assert "new and old are equivalent to within 20 points by pass^2 [" in said
+    assert said.startswith("new and old are equivalent to within 20 points at pass^2 [")
 
 
 def test_the_comparison_that_a_ranking_advises_is_by_the_same_metric():
     def advised(**options):
-        return render_terminal(rank(MANY, **options)).strip().split("\n")[-1].strip()
+        full = render_terminal(rank(MANY, **options), verbose=True)
+        return full.strip().split("\n")[-1].strip()
 
     plain = "passhat compare RESULTS --only a --only b"
     assert advised() == plain
     assert advised(by="pass^3") == f"{plain} --k 3"
     assert advised(by="pass@3") == plain
     assert advised(by="pass^3", confidence=0.9) == f"{plain} --k 3 --confidence 0.9"
+    screen = render_terminal(rank(MANY, by="pass^3", confidence=0.9))
+    assert screen.endswith(f"\nTwo at a time: {plain} --k 3 --confidence 0.9\n")
 
 
 def test_tasks_that_lack_runs_are_not_said_to_lack_a_system():
@@ -80,10 +84,19 @@ def test_tasks_that_lack_runs_are_not_said_to_lack_a_system():
     notes = found.differences["pass^3"].tasks_like_these.notes
     assert "2 tasks have fewer than 3 runs of one of the systems and are left out" in notes
     assert not any("no result" in note for note in notes)
-    ranked = render_terminal(rank(short, by="pass^3"))
+    ranked = render_terminal(rank(short, by="pass^3"), verbose=True)
     assert "2 tasks without 3 runs of each: t05, t06." in ranked
+    screen = render_terminal(rank(short, by="pass^3"))
+    assert "\nLeft out: 2 tasks without 3 trials of each.\n" in screen
+    assert "\nLeft out: 2 tasks that not all of them ran.\n" in render_terminal(rank(UNSHARED))
 
 
+UNSHARED = Trials.concat(
+    [
+        _pair([(2, 3)] * 5, [(1, 3)] * 5),
+        Trials.from_columns(system=["new"] * 2, task=["x", "y"], passed=[1, 0]),
+    ]
+)
 UNTESTED = _pair([(0, 1), (9, 9), (2, 9), (0, 9), (5, 9)], [(3, 3), (1, 9), (7, 9), (7, 9), (6, 9)])
 
 
@@ -98,19 +111,19 @@ UNTESTED = _pair([(0, 1), (9, 9), (2, 9), (0, 9), (5, 9)], [(3, 3), (1, 9), (7, 
 def test_a_task_that_cannot_be_tested_has_a_dash_and_the_dash_is_explained(render):
     found = compare(UNTESTED)
     assert found.tasks[0].answer == "unevaluable"
-    text = render(found)
+    text = render(found, verbose=True)
     assert "A dash means that a task has too few runs to be tested" in " ".join(text.split())
     row = re.search(r"(?:  |\| |<tr>.*)t00.*(?:\n|</tr>)", text)[0]
     assert re.search(r"-[ |]+-[ |]*\n|<td class=\"n\">-</td><td class=\"n\">-</td>", row), row
     whole = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))
-    assert "A dash means" not in render(whole)
+    assert "A dash means" not in render(whole, verbose=True)
 
 
 def test_the_tests_of_tasks_are_listed_in_their_order_and_the_untested_last():
     found = compare(UNTESTED)
     rows = [
         line.split()[-2:]
-        for line in render_terminal(found).split("\n")
+        for line in render_terminal(found, verbose=True).split("\n")
         if re.match(r"  t\d\d ", line)
     ]
     tested = [row for row in rows if row != ["-", "-"]]
@@ -125,23 +138,23 @@ def test_an_interval_that_leaves_out_0_beside_a_test_that_shows_nothing_is_expla
     (row,) = (task for task in found.tasks if task.name == "t00")
     assert 0 not in row.interval
     assert row.p_holm > 0.05
-    said = " ".join(render_terminal(found).split())
+    said = " ".join(render_terminal(found, verbose=True).split())
     assert "Each interval is of one task by itself; the p values allow for all tasks" in said
     clear = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))
-    assert "Each interval" not in render_terminal(clear)
+    assert "Each interval" not in render_terminal(clear, verbose=True)
 
 
 def test_two_systems_of_one_name_are_told_apart_in_every_sentence():
     new, old = (Trials.from_columns(task=["t"] * 40, passed=[p] * 40) for p in (1, 0))
     said = render_terminal(compare(new, old))
-    first, second = re.match(r"(.+) is better than (.+?) on this suite", said).groups()
+    first, second = re.match(r"(.+) is better than (.+?): ", " ".join(said.split())).groups()
     assert (first.removesuffix(" (first)"), first[-8:]) == (second[:-9], " (first)")
     assert second.endswith(" (second)")
 
 
 def test_the_table_of_tasks_says_which_it_lists_and_what_its_p_values_mean():
     some = compare(_pair([(9, 9)] * 3 + [(5, 9)] * 5, [(0, 9)] * 3 + [(5, 9)] * 5))
-    said = " ".join(render_terminal(some).split())
+    said = " ".join(render_terminal(some, verbose=True).split())
     assert (
         "Listed are tasks shown to differ, and flipped ones unless both p are 1; `render_json`"
         in said
@@ -157,19 +170,28 @@ def test_at_80_columns_the_names_of_metrics_are_not_cut():
         for run in range(3)
     ]
     system, task, score = zip(*rows, strict=True)
-    said = render_terminal(compare(Trials.from_columns(system=system, task=task, score=score)))
-    assert "mean score" in said.split("Shown")[0].split("in %")[1]
+    found = compare(Trials.from_columns(system=system, task=task, score=score))
+    for verbose in (False, True):
+        assert "\n  mean score  " in render_terminal(found, verbose=verbose)
 
 
 def test_more_runs_than_anyone_would_make_are_not_advised():
     # One pass more in 2,000 runs: shown only by a multiple of them.
-    said = render_terminal(compare(_pair([(1001, 2000)] * 2, [(1000, 2000)] * 2)))
-    assert not re.search(r"about [\d,]+ more runs in all", said)
+    found = compare(_pair([(1001, 2000)] * 2, [(1000, 2000)] * 2))
+    for verbose in (False, True):
+        said = " ".join(render_terminal(found, verbose=verbose).split())
+        assert not re.search(r"[\d,]+ more trials in all", said)
+        assert "no sensible number of trials of these tasks would decide it" in said
+    some = " ".join(render_terminal(compare(_pair([(11, 20)] * 9, [(9, 20)] * 9))).split())
+    assert re.search(r"about [\d,]+ more trials in all .*would decide it 4 times in 5", some)
 
 
 def test_a_flip_that_chance_explains_is_counted_and_not_listed():
     flipped = compare(_pair([(3, 4)] * 5 + [(2, 4)] * 20, [(1, 4)] * 5 + [(2, 4)] * 20))
-    shown = " ".join(render_terminal(flipped).split())
+    screen = " ".join(render_terminal(flipped).split())
+    assert "5 of 25 tasks went from mostly failing to mostly passing, none the other way" in screen
+    assert "No single task's change is significant." in screen
+    shown = " ".join(render_terminal(flipped, verbose=True).split())
     assert "is shown better on 0 and worse on 0. 5 tasks flipped to mostly passing" in shown
     assert "1.000" not in shown
 
@@ -179,16 +201,17 @@ def test_names_with_one_beginning_are_told_apart_by_their_ends():
     first, second = (
         renamed(pair.where(system=name), f"agent-with-tools ({name})") for name in ("new", "old")
     )
-    header = render_terminal(compare(first, second), TerminalStyle(width=80)).split("\n  in %")[1]
-    assert "(new)" in header.split("\n")[0]
-    assert "(old)" in header.split("\n")[0]
+    found = compare(first, second)
+    assert re.search(r"^ +new +old +diff ", render_terminal(found), re.M)
+    full = render_terminal(found, TerminalStyle(width=80), verbose=True)
+    assert re.search(r"^  in % +new +old +diff\. ", full, re.M)
 
 
 def test_inputs_that_were_read_the_same_way_share_one_line(tmp_path):
     for name in ("new", "old"):
         (tmp_path / f"{name}.csv").write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
     results = [str(tmp_path / f"{name}.csv") for name in ("new", "old")]
-    shown = " ".join(render_terminal(compare_results(results)).split())
+    shown = " ".join(render_terminal(compare_results(results), verbose=True).split())
     assert shown.count("Read as") == 1
     assert "old.csv: CSV table" in shown
 
@@ -220,7 +243,7 @@ def test_long_names_that_begin_alike_head_their_columns_with_how_they_end():
         heads = [
             line.split()[1:4]
             for line in render_terminal(
-                compare(trials), ink=TerminalStyle(width=width)
+                compare(trials), ink=TerminalStyle(width=width), verbose=True
             ).splitlines()
             if line.startswith(("  in %", "  task "))
         ]

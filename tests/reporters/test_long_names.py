@@ -33,48 +33,58 @@ def named(systems=("one", "two"), tasks=None, **options):
 @pytest.mark.parametrize("length", [20, 36, 44])
 def test_names_of_systems_that_fit_without_bars_are_whole(width, length):
     names = [f"{'claude-sonnet-4-5-and-its-many-tools-at-work'[: length - 2]}-{i}" for i in "ab"]
-    shown = render_terminal(measure(named(names)), TerminalStyle(width=width))
-    assert "…" not in shown
-    for name in names:
-        assert re.search(rf"^  {name} ", shown, re.MULTILINE)
+    for verbose in (False, True):
+        ink = TerminalStyle(width=width)
+        shown = render_terminal(measure(named(names)), ink, verbose=verbose)
+        assert "…" not in shown
+        for name in names:
+            assert re.search(rf"^  {name} ", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_names_of_tasks_are_whole_where_the_marks_of_runs_can_give_way(width):
     tasks = [f"airline/refund-a-cancelled-flight-{i:05}" for i in range(8)]
     report = measure(named(["one"], tasks))
-    shown = render_terminal(report, TerminalStyle(width=width), all_tasks=True)
-    for name in tasks:
-        assert re.search(rf"^  {name}  ", shown, re.MULTILINE)
-    assert ("passed  ○ failed" in shown) is (width == 120)
+    for verbose in (False, True):
+        ink = TerminalStyle(width=width)
+        shown = render_terminal(report, ink, all_tasks=True, verbose=verbose)
+        for name in tasks:
+            assert re.search(rf"^  {name}  ", shown, re.MULTILINE)
+        assert ("passed  ○ failed" in shown) is (width == 120)
 
 
 def test_runs_are_marked_where_names_leave_room():
     report = measure(named(["one"], [f"task-{i}" for i in range(8)]))
-    shown = render_terminal(report, TerminalStyle(width=80), all_tasks=True)
+    shown = render_terminal(report, TerminalStyle(width=80), all_tasks=True, verbose=False)
     assert len(re.findall(r"[●○]{8}$", shown, re.MULTILINE)) == 8
 
 
 @pytest.mark.parametrize("width", [72, 80, 120])
 @pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
 def test_tasks_that_must_be_cut_never_look_alike(width, names):
-    shown = render_terminal(
-        measure(named(["one"], names)), TerminalStyle(width=width), all_tasks=True
-    )
-    lines = re.findall(r"^  (\S.*?)  +(?:solid|flaky|broken|undecided)", shown, re.MULTILINE)
+    report, ink = measure(named(["one"], names)), TerminalStyle(width=width)
+    full = render_terminal(report, ink, all_tasks=True, verbose=True)
+    lines = re.findall(r"^  (\S.*?)  +(?:solid|flaky|broken|undecided)", full, re.MULTILINE)
     assert len(set(lines)) == len(lines) == 2
+    screen = render_terminal(report, ink, all_tasks=True)
+    lines = re.findall(r"^  (\S*x\S*)  +\d+/8 ", screen, re.MULTILINE)
+    assert len(set(lines)) == len(lines) == 2
+    lowest = re.findall(r"(\S*x\S*) \d/8", " ".join(screen.partition("\n\n  task")[0].split()))
+    assert len(set(lowest)) == len(lowest) == 2
 
 
 @pytest.mark.parametrize("width", [72, 80, 120])
 @pytest.mark.parametrize("names", DISTINCT.values(), ids=DISTINCT)
 def test_systems_that_must_be_cut_never_look_alike(width, names):
     trials = named(names)
-    report = render_terminal(measure(trials), TerminalStyle(width=width), results=None)
-    ranking = render_ranking(rank(trials), TerminalStyle(width=width), results=None)
-    for text in (report, ranking):
-        rows = re.findall(r"^  (\S*x\S*) +\d", text, re.MULTILINE)
-        assert len(set(rows)) == len(rows) == 2
-        assert all(display_width(line) <= width for line in text.split("\n"))
+    ink = TerminalStyle(width=width)
+    for answer in (measure(trials), rank(trials)):
+        screen = render_terminal(answer, ink, results=None)
+        full = render_terminal(answer, ink, results=None, verbose=True).partition("Each")[0]
+        for text in (screen, full):
+            rows = re.findall(r"^ (?: +\d(?: to \d)?)? +(\S*x\S*) +\d", text, re.MULTILINE)
+            assert len(set(rows)) == len(rows) == 2
+            assert all(display_width(line) <= width for line in text.split("\n"))
 
 
 @pytest.mark.parametrize("width", [72, 80, 120])
@@ -82,14 +92,17 @@ def test_systems_that_must_be_cut_never_look_alike(width, names):
 def test_a_comparison_never_calls_two_systems_alike(width, names):
     trials = named(names)
     found = compare(*(trials.where(system=name) for name in names))
-    text = render_comparison(found, TerminalStyle(width=width))
-    header = next(line for line in text.split("\n") if line.startswith("  in %"))
-    _, first, second, *_ = re.split("  +", header.strip())
-    assert first != second
-    said = " ".join(text.partition("\n\n")[0].split())
-    pair = re.match(r"(\S+) (?:and|is better than) (\S+) ", said)
+    ink = TerminalStyle(width=width)
+    screen, full = (render_comparison(found, ink, verbose=verbose) for verbose in (False, True))
+    for text, lead in ((screen, 0), (full, 1)):
+        header = next(line for line in text.split("\n") if "  these tasks  " in line)
+        first, second = re.split("  +", header.strip())[lead : lead + 2]
+        assert first != second
+        assert all(display_width(line) <= width for line in text.split("\n"))
+    tests = compare(*(named(names).where(system=name) for name in names), ks=[9])
+    said = " ".join(render_comparison(tests, ink).partition("\n\n")[0].split())
+    pair = re.match(r"(\S+) and (\S+) cannot be compared", said)
     assert pair.group(1) != pair.group(2)
-    assert all(display_width(line) <= width for line in text.split("\n"))
 
 
 # Alike in many places: what differs may be hidden by any cut.
@@ -119,11 +132,12 @@ def test_what_must_go_from_a_table_of_tasks_are_the_p_values_of_screening():
     trials = simulate(tasks=8, runs=20, rate={"new": 0.95, "old": 0.2}, seed=4)
     trials = replace(trials, task=Categorical(tuple(tasks), trials.task.codes))
     found = compare(trials.where(system="new"), trials.where(system="old"))
-    narrow = render_comparison(found, TerminalStyle(width=72))
+    narrow = render_comparison(found, TerminalStyle(width=72), verbose=True)
     (header,) = re.findall(r"^  task .*", narrow, re.MULTILINE)
     assert "p (Holm)" in header
     assert "p (BH)" not in header
-    assert "p (Holm)  p (BH)" in render_comparison(found, TerminalStyle(width=120))
+    wide = render_comparison(found, TerminalStyle(width=120), verbose=True)
+    assert "p (Holm)  p (BH)" in wide
     assert "…" not in narrow
 
 

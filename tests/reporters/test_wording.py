@@ -34,16 +34,10 @@ def _system(by_task, **options):
 @pytest.mark.parametrize(
     ("by_task", "start"),
     [
-        ({f"t{i}": "P" * 60 for i in range(20)}, "You can depend on bot: it succeeds 100%"),
-        (
-            SHAKY,
-            "You cannot depend on bot every time: it",
-        ),
-        ({"a": "PPPPP", "b": "PPPPP"}, "Too early to say whether you can depend on bot"),
-        (
-            {"a": "P"},
-            "One run of a task cannot show whether you can depend on bot every time: its one run",
-        ),
+        ({f"t{i}": "P" * 60 for i in range(20)}, "bot is reliable: all 1,200 trials passed; 5 in"),
+        (SHAKY, "bot is not reliable: it passes 50% of the time, but 5 times in a row only 2%."),
+        ({"a": "PPPPP", "b": "PPPPP"}, "Too early to tell if bot is reliable: all 10 trials"),
+        ({"a": "P"}, "One trial of a task cannot show if bot is reliable: its one trial passed"),
     ],
 )
 def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
@@ -54,7 +48,7 @@ def test_the_verdict_without_a_number_gives_the_reason():
     said = headline.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
     assert said == (
         "bot has no pass^3: pass^3 needs 3 runs of a task; "
-        "the most any has is 2. One attempt succeeds 75% of the time."
+        "the most any has is 2. A trial passes 75% of the time."
     )
 
 
@@ -63,11 +57,11 @@ def test_several_systems_without_the_number_are_told_why_and_what_is_known_of_th
     said = headline.overview(_report(ks=[3], a=few, b={"t0": "FF", "t1": "PF"}))
     assert said == (
         "There is no pass^3 to compare: a and b have 2 runs of every task, so no pass^3. "
-        "One attempt succeeds 75% of the time for a and 25% of the time for b."
+        "A trial passes 75% of the time for a and 25% of the time for b."
     )
     many = dict.fromkeys("abcd", few) | {"e": {"t0": "FF", "t1": "FF"}}
     said = headline.overview(_report(ks=[3], **many))
-    assert said.endswith("One attempt succeeds 0 to 75% of the time.")
+    assert said.endswith("A trial passes 0 to 75% of the time.")
 
 
 def test_the_headline_is_the_largest_k_up_to_five():
@@ -91,7 +85,7 @@ def test_the_headline_leaves_no_task_out_where_a_k_is_known_for_all(by_task, ks,
 
 def test_a_headline_that_must_leave_tasks_out_says_so():
     said = headline.verdict(_system({"a": "FF", "b": "PPPPP", "c": "PPPPP"}, ks=[3]))
-    assert "(this suite, 1 of its tasks left out: " in said
+    assert said.endswith(" (1 of its tasks left out).")
 
 
 def test_numbers_that_leave_tasks_out_are_starred_and_the_star_is_explained():
@@ -105,50 +99,46 @@ def test_numbers_that_leave_tasks_out_are_starred_and_the_star_is_explained():
 
 
 def test_a_mean_over_tasks_of_unequal_runs_is_not_called_a_share_of_attempts():
-    assert "a task succeeds 50% of the time on average" in headline.verdict(
+    assert "a task passes 50% of the time on average" in headline.verdict(
         _system({"a": "P", "b": "FFF"})
     )
-    assert "it succeeds 50% of the time" in headline.verdict(_system({"a": "PP", "b": "FF"}))
+    assert "it passes 50% of the time" in headline.verdict(_system({"a": "PPP", "b": "FFF"}))
 
 
 def test_one_run_of_each_task_can_refute_an_agent_and_never_vouch_for_it():
     clean = _system({f"t{i}": "P" for i in range(500)})
     assert headline.is_above(clean.pass_hat(1))
-    assert headline.verdict(clean).startswith(
-        "One run of a task cannot show whether you can depend"
-    )
-    assert "500 of 500 tasks passed their only run" in headline.verdict(clean)
+    assert headline.verdict(clean).startswith("One trial of a task cannot show if bot is reliable")
+    assert "500 of 500 tasks passed their only trial" in headline.verdict(clean)
     assert headline.chip(clean).tone == "open"
     assert clean.tasks.count("undecided") == 500
     broken = headline.verdict(_system({f"t{i}": "PF"[i % 2] for i in range(100)}))
-    assert broken.startswith("You cannot depend on bot every time: 50 of 100 tasks passed their")
+    assert broken.startswith("bot is not reliable: 50 of 100 tasks passed their only trial")
     two = _report(a={f"t{i}": "P" for i in range(500)}, b={f"t{i}": "P" for i in range(500)})
-    assert headline.overview(two).startswith("One attempt cannot show whether either of the two")
+    assert headline.overview(two).startswith("One trial of a task cannot show if either of the")
 
 
 def test_where_some_tasks_ran_once_and_others_often_the_verdict_says_how_many_ran_once():
     system = _system({"a": "P", "b": "PPPP", "c": "PPP"})
     assert headline.verdict(system).startswith(
-        "Too early to say whether you can depend on bot every time, as 1 of 3 tasks ran only once:"
+        "Too early to tell if bot is reliable, as 1 of 3 tasks ran only once: all 8 trials passed"
     )
-    assert headline.chip(system).words == "Not settled yet"
+    assert headline.chip(system).words == "Too early to tell"
 
 
 def test_a_report_at_k_1_of_many_runs_says_that_k_is_too_small():
     said = headline.verdict(_system({f"t{i}": "P" * 60 for i in range(20)}, ks=[1]))
-    assert said.startswith("One attempt (pass^1) cannot show whether you can depend on bot")
+    assert said.startswith("pass@1 alone cannot show if bot is reliable: all 1,200 trials passed")
 
 
 def test_runs_with_partial_credit_that_never_passed_are_not_called_a_plain_failure():
     trials = Trials.from_columns(task=["a"] * 9 + ["b"] * 9, score=[0.9] * 18)
-    assert "it never succeeded (mean score 90%), let alone" in headline.verdict(
-        measure(trials).system()
-    )
+    assert headline.verdict(measure(trials).system()).endswith("it never passed (mean score 90%).")
 
 
 def test_a_streak_that_never_came_is_not_called_only_0_percent():
     said = headline.verdict(_system({"a": "PF", "b": "FP"}))
-    assert "but in these runs never 2 times in a row" in said
+    assert said.endswith("it passes 50% of the time, but never 2 times in a row.")
 
 
 def _mixed(passes, runs, tasks):
@@ -210,7 +200,8 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     said = luck(system.variance)
     assert said.startswith("No luck was seen: every task ended all its runs the same way.")
     assert said.endswith("How much there is stays open (0 to 100%).")
-    text = " ".join(render_terminal(_report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})).split())
+    report = _report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})
+    text = " ".join(render_terminal(report, verbose=True).split())
     assert "No number of runs on these 3 tasks gets below ±" in text
     assert "ICC 1.00." not in text
 
@@ -218,10 +209,10 @@ def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
 @pytest.mark.parametrize(
     ("tasks", "said"),
     [
-        ({"a": "FFF", "b": "FFF"}, "every time: it never succeeded, let alone 3 times in a row ("),
-        ({"a": "F", "b": "F"}, "every time: 0 of 2 tasks passed their only run ("),
-        ({"a": "FF", "b": "FF"}, "every time: it never succeeded, let alone 2 times in a row ("),
-        ({"a": "PPP", "b": "FFF"}, "it succeeds 50% of the time, and just as often 3 times in a"),
+        ({"a": "FFF", "b": "FFF"}, "bot is not reliable: it never passed."),
+        ({"a": "F", "b": "F"}, "bot is not reliable: 0 of 2 tasks passed their only trial ("),
+        ({"a": "FF", "b": "FF"}, "bot is not reliable: it never passed."),
+        ({"a": "PPP", "b": "FFF"}, "it passes 50% of the time, and just as often 3 times in a row"),
     ],
 )
 def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(tasks, said):
@@ -241,7 +232,7 @@ def test_errors_are_stated_with_both_numbers():
 
 
 def test_unequal_runs_are_said():
-    assert wording.design(_system({"a": "PPPP", "b": "PP"})) == "2 tasks × 2 to 4 runs, 6 trials"
+    assert wording.design(_system({"a": "PPPP", "b": "PP"})) == "2 tasks x 2 to 4 trials"
 
 
 def test_what_is_left_out_is_named():
@@ -274,18 +265,19 @@ DOWN = {"t0": "E", "t1": "E"}
 @pytest.mark.parametrize(
     ("systems", "start"),
     [
-        ({"a": SHAKY, "b": SHAKY}, "Neither of the two systems can be depended on every time: "),
-        ({"a": YOUNG, "b": YOUNG}, "Too early to say whether either of the two systems can be "),
-        ({"a": YOUNG, "b": YOUNG, "c": YOUNG}, "Too early to say whether any of these 3 systems"),
-        ({"a": YOUNG, "b": SHAKY}, "You cannot depend on b every time (too early to say of a): "),
+        ({"a": SHAKY, "b": SHAKY}, "Neither agent is reliable. a and b are tied: "),
+        ({"a": YOUNG, "b": YOUNG}, "Too early to tell if either of the two agents is reliable. "),
+        ({"a": YOUNG, "b": YOUNG, "c": YOUNG}, "Too early to tell if any of 3 agents is reliable."),
+        ({"a": YOUNG, "b": SHAKY}, "b is not reliable (too early to tell of a). "),
         (
             {"a": YOUNG, "b": YOUNG, "c": SHAKY},
-            "1 of 3 systems cannot be depended on every time (too early to say of 2): ",
+            "1 of 3 agents is not reliable (too early to tell of 2). ",
         ),
-        ({"a": DOWN, "b": DOWN}, "No run of a and b finished: all 4 trials errored and "),
-        ({"a": SHAKY, "b": DOWN}, "You cannot depend on a every time: it succeeds 50%"),
-        ({"a": STEADY, "b": SHAKY}, "1 of 2 systems can be depended on every time: a does best"),
-        ({"a": STEADY, "b": YOUNG}, "1 of 2 systems can be depended on every time (too early to"),
+        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "No agent is reliable. "),
+        ({"a": DOWN, "b": DOWN}, "No trial of a and b finished: all 4 trials errored and "),
+        ({"a": SHAKY, "b": DOWN}, "a is not reliable: it passes 50% of the time"),
+        ({"a": STEADY, "b": SHAKY}, "1 of 2 agents is reliable. a leads: 5 in a row 100%."),
+        ({"a": STEADY, "b": YOUNG}, "1 of 2 agents is reliable (too early to tell of 1). "),
     ],
 )
 def test_several_systems_are_judged_as_one_is(systems, start):
@@ -293,18 +285,17 @@ def test_several_systems_are_judged_as_one_is(systems, start):
 
 
 def test_several_systems_are_held_against_each_other_at_a_k_that_all_have():
-    said = headline.overview(_report(a={"t": "PPPPPF"}, b={"t": "PP"}))
-    assert "neither is ahead at 2 in a row, as b (100%) and a (67%) cannot be told apart" in said
-    assert said.endswith("(for this suite).")
+    report = _report(a={"t": "PPPPPF"}, b={"t": "PP"})
+    said = headline.overview(report)
+    assert said.endswith(" b and a are tied: 2 in a row 100% and 67%.")
+    assert "Ties are for these tasks." in render_terminal(report)
 
 
 def test_one_system_with_fewer_runs_takes_no_number_from_the_others():
     once = dict.fromkeys(STEADY, "P")
     report = _report(a=STEADY, b=SHAKY, c=once)
     said = headline.overview(report)
-    assert said.startswith(
-        "1 of 2 systems with a pass^5 can be depended on every time: a does best at 5 in a row"
-    )
+    assert said.startswith("1 of 2 agents with a pass^5 is reliable. a leads: 5 in a row 100%. ")
     assert said.endswith("c has 1 run of every task, so no pass^5.")
     table = systems_table({one.name: one for one in report.systems}, "in %")
     at = table.header.index("pass^5")
@@ -322,13 +313,13 @@ def test_pass_1_is_shown_beside_the_k_that_was_asked_for():
 def test_a_system_whose_trials_all_errored_is_named_and_not_judged():
     report = _report(a=SHAKY, b=SHAKY, c=DOWN)
     said = headline.overview(report)
-    assert said.startswith("Neither of the two systems with a pass^5 can be depended on")
-    assert said.endswith("No run of c finished: all 2 trials errored and count as failures.")
+    assert said.startswith("Neither agent with a pass^5 is reliable. ")
+    assert said.endswith("No trial of c finished: all 2 trials errored and count as failures.")
 
 
 ALL_ERRORED = {
     "fail": (
-        "No run of bot finished: all 3 trials errored (server w did not start) and count "
+        "No trial of bot finished: all 3 trials errored (server w did not start) and count "
         "as failures."
     ),
     "exclude": "Nothing could be measured: all 3 trials of bot errored (server w did not start).",
@@ -367,31 +358,32 @@ def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, show
 
 def test_nobody_is_called_best_among_systems_that_share_no_task():
     said = headline.overview(_report(a=STEADY, b={"other": "F" * 60}))
-    assert said.endswith("the systems share no task with 5 runs, so none is called the leader.")
+    assert said.endswith("The systems share no task with 5 runs, so none is called the leader.")
 
 
 def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
     said = headline.overview(_report(a=STEADY, b=SHAKY | {"other": "P" * 20}))
-    assert "a does best at 5 in a row on the 20 tasks with 5 runs of each, 100% (for" in said
+    assert said.endswith("a leads: 5 in a row 100% on the 20 tasks with 5 trials of each.")
     once = {f"t{i}": "P" for i in range(9)}
     said = headline.overview(_report(a=once, b=once | {"other": "P"}))
-    assert "neither is ahead at one attempt (pass^1) on the 9 tasks they share, as" in said
+    assert said.endswith("a and b are tied: pass@1 100% and 100% on the 9 tasks they share.")
 
 
 @pytest.mark.parametrize(
     ("systems", "end"),
     [
-        ({"a": SHAKY, "b": SHAKY}, "neither is ahead at 5 in a row, as a (2%) and b (2%) cannot"),
-        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "none is ahead at 5 in a row, as they (2%) cannot"),
-        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b does best at 5 in a row, 100% (for tasks like"),
-        (
-            {"a": STEADY, "b": STEADY, "c": SHAKY},
-            "a and b lead at 5 in a row, 100% and 100%, and",
-        ),
+        ({"a": SHAKY, "b": SHAKY}, "a and b are tied: 5 in a row 2% and 2%."),
+        ({"a": SHAKY, "b": SHAKY, "c": SHAKY}, "All 3 are tied: 5 in a row 2%."),
+        ({"a": SHAKY, "b": STEADY, "c": SHAKY}, "b leads: 5 in a row 100%."),
+        ({"a": STEADY, "b": STEADY, "c": SHAKY}, "a and b lead and are tied: 5 in a row 100% and"),
     ],
 )
 def test_a_system_is_called_best_only_where_it_can_be_told_from_all_others(systems, end):
-    assert end in headline.overview(_report(**systems))
+    report = _report(**systems)
+    assert end in headline.overview(report)
+    held = f"{'The lead is' if 'leads' in end else 'Ties are'} for similar tasks"
+    at_once = "" if len(systems) == 2 else f", all {len(systems)} compared at once"
+    assert f"{held}{at_once}." in render_terminal(report)
 
 
 def test_a_system_with_enough_runs_of_some_tasks_is_said_to_lack_them_of_the_others():
@@ -404,24 +396,26 @@ def test_several_systems_are_listed_the_best_first_and_ties_by_name():
     report = _report(b10=SHAKY, b9=SHAKY, a=SHAKY, z=STEADY)
     order = [one.name for one in most_reliable_first(report.systems)]
     assert order == ["z", "a", "b9", "b10"]
-    table = [
-        line.split()[0] for line in render_terminal(report).split("\n") if line.startswith("  ")
-    ]
-    assert table[1:5] == order
-    assert "passhat report RESULTS --only z" in render_terminal(report)
-    assert re.findall(r"^## (\S+)", render_markdown(report), re.M) == order
+    for verbose in (False, True):
+        shown = render_terminal(report, verbose=verbose).split("\n")
+        table = [line.split()[0] for line in shown if line.startswith("  ")]
+        assert table[1:5] == order
+    assert "passhat report RESULTS --only z" in render_terminal(report, verbose=True)
+    assert re.findall(r"^## (\S+)", render_markdown(report, verbose=True), re.M) == order
 
 
 @pytest.mark.parametrize("ks", [None, [2]])
 def test_no_format_speaks_of_partial_credit_where_there_is_none(ks):
     whole = measure(Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1]), ks=ks)
-    for text in (render_terminal(whole), render_markdown(whole), render_html(whole)):
-        assert "partial credit" not in text
-        assert "mean score" not in text
+    for render in (render_terminal, render_markdown, render_html):
+        for verbose in (False, True):
+            text = render(whole, verbose=verbose)
+            assert "partial credit" not in text
+            assert "mean score" not in text
     scores = Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1], score=[0.9, 0.4, 1, 1])
     graded = measure(scores, ks=ks)
-    for text in (render_terminal(graded), render_markdown(graded), render_html(graded)):
-        assert "mean score" in text
+    for render in (render_terminal, render_markdown, render_html):
+        assert "mean score" in render(graded, verbose=True)
 
 
 def test_a_single_error_is_spoken_of_as_one():
@@ -469,8 +463,10 @@ def test_no_verdict_says_more_than_its_interval(passed, runs):
     system = _system({"a": "P" * passed + "F" * (runs - passed)})
     bounds = system.pass_hat(headline.headline_k(system)).this_suite.interval
     said = headline.verdict(system)
-    assert said.startswith("You can depend") == (bounds.low >= headline.DEPENDABLE)
-    assert said.startswith("You cannot depend") == (bounds.high < headline.DEPENDABLE)
+    assert said.startswith("bot is reliable") == (bounds.low >= headline.DEPENDABLE)
+    assert said.startswith("bot is not reliable") == (bounds.high < headline.DEPENDABLE)
+    if stated := re.search(r"at least (\d+)% of the time", said):
+        assert int(stated[1]) / 100 <= bounds.low
 
 
 def test_the_rule_of_the_verdict_is_in_the_glossary_and_in_the_full_report():
@@ -484,5 +480,7 @@ def test_the_rule_of_the_verdict_is_in_the_glossary_and_in_the_full_report():
 def test_the_first_screen_has_one_name_for_one_number():
     report = _report(bot={"a": "PPPPPE", "b": "PPPPPF"})
     screen = render_terminal(report, verbose=False)
-    assert "reliability@5 would be" in " ".join(screen.split())
-    assert "pass^" not in screen
+    assert "without it pass^5 is 58.3%." in " ".join(screen.split())
+    assert "pass@1" in screen
+    for other in ("reliability@", "pass^1", "one try", "mean score"):
+        assert other not in screen

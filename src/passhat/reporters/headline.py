@@ -177,23 +177,23 @@ def ahead(found: Leaders | Unavailable) -> str:
     """Who is ahead, where the results show it."""
     if isinstance(found, Unavailable):
         return f"{capitalised(found.reason)}, so none is called the leader"
-    streak = "pass@1" if found.k == 1 else f"{found.k} in a row"
+    streak, where = "pass@1" if found.k == 1 else f"{found.k} in a row", ""
     if found.left_out:
         which = "they share" if found.k == 1 else f"with {found.k} trials of each"
-        streak += f" on the {plural(found.tasks, 'task')} {which}"
+        where = f" on the {plural(found.tasks, 'task')} {which}"
     best, *others = shorten_apart(found.names, LONGEST_NAME)
     rate, *rates = (percent(value) for value in found.values)
     if not others:
-        return f"{best} leads: {streak} {rate}"
+        return f"{best} leads: {streak} {rate}{where}"
     if found.here is not None:
-        return _ahead_here(found, found.here, streak)
+        return _ahead_here(found, found.here, streak + where)
     if len(others) == 1:
         which = "are tied" if len(found.compared) == 2 else "lead and are tied"
-        return f"{best} and {others[0]} {which}: {streak} {rate} and {rates[0]}"
+        return f"{best} and {others[0]} {which}: {streak} {rate} and {rates[0]}{where}"
     span = rate if rate == rates[-1] else f"{rate} to {rates[-1]}"
     if len(found.names) == len(found.compared):
-        return f"All {len(found.names)} are tied: {streak} {span}"
-    return f"{best} and {len(others)} others lead and are tied: {streak} {span}"
+        return f"All {len(found.names)} are tied: {streak} {span}{where}"
+    return f"{best} and {len(others)} others lead and are tied: {streak} {span}{where}"
 
 
 def ties_hold_for(found: Leaders | Unavailable) -> str | None:

@@ -86,6 +86,7 @@ class RankReport(Displayed):
     are the systems without the runs that the metric needs. `here` is the first system where, on
     these very tasks, it is ahead of all others that may be first for tasks like these.
     `all_or_nothing`: every score is 0 or 1, so that the mean score is the pass rate.
+    `fewest_runs` is what every task has of every system that is ranked.
     """
 
     metric: str
@@ -102,6 +103,7 @@ class RankReport(Displayed):
     notes: tuple[str, ...] = ()
     here: str | None = None
     all_or_nothing: bool = False
+    fewest_runs: int = 1
 
     def __repr__(self) -> str:
         shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
@@ -183,6 +185,7 @@ def rank(
         notes=found.notes,
         here=None if ahead is None else names[ahead],
         all_or_nothing=all(one.evidence.all_or_nothing for one in able),
+        fewest_runs=min(int(one.evidence.runs.min()) for one in able),
     )
 
 

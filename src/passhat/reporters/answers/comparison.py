@@ -229,7 +229,7 @@ def _flips_sentence(comparison: Comparison) -> str:
         more, way, fewer = (gained, up, lost) if len(gained) >= len(lost) else (lost, down, gained)
         other = f"{len(fewer):,}" if fewer else "none"
         text = f"{len(more):,} of {plural(len(tasks), 'task')} went from {way}, {other} the other "
-        text += f"way: {listed([_moved(task) for task in [*more, *fewer]], MOST_FLIPS)}."
+        text += f"way: {listed(_moved([*more, *fewer]), MOST_FLIPS)}."
     shown = [task.name for task in tasks if task.answer in ("better", "worse")]
     if shown:
         named = listed(shown, MOST_FLIPS, show=short)
@@ -239,9 +239,12 @@ def _flips_sentence(comparison: Comparison) -> str:
     return f"{text} No single task's change is significant."
 
 
-def _moved(task: TaskDifference) -> str:
-    (now, of_now), (then, of_then) = task.first, task.second
-    return f"{short(task.name)} {then}/{of_then} to {now}/{of_now}"
+def _moved(tasks: Sequence[TaskDifference]) -> list[str]:
+    names = shorten_apart([task.name for task in tasks], LONGEST_NAME)
+    return [
+        f"{name} {'/'.join(map(str, task.second))} to {'/'.join(map(str, task.first))}"
+        for name, task in zip(names, tasks, strict=True)
+    ]
 
 
 def _difference_table(comparison: Comparison) -> Table:

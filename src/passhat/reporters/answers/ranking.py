@@ -21,6 +21,7 @@ from passhat.reporters.answer import (
     Facts,
     Headline,
     Hints,
+    NextStep,
     Paragraph,
     Records,
     Remark,
@@ -133,7 +134,9 @@ class RankingAnswer(Answer[RankReport]):
         more = len(report.systems) - len(shown)
         left_out = [f"{short(one.name)} has {one.reason}" for one in report.unranked[:1]]
         if report.unshared:
-            left_out.insert(0, f"{plural(len(report.unshared), 'task')} that not all of them ran")
+            k = _attempts(report)
+            why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
+            left_out.insert(0, f"{plural(len(report.unshared), 'task')} {why}")
         blocks: list[Block] = [
             Headline(verdict(report)),
             table,
@@ -141,10 +144,8 @@ class RankingAnswer(Answer[RankReport]):
             Remark(f"{level}% CI; the ranks hold together with {level}% confidence."),
             *(Remark(f"Left out: {text}.") for text in left_out),
         ]
-        if options.results is not None and not report.metric.startswith("pass^"):
-            command = f"passhat compare {options.results} --by pass^5"
-            if all(system.metric.this_suite.runs for system in shown if system.metric.this_suite):
-                blocks.append(Hints((advise("By pass^5", command),)))
+        if options.results is not None:
+            blocks.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
         return blocks
 
     def rows(self) -> Records:
@@ -172,6 +173,9 @@ class RankingAnswer(Answer[RankReport]):
 
 MOST_ROWS = 10
 """Agents on the first screen."""
+
+_LONGEST_STREAK = 5
+"""The k of a ranking that is advised, where every task has as many trials."""
 
 _PLACES = ("first", "second", "third", "fourth", "fifth")
 
@@ -218,6 +222,16 @@ def _comparing(report: RankReport, results: str) -> str:
     close = only(*(system.name for system in report.systems[:2]))
     by = f" --k {_attempts(report)}" if report.metric.startswith("pass^") else ""
     return f"passhat compare {results} {close}{by}{at_confidence(report.confidence)}"
+
+
+def _next_look(report: RankReport, results: str, *, narrowed: bool) -> NextStep:
+    """The same ranking by a streak that every task has the trials for, or the first two alone."""
+    k = min(report.fewest_runs, _LONGEST_STREAK)
+    if report.metric.startswith("pass^") or k == 1:
+        return advise("Two at a time", _comparing(report, results))
+    those = f" {only(*(system.name for system in report.systems))}" if narrowed else ""
+    level = at_confidence(report.confidence)
+    return advise(f"By pass^{k}", f"passhat rank {results}{those} --by pass^{k}{level}")
 
 
 def _table(report: RankReport) -> Table:

@@ -42,6 +42,7 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.formatting import (
+    LONGEST_NAME,
     TerminalStyle,
     amount,
     both_intervals,
@@ -50,8 +51,10 @@ from passhat.reporters.formatting import (
     points,
     safe_text,
     short,
+    shorten_apart,
     span,
     value_of,
+    wrap,
 )
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.wording import (
@@ -69,8 +72,11 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3
-MOST_SYSTEMS = 10
-"""Agents on the first screen."""
+MOST_LINES, WIDTH = 15, 80
+"""The first screen, on a terminal that has no more columns."""
+
+FEWEST_ROWS = 3
+"""Agents on the first screen, however much else it has to say."""
 
 LOWEST_TASKS = 5
 """Tasks named on the first screen."""
@@ -85,16 +91,18 @@ MOST_NOTES = 2
 
 def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
-    one = report.systems[0]
-    blocks = (
-        _system_screen(one, options) if len(report.systems) == 1 else _screen_of(report, options)
-    )
+    one, *others = report.systems
+    notes = _screen_notes(report.notes if others else (*one.notes, *report.notes))
+    blocks = _screen_of(report, options, notes) if others else _system_screen(one, options)
     at = next((i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks))
-    notes = report.notes if len(report.systems) > 1 else (*one.notes, *report.notes)
-    more = len(notes) - MOST_NOTES
-    shown = [Remark(f"Note: {note}.") for note in notes[:MOST_NOTES]]
-    rest = [Remark(f"{plural(more, 'more note')}: -v.")] if more > 0 else []
-    return [*blocks[:at], *shown, *rest, *blocks[at:]]
+    return [*blocks[:at], *notes, *blocks[at:]]
+
+
+def _screen_notes(notes: Sequence[str]) -> list[Remark]:
+    shown = [f"Note: {note}." for note in notes[:MOST_NOTES]]
+    if more := len(notes) - len(shown):
+        shown[-1] += f" {plural(more, 'more note')}: -v."
+    return [Remark(text) for text in shown]
 
 
 def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]:
@@ -122,7 +130,8 @@ def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]
         *_screen_remarks(system, known),
     ]
     tasks = Remark(f"Tasks: {task_counts(system)}", apart=not _is_calm(system))
-    return [*blocks, tasks, *_screen_hints(system, options)]
+    every = [task_table(list(system.tasks), labelled=False)] if options.all_tasks else []
+    return [*blocks, tasks, *every, *_screen_hints(system, options)]
 
 
 SCOPES = "95% CI. these tasks: run again. similar tasks: others of their kind."
@@ -170,7 +179,10 @@ def task_counts(system: SystemReport) -> str:
     low = lowest_tasks(system)
     if not low:
         return f"{text}."
-    names = ", ".join(f"{short(row.name)} {row.passed}/{row.runs}" for row in low)
+    called = shorten_apart([row.name for row in low], LONGEST_NAME)
+    names = ", ".join(
+        f"{name} {row.passed}/{row.runs}" for name, row in zip(called, low, strict=True)
+    )
     if len(low) == len(table) - counts["passing"] == 1:
         return f"{text} ({names})."
     return f"{text}. Lowest: {names}."
@@ -209,10 +221,14 @@ def _error_kinds(system: SystemReport) -> list[Block]:
     return [Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))] if rows else []
 
 
-def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
-    """Several agents: a row each."""
+def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark]) -> list[Block]:
+    """Several agents: a row each, of as many as there is room for."""
     systems = most_reliable_first(report.systems)
-    shown = systems[:MOST_SYSTEMS]
+    opening, errors = headline.overview(report), wording.screen_errors_of(systems)
+    said = [opening, errors or "", *(note.text for note in notes)]
+    room = MOST_LINES - sum(len(wrap(text, WIDTH)) for text in said if text)
+    room -= 4  # a blank line, the header, whose CI it is, a command
+    shown = systems if len(systems) <= room else systems[: max(FEWEST_ROWS, room - 1)]
     asked = report.provenance.options.ks
     ks = _shown_ks({one.name: one for one in systems}, asked)
     design = common_design(systems)
@@ -236,11 +252,11 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     under = [f"95% CI of {whose}.", headline.ties_hold_for(report.leaders)]
     more = len(systems) - len(shown)
     blocks: list[Block] = [
-        Headline(headline.overview(report)),
+        Headline(opening),
         table,
         *[Remark(f"{more:,} more: -v") for _ in [0] if more],
         Remark(" ".join(text for text in under if text)),
-        *[Remark(text) for text in [wording.screen_errors_of(systems)] if text],
+        *[Remark(text) for text in [errors] if text],
     ]
     if options.results is None or not _can_be_ranked(systems):
         return blocks
@@ -264,7 +280,7 @@ def _agent_row(system: SystemReport, ks: Sequence[int], *, differ: bool) -> tupl
     ]
     shown = (percent(value, digits=1) for value in values)
     spans = (span(interval) or "-" for interval in both_intervals(lead))
-    return (short(system.name), *design, *shown, *spans, "")
+    return (system.name, *design, *shown, *spans, "")
 
 
 def value_or_none(metric: Metric | None) -> float | None:
@@ -418,15 +434,16 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     return blocks
 
 
-def task_table(rows: Sequence[TaskRow]) -> Table:
-    """A row a task: its label, how often it passed, and its runs in order."""
+def task_table(rows: Sequence[TaskRow], *, labelled: bool = True) -> Table:
+    """A row a task: its label, how often it passed, and its trials in order."""
     marked = any(row.sequence for row in rows)
+    label = ["label"] if labelled else []
     return Table(
-        header=("task", "label", "passed", "rate in %", "", *(["runs"] if marked else [])),
+        header=("task", *label, "passed", "rate in %", "", *(["trials"] if marked else [])),
         rows=tuple(
             (
                 row.name,
-                row.label,
+                *([row.label] if labelled else []),
                 f"{row.passed}/{row.runs}",
                 span(row.rate.interval, digits=0),
                 Bar(value=row.rate.value, inner=row.rate.interval),
@@ -434,7 +451,7 @@ def task_table(rows: Sequence[TaskRow]) -> Table:
             )
             for row in rows
         ),
-        left=(0, 1, 2, 3, 5),
+        left=(0, 1, 2, 3, 5) if labelled else (0, 1, 2, 4),
     )
 
 

@@ -223,8 +223,8 @@ def _lowest(answer: RunAnswer) -> list[Block]:
     rows = tuple(
         (
             f"{row.passed}/{row.runs}",
-            *([short(system)] if several else []),
-            short(row.name),
+            *([system] if several else []),
+            row.name,
             *((why.reason, f"({why.trials:,})") if why else ("", "")),
         )
         for system, row in failed[:LOWEST_TASKS]
@@ -233,7 +233,10 @@ def _lowest(answer: RunAnswer) -> list[Block]:
     header = ("passed", *(["agent"] if several else []), "task", "most common failure", "")
     last = len(header) - 2
     table = Table(
-        header=header, rows=rows, left=tuple(range(1, last + 2)), cut=((last - 1, 12), (last, 20))
+        header=header,
+        rows=rows,
+        left=tuple(range(1, last + 2)),
+        cut=(*((i, 12) for i in range(1, last)), (last, 20)),
     )
     more = len(failed) - len(rows)
     return [table, *([Remark(f"  {plural(more, 'more task')}: -v")] if more else [])]

@@ -19,6 +19,7 @@ from passhat.analysis.gates.gate import (
 )
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import (
+    SHORTEST_HEADING,
     WORD_TONES,
     Answer,
     Block,
@@ -35,7 +36,14 @@ from passhat.reporters.answer import (
     Table,
 )
 from passhat.reporters.data import JsonShape
-from passhat.reporters.formatting import end_cells, interval_of, short, value_of
+from passhat.reporters.formatting import (
+    LONGEST_NAME,
+    end_cells,
+    interval_of,
+    short,
+    shorten_apart,
+    value_of,
+)
 from passhat.reporters.next_steps import advise, only
 from passhat.stats.estimate import Estimate, Unavailable
 
@@ -169,7 +177,7 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
     rows = tuple(
         (
             verdict.word,
-            *([short(verdict.system)] if several else []),
+            *([verdict.system] if several else []),
             _demand(verdict),
             _cell(verdict),
         )
@@ -183,7 +191,7 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
             header=("", *agents, "", ""),
             rows=rows,
             left=tuple(range(last + 1)),
-            cut=((last, 30),),
+            cut=((1, SHORTEST_HEADING), (last, 30)) if several else ((last, 30),),
         ),
     ]
     levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
@@ -251,7 +259,8 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
         key=lambda task: task.passed / task.runs,
     )
     if verdict.word == "FAIL" and low and isinstance(verdict.gate.demand, ThresholdRequirement):
-        named = (f"{short(one.task)} {one.passed}/{one.runs}" for one in low[:LOWEST_TASKS])
+        called = shorten_apart([one.task for one in low[:LOWEST_TASKS]], LONGEST_NAME)
+        named = (f"{name} {one.passed}/{one.runs}" for name, one in zip(called, low, strict=False))
         yield f"Lowest: {', '.join(named)}."
         if results is not None:
             yield advise("Why", f"passhat why {results}")

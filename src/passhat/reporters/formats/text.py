@@ -215,15 +215,29 @@ def _fitting_lines(table: Table, widths: Sequence[int], ink: TerminalStyle) -> l
     if not table.wrapped:
         wrapped = [[name] for name in shorten_apart(texts, widths[0])]
     names = iter(wrapped)
+    apart = _cut_apart(table, widths)
     for row in table.rows:
         if isinstance(row, HeadingRow):
             lines.append(ink.style(_INDENT + safe_text(row.text), "dim"))
             continue
-        rest = zip(row[1:], widths[1:], strict=True)
         first, *more = next(names)
-        cells = [first, *(_drawn(table, cell, width, ink) for cell, width in rest)]
+        cells = [first]
+        for i in range(1, len(row)):
+            text = apart.get((i, safe_text(str(row[i]))), row[i])
+            cells.append(_drawn(table, text, widths[i], ink))
         lines += [_line(table, cells, widths), *(_INDENT + line for line in more)]
     return lines
+
+
+def _cut_apart(table: Table, widths: Sequence[int]) -> dict[tuple[int, str], str]:
+    """Texts of other columns than the first that would look alike once cut."""
+    found = {}
+    for i, _ in table.cut:
+        texts = list(dict.fromkeys(safe_text(str(row[i])) for row in table.cells if i))
+        if len({shorten(text, widths[i]) for text in texts}) < len(texts):
+            for text, cut in zip(texts, shorten_apart(texts, widths[i]), strict=True):
+                found[i, text] = cut
+    return found
 
 
 def _eased(table: Table, width: int) -> tuple[Table, list[int]]:
