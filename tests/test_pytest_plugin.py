@@ -165,6 +165,31 @@ def test_after(): assert 0 < COUNTS["calls"] < 1_000 and COUNTS["setup"] == 0
         assert done.stdout.index(said) < done.stdout.index("[100%]"), "said before anything is run"
 
 
+def test_the_number_of_runs_follows_from_the_demand_and_is_said_at_collection(session):
+    body = """
+import random
+
+@pytest.mark.reliable("pass^3 >= 0.8")
+def test_always(): assert True
+
+@pytest.mark.reliable("pass^3 >= 0.8")
+def test_coin(trial): assert random.Random(trial.seed).random() < 0.5
+
+@pytest.mark.reliable("pass^1 >= 0.95")
+def test_strict(): assert True
+
+@pytest.mark.reliable("pass^3 >= 0.8", runs=20)
+def test_few(): assert True
+"""
+    told = session(body).stdout
+    assert "reliable: 2 tests, each pass^3 >= 0.8, at most 99 trials; PASS after 51" in told
+    assert "at most 20 trials; so few can never show it: an agent that never fails needs 41" in told
+    assert "test_always: pass^3 >= 0.8: PASS after 51 runs" in told
+    assert "test_strict: pass^1 >= 0.95: PASS after 75 runs" in told
+    assert "test_coin: pass^3 >= 0.8: FAIL" in told
+    assert "2 failed, 2 passed" in told
+
+
 def test_a_test_that_is_undecided_says_what_to_raise(session):
     body = """
 @pytest.mark.reliable("pass^1 >= 0.9", runs=3)
@@ -172,11 +197,11 @@ def test_few(): pass
 """
     told = next(x for x in session(body).stdout.splitlines() if "UNDECIDED" in x)
     assert "the log" not in told
-    assert "Raise runs= in its marker, now 3, to as many as 1,000." in told
+    assert "Raise runs= in its marker, now 3, to 70." in told
     told = next(
         x for x in session(body, "--reliable-runs", "5").stdout.splitlines() if "UNDECIDED" in x
     )
-    assert "Raise --reliable-runs, now 5, to as many as 1,000." in told
+    assert "Raise --reliable-runs, now 5, to 70." in told
 
 
 def test_the_trial_fixture_numbers_the_runs_and_keeps_what_they_record(session, tmp_path):
