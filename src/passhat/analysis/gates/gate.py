@@ -160,6 +160,7 @@ class GateTerms(TypedDict, total=False):
     alpha: float | None
     beta: float | None
     max_runs: int | None
+    planned_runs: int | None
     design: Design | None
     on_undecided: OnUndecided | None
     severity: Severity | None
