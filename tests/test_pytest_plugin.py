@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -28,52 +29,75 @@ def fresh(shared):
 """
 
 
+def run_session(folder, body: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    (folder / "test_it.py").write_text(OPENING + body)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments]
+    environment = dict(os.environ)
+    if "-n" not in arguments:  # a session with workers loads it as users do, and all others
+        command += ["-p", "passhat.pytest_plugin"]
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
 @pytest.fixture
 def session(tmp_path):
-    def run(body: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "test_it.py").write_text(OPENING + body)
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *arguments]
-        environment = dict(os.environ)
-        if "-n" not in arguments:  # a session with workers loads it as users do, and all others
-            command += ["-p", "passhat.pytest_plugin"]
-            environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-
-    return run
+    return partial(run_session, tmp_path)
 
 
-def test_a_test_that_always_passes_is_settled_early_and_passes(session):
-    done = session("""
+FEW = """
+@pytest.mark.reliable("pass^1 >= 0.9", runs=3)
+def test_few(): pass
+"""
+EVERY_END = f"""
 @pytest.mark.reliable("pass^1 >= 0.8", indifference=0.15, runs=200)
 def test_steady(fresh): COUNTS["calls"] += 1
 
 def test_after(): assert 5 < COUNTS["calls"] == COUNTS["setup"] < 100 and COUNTS["module"] == 1
-""")
-    assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
-    assert "PASS after" in done.stdout
 
-
-def test_a_coin_flip_fails_with_the_sentence_and_the_failures(session):
-    done = session("""
 @pytest.mark.reliable("pass^1 >= 0.9", indifference=0.05, runs=100)
 def test_coin(fresh): assert fresh % 2, "tails"
-""")
-    assert done.returncode == 1
-    assert "FAIL after" in done.stdout
-    assert "tails" in done.stdout
-    assert "1 failed" in done.stdout
+
+@pytest.mark.reliable("pass^1 >= 0.9")
+def test_absent(): pytest.skip("not here")
+{FEW}
+"""
 
 
-def test_too_few_runs_do_not_pass(session):
-    done = session("""
-@pytest.mark.reliable("pass^1 >= 0.9", runs=3)
-def test_short(): pass
-""")
+@pytest.fixture(scope="module")
+def every_end(tmp_path_factory):
+    """What a session says in which a test ends in each way."""
+    done = run_session(tmp_path_factory.mktemp("session"), EVERY_END, "-rA")
     assert done.returncode == 1
-    assert "UNDECIDED" in done.stdout
+    assert "2 failed, 2 passed, 1 skipped" in done.stdout, done.stdout
+    return done.stdout
+
+
+def verdict(said, name):
+    return next(line for line in said.splitlines() if line.startswith(f"test_it.py::{name}: "))
+
+
+def test_a_test_that_always_passes_is_settled_early_and_passes(every_end):
+    assert "PASSED test_it.py::test_steady" in every_end
+    assert "PASSED test_it.py::test_after" in every_end
+    assert "PASS after" in verdict(every_end, "test_steady")
+
+
+def test_a_coin_flip_fails_with_the_sentence_and_the_failures(every_end):
+    assert "FAILED test_it.py::test_coin" in every_end
+    assert "FAIL after" in verdict(every_end, "test_coin")
+    assert "tails" in every_end
+
+
+def test_too_few_runs_do_not_pass(every_end):
+    assert "FAILED test_it.py::test_few" in every_end
+    assert "UNDECIDED" in verdict(every_end, "test_few")
+
+
+def test_a_skip_is_a_skip(every_end):
+    assert "SKIPPED [1] test_it.py" in every_end
+    assert "not here" in every_end
 
 
 def test_a_broken_fixture_is_an_error_and_never_counts_for_a_pass(session, tmp_path):
@@ -88,15 +112,6 @@ def test_shaky(shaky): pass
     assert done.returncode == 1
     lines = [json.loads(line) for line in (tmp_path / "runs.jsonl").read_text().splitlines()]
     assert {line["outcome"] for line in lines if "outcome" in line} == {"passed", "errored"}
-
-
-def test_a_skip_is_a_skip(session):
-    done = session("""
-@pytest.mark.reliable("pass^1 >= 0.9")
-def test_absent(): pytest.skip("not here")
-""")
-    assert done.returncode == 0
-    assert "1 skipped" in done.stdout
 
 
 def test_the_log_is_read_by_passhat_report(session, tmp_path):
@@ -165,18 +180,37 @@ def test_after(): assert 0 < COUNTS["calls"] < 1_000 and COUNTS["setup"] == 0
         assert done.stdout.index(said) < done.stdout.index("[100%]"), "said before anything is run"
 
 
-def test_a_test_that_is_undecided_says_what_to_raise(session):
+def test_the_number_of_runs_follows_from_the_demand_and_is_said_at_collection(session):
     body = """
-@pytest.mark.reliable("pass^1 >= 0.9", runs=3)
-def test_few(): pass
+import random
+
+@pytest.mark.reliable("pass^3 >= 0.8")
+def test_always(): assert True
+
+@pytest.mark.reliable("pass^3 >= 0.8")
+def test_coin(trial): assert random.Random(trial.seed).random() < 0.5
+
+@pytest.mark.reliable("pass^1 >= 0.95")
+def test_strict(): assert True
+
+@pytest.mark.reliable("pass^3 >= 0.8", runs=20)
+def test_few(): assert True
 """
-    told = next(x for x in session(body).stdout.splitlines() if "UNDECIDED" in x)
+    told = session(body).stdout
+    assert "reliable: 2 tests, each pass^3 >= 0.8, at most 99 trials; PASS after 51" in told
+    assert "at most 20 trials; so few can never show it: an agent that never fails needs 41" in told
+    assert "test_always: pass^3 >= 0.8: PASS after 51 runs" in told
+    assert "test_strict: pass^1 >= 0.95: PASS after 75 runs" in told
+    assert "test_coin: pass^3 >= 0.8: FAIL" in told
+    assert "2 failed, 2 passed" in told
+
+
+def test_a_test_that_is_undecided_says_what_to_raise(every_end, session):
+    told = verdict(every_end, "test_few")
     assert "the log" not in told
-    assert "Raise runs= in its marker, now 3, to as many as 1,000." in told
-    told = next(
-        x for x in session(body, "--reliable-runs", "5").stdout.splitlines() if "UNDECIDED" in x
-    )
-    assert "Raise --reliable-runs, now 5, to as many as 1,000." in told
+    assert "Raise runs= in its marker, now 3, to 70." in told
+    told = verdict(session(FEW, "--reliable-runs", "5").stdout, "test_few")
+    assert "Raise --reliable-runs, now 5, to 70." in told
 
 
 def test_the_trial_fixture_numbers_the_runs_and_keeps_what_they_record(session, tmp_path):

@@ -9,11 +9,12 @@ from scipy import special
 
 from bench.calibrate.cells import run_tables
 from bench.calibrate.default_search import CANDIDATES
-from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH, Difficulty
+from bench.calibrate.simulated_suites import DIFFICULTIES, HARSH, Difficulty, tally_suites
 from bench.calibrate.suite_coverage import NOMINAL, SCOPES, Covered, Design, cover, grid
 from bench.calibrate.table import Table, monte_carlo_error
 from passhat.stats.decay import extrapolate_pass_hat_k
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
+from passhat.stats.mean_intervals import default_bounds
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.suite_mean import score_estimate
 from passhat.stats.task_labels import UNDECIDED, label_tasks
@@ -23,6 +24,17 @@ TASKS = (10, 20, 45, 100, 500)
 RUNS = (3, 5, 10, 20)
 POWERS = (1, 3, 5)
 FLOOR = 0.90
+# Carrying tasks, all tasks, rate of those that carry, runs and k.
+SPARSE = (
+    (1, 5, 0.3, 50, 7),
+    (1, 3, 0.3, 35, 5),
+    (1, 12, 0.3, 50, 5),
+    (1, 2, 0.45, 50, 5),
+    (1, 3, 0.5, 50, 5),
+    (2, 10, 0.4, 20, 4),
+    (3, 10, 0.3, 40, 5),
+    (5, 5, 0.25, 35, 5),
+)
 _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 
 
@@ -34,6 +46,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         (_harsh, 100, 2000),
         (_unequal, 50, 2000),
         (_few_tasks, 50, 2000),
+        (_sparse, 100, 2000),
         (_scores, 5, 400),
         (_one_proportion, 0, 0),
         (_model, 2, 100),
@@ -243,6 +256,59 @@ def _few_tasks(repetitions: int) -> Table:
     header = ("T", "scope", "default: mean / worst / width", "t: mean / worst / width")
     finding = "Below five tasks the interval for tasks like these is flagged as rough."
     return Table("Very few tasks", header, rows, finding, repetitions, SEED)
+
+
+def _sparse(repetitions: int, *, quick: bool) -> Table:
+    """One to three tasks carry pass^k, or what pass@k lacks to 1; the others hardly count."""
+    rng = np.random.default_rng(SEED)
+    named = [
+        (f"{share} of {count} at {rate}", np.r_[(rate,) * share, np.zeros(count - share)], n, k)
+        for share, count, rate, n, k in SPARSE
+    ]
+    named += [
+        ("Beta(0.5, 3), 3 tasks", special.betaincinv(0.5, 3.0, (np.arange(3) + 0.5) / 3), 35, 5),
+        ("0.3, 0.3, 0.95", np.array([0.3, 0.3, 0.95]), 50, 4),
+        ("1 of 4 at 0.6, 3 at 0.05", np.array([0.6, 0.05, 0.05, 0.05]), 30, 5),
+    ]
+    found = [_sparse_cell(rates, n, k, repetitions, rng) for _, rates, n, k in named]
+    rows = [
+        (name, str(n), str(k), f"{truth:.5f}", *(f"{share:.3f}" for share in shares))
+        for (name, _, n, k), (truth, *shares) in zip(named, found, strict=True)
+    ]
+    suites = [_drawn_sparse_suite(rng) for _ in range(20 if quick else 200)]
+    found += [_sparse_cell(*suite, repetitions, rng) for suite in suites]
+    _, covered, above, below = zip(*found, strict=True)
+    worst = (f"{share:.3f}" for share in (min(covered), max(above), max(below)))
+    rows.append((f"worst of these and {len(suites)} drawn at random", "", "", "", *worst))
+    header = ("rates", "n", "k", "truth", "coverage", "interval above", "interval below")
+    finding = (
+        f"Nominal {NOMINAL}, pass^k of these tasks; pass@k of tasks at 1 minus these rates is the "
+        "same. An interval reaches as far as the exact bound of each single task allows."
+    )
+    return Table("Suites that hang on a few tasks", header, rows, finding, repetitions, SEED)
+
+
+def _sparse_cell(
+    rates: np.ndarray, n: int | np.ndarray, k: int, repetitions: int, rng: np.random.Generator
+) -> tuple[float, float, float, float]:
+    """The truth, the coverage, and how often the interval lies above and below the truth."""
+    runs = np.broadcast_to(np.asarray(n), rates.shape)
+    cells = tally_suites(runs.astype(float), rng.binomial(runs, rates, (repetitions, rates.size)))
+    low, high = default_bounds(cells, k, THIS_SUITE, NOMINAL)
+    truth = float((rates**k).mean())
+    above, below = float((low > truth + 1e-12).mean()), float((high < truth - 1e-12).mean())
+    return truth, 1 - above - below, above, below
+
+
+def _drawn_sparse_suite(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
+    """Rates, runs (unequal in three of ten) and k of a suite that hangs on one to three tasks."""
+    tasks, k = int(rng.choice((2, 3, 5, 8, 12, 20))), int(rng.choice((1, 2, 3, 4, 5, 7)))
+    rates = np.full(tasks, rng.choice((0.0, 0.0, 0.02, 0.05)))
+    carrying = int(rng.integers(1, min(3, tasks) + 1))
+    rates[:carrying] = rng.choice(np.arange(1, 9) / 10, carrying)
+    most = max(int(rng.choice((2 * k, 3 * k, 4 * k + 1, 20, 35, 50))), 2 * k)
+    least = 2 * k if rng.random() < 0.3 else most
+    return rates, rng.integers(least, most + 1, tasks), k
 
 
 def _scores(repetitions: int) -> Table:

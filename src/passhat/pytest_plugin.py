@@ -1,6 +1,6 @@
 """A pytest marker that runs a test many times and judges it by a gate.
 
-    @pytest.mark.reliable("pass^3 >= 0.8", runs=60)
+    @pytest.mark.reliable("pass^3 >= 0.8")
     def test_refund(): ...
 
 One test stays one test: it passes when the gate does. Every run gets its own function-scoped
@@ -12,6 +12,7 @@ cases of a parametrized test, are also summed up together.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -44,6 +45,9 @@ class JudgedTest(TypedDict):
 _FAULT = pytest.StashKey[str]()
 """Why the demand of a test cannot be judged."""
 
+_PLANNED = pytest.StashKey[str]()
+"""What a test demands, and how many runs that takes at most."""
+
 _TRIAL = pytest.StashKey["TrialRecorder"]()
 """The run of a test that is under way."""
 
@@ -54,7 +58,7 @@ _BUDGET = pytest.StashKey["_SessionBudget"]()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Demand:
     gate: dict[str, Any]
-    runs: int
+    runs: int | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,8 +123,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """The marker, the budget and, in the process that sums up, the results."""
     config.addinivalue_line(
         "markers",
-        "reliable(require, *, runs=50, **terms): run the test up to `runs` times and pass it when "
-        'the gate does, such as "pass^3 >= 0.8"; terms are those of a gate\'s long form.',
+        "reliable(require, *, runs=None, **terms): run the test up to `runs` times (by default as "
+        "many as the demand needs, and some more) and pass it when the gate does, such as "
+        '"pass^3 >= 0.8"; terms are those of a gate\'s long form.',
     )
     cost = config.getoption("--reliable-max-cost")
     worker = getattr(config, "workerinput", None)  # of pytest-xdist: it only sends its reports
@@ -142,8 +147,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_collectionfinish(items: Sequence[pytest.Item]) -> list[str]:
-    """Say at once what cannot be judged, not after hours of other tests."""
-    return [item.stash[_FAULT] for item in items if _FAULT in item.stash]
+    """Say at once what cannot be judged, and how many runs the others may take."""
+    faults = [item.stash[_FAULT] for item in items if _FAULT in item.stash]
+    planned = Counter(item.stash[_PLANNED] for item in items if _PLANNED in item.stash)
+    return [*faults, *(f"reliable: {_times(count)}{plan}" for plan, count in planned.items())]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -242,10 +249,16 @@ def _fault(item: pytest.Item) -> str | None:
     try:
         demand = _demand(item)
         if demand is not None:
-            _check(item, demand).verdicts()
+            check = _check(item, demand)
+            check.verdicts()
+            item.stash[_PLANNED] = f"{demand.gate['require']}, at most {check.plan_sentence}"
     except InputError as error:
         return f"{item.nodeid}: {error}"
     return None
+
+
+def _times(count: int) -> str:
+    return "" if count == 1 else f"{count} tests, each "
 
 
 def _demand(item: pytest.Item) -> _Demand | None:
@@ -253,10 +266,9 @@ def _demand(item: pytest.Item) -> _Demand | None:
     if marker is None:
         return None
     from passhat.analysis.gates.gate import TERMS, unknown_term
-    from passhat.journeys.reliability_check import RUNS
 
     terms = dict(marker.kwargs)
-    own = terms.pop("runs", RUNS)
+    own = terms.pop("runs", None)
     given = item.config.getoption("--reliable-runs")
     runs = own if given is None else given
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
@@ -264,7 +276,7 @@ def _demand(item: pytest.Item) -> _Demand | None:
             "reliable takes one demand, such as "
             f'@pytest.mark.reliable("pass^3 >= 0.8", runs=60); got {marker.args}'
         )
-    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+    if runs is not None and (not isinstance(runs, int) or isinstance(runs, bool) or runs < 1):
         raise ArgumentError("runs", "must be a whole number, at least 1", runs)
     for name in terms:
         if name not in TERMS:

@@ -27,8 +27,8 @@ def passhat(folder, *words):
 @pytest.mark.parametrize(
     ("words", "trials", "code"),
     [
-        (["--python", "my_agent:answer"], 20, (0, 4)),
-        (["--command", AGENT], 20, (0,)),
+        (["--python", "my_agent:answer"], 100, (0, 4)),
+        (["--command", AGENT], 100, (0,)),
         pytest.param(
             ["--mcp", SERVER], 10, (0,), marks=pytest.mark.slow("four commands, a real server each")
         ),

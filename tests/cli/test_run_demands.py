@@ -116,8 +116,8 @@ def test_a_floor_alone_tolerates_the_failures_it_allows(suite, call):
 
 
 def test_a_budget_stop_says_what_was_left_undone_and_is_not_a_pass(suite, call):
-    suite(SHAKY.replace('{answer: "4", weight: 3}, {answer: "5"}', '{answer: "4", tokens_in: 60}'))
-    done = call("run", "--max-tokens", "300", "--concurrency", "1")
+    suite(SHAKY.replace('{answer: "4", weight: 3}, {answer: "5"}', '{answer: "4", tokens_in: 600}'))
+    done = call("run", "--max-tokens", "3100", "--concurrency", "1")
     assert done.exit_code == 3
     assert "max_tokens was reached: 35 of 40 trials were left undone" in " ".join(
         done.stdout.split()

@@ -316,10 +316,10 @@ def test_errored_trials_are_run_again_only_when_asked(suite_of, scripted):
 
 @pytest.mark.parametrize(
     ("budget", "limit"),
-    [(Budget(max_tokens=100), "max_tokens"), (Budget(max_cost=0.05), "max_cost")],
+    [(Budget(max_tokens=10_300), "max_tokens"), (Budget(max_cost=5.15), "max_cost")],
 )
 def test_a_budget_ends_the_run_and_says_what_is_left(suite_of, budget, limit):
-    script = (Behaviour(answer="4", tokens_in=8, tokens_out=2),)
+    script = (Behaviour(answer="4", tokens_in=800, tokens_out=200),)
     model = Model(name="scripted", script=script, prices=Prices(input=500.0, output=500.0))
     suite = suite_of(ModelSystem(name="agent", model=model), runs=50)
     events = []
@@ -329,11 +329,11 @@ def test_a_budget_ends_the_run_and_says_what_is_left(suite_of, budget, limit):
     assert [e.limit for e in events if isinstance(e, BudgetHit)] == [limit]
 
 
-def test_a_budget_is_overdrawn_by_no_more_than_what_was_under_way(suite_of, scripted):
-    call = Behaviour(answer="4", tokens_in=8, tokens_out=2, seconds=0.001)
+def test_a_budget_is_not_overdrawn_by_what_is_under_way(suite_of, scripted):
+    call = Behaviour(answer="4", tokens_in=800, tokens_out=200, seconds=0.001)
     suite = suite_of(scripted(call), runs=100)
-    result = run_trials(suite, budget=Budget(max_tokens=100), concurrency=16)
-    assert 100 <= result.tokens <= 100 + 16 * 10
+    result = run_trials(suite, budget=Budget(max_tokens=10_300), concurrency=16)
+    assert 9_000 <= result.tokens <= 10_300
 
 
 def test_minutes_are_a_budget_too(suite_of, scripted):
@@ -343,10 +343,10 @@ def test_minutes_are_a_budget_too(suite_of, scripted):
 
 
 def test_a_resumed_run_counts_what_was_spent_before(suite_of, scripted):
-    suite = suite_of(scripted(Behaviour(answer="4", tokens_in=8, tokens_out=2)), runs=50)
+    suite = suite_of(scripted(Behaviour(answer="4", tokens_in=800, tokens_out=200)), runs=50)
     journal = MemoryJournal()
-    run_trials(suite, journal=journal, budget=Budget(max_tokens=100), concurrency=1)
-    again = run_trials(suite, journal=journal, budget=Budget(max_tokens=150), concurrency=1)
+    run_trials(suite, journal=journal, budget=Budget(max_tokens=10_300), concurrency=1)
+    again = run_trials(suite, journal=journal, budget=Budget(max_tokens=15_300), concurrency=1)
     assert len(again.trials) == 15
 
 

@@ -372,7 +372,7 @@ def read_chat(serving):
     ("body", "tokens"),
     [
         (CHAT | {"usage": {"prompt_tokens": "12", "completion_tokens": 3.0}}, 15),
-        (CHAT | {"model": None}, 0),
+        (CHAT | {"model": None, "usage": {"prompt_tokens": None, "total_tokens": 9}}, 0),
     ],
 )
 def test_numbers_are_read_however_a_server_writes_them(read_chat, body, tokens):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from passhat.stats import suite_bounds
 from passhat.stats.sufficient_statistics import Cells, cached, count_cells
@@ -146,3 +147,15 @@ def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_comp
     tabled = only_law(sums_of_tasks(Cells(n=all_n, c=all_c, tasks=tasks), (3,), steps))
     assert together[0] == pytest.approx(tabled[0], rel=1e-12)
     assert together[1] == pytest.approx(tabled[1], abs=1e-13)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(50, 9, 7), (20, 3, 3), (30, 30, 4), (8, 8, 1)])
+@pytest.mark.parametrize("idle", [1, 4, 11])
+def test_an_interval_reaches_as_far_as_the_exact_bound_of_the_one_task_that_counts(n, c, k, idle):
+    low, high = suite_bounds.suite_bounds(
+        count_cells([n] * (idle + 1), [c] + [0] * idle), (k,), 0.95
+    )
+    exact_low = special.betaincinv(c, n - c + 1, 0.025) ** k
+    exact_high = special.betaincinv(c + 1, n - c, 0.975) ** k if c < n else 1.0
+    assert low[0] <= exact_low / (idle + 1) + 1e-12
+    assert high[0] >= exact_high / (idle + 1) - 1e-12

@@ -231,8 +231,8 @@ def _log(error: Exception) -> str:
 
     asked = shlex.join(["passhat", *sys.argv[1:]])
     about = f"passhat {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    told = "".join(traceback.format_exception(error))
-    text = environment_redactor(os.environ).clean(f"{about}\n{asked}\n\n{told}")
+    trace = "".join(traceback.format_exception(error))
+    text = environment_redactor(os.environ).clean(f"{about}\n{asked}\n\n{trace}")
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="passhat-fault-", suffix=".log", delete=False, encoding="utf-8",

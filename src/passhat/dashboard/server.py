@@ -364,14 +364,14 @@ class Pages:
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
             first = queries.first_trial(history, run)
             beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
-        said = None if text is None else Transcript.from_json(text)
-        shown = None if said is None else said.cut(LONGEST_TRANSCRIPT)
+        transcript = None if text is None else Transcript.from_json(text)
+        shown = None if transcript is None else transcript.cut(LONGEST_TRANSCRIPT)
         return page(
             "trial.html", store=self.reports.title, run=run, trial=kept.trial, first=first,
             cards=None if shown is None else transcript_cards(shown),
             checks=() if shown is None else check_cards(shown.checks),
             ending="" if shown is None else ending_text(shown),
-            cut=shown is not said, before=beside[0], after=beside[1],
+            cut=shown is not transcript, before=beside[0], after=beside[1],
         )  # fmt: skip
 
     def diff(self, request: Request) -> Response:

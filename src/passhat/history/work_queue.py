@@ -482,13 +482,13 @@ class WorkerSession:
 
     def _intent(self, place: int, entry: CallIntent) -> dict[str, Any]:
         most = entry.most
-        amounts = {"cost": micro(most.cost), "tokens": most.tokens}
+        amounts = {"cost": micro(most.cost), "tokens": most.tokens or 0}
         priced = int(most.cost is not None)
         rest = {"n": place, "request": entry.request, "priced": priced}
         return {**self._key(entry.call), **amounts, **rest}
 
     def _reply(self, place: int, entry: Answer) -> dict[str, Any]:
-        amounts = {"cost": micro(entry.spent.cost), "tokens": entry.spent.tokens}
+        amounts = {"cost": micro(entry.spent.cost), "tokens": entry.spent.tokens or 0}
         return {**self._key(entry.call), **amounts, "n": place, "request": entry.request}
 
     def _row(self, entry: Finished) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from passhat.ingest.readers import (
     readers_of,
 )
 from passhat.ingest.remote import called_by_address, sources_by_address
+from passhat.ingest.reshape import may_reshape
 from passhat.ingest.rows import (
     SEPARATORS,
     TOTALS,
@@ -443,7 +444,11 @@ class _KnownShapes:
         if shape is None or not _BY_KEYS.issuperset(formats_of(document)):
             return
         names = column_names(document, self._mapping)
-        if may_aggregate(tuple(names)) or tables.lacking(document.name, names, self._mapping):
+        if (
+            may_aggregate(tuple(names))
+            or may_reshape(names)
+            or tables.lacking(document.name, names, self._mapping)
+        ):
             return
         self._tables.add(shape)
 
@@ -588,7 +593,7 @@ def _read_whole(
     document: Document, names: Sequence[str], rows: Sequence[Any], mapping: ColumnMap
 ) -> TrialTable | None:
     """All rows as one table; None if an error or a note is about some of them only."""
-    if len(set(names)) < len(names):
+    if len(set(names)) < len(names) or may_reshape(names):
         return None
     separator, columns = None, dict[str, Sequence[Any]]()
     if document.kind == "text":

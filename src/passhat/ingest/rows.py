@@ -157,9 +157,9 @@ def table_of(document: Document, mapping: ColumnMap = USUAL) -> Table:
         return _raw_table(document, mapping)
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
-        return _table_of_rows([row for _, row in numbered], [line for line, _ in numbered])
+        return table_of_rows([row for _, row in numbered], [line for line, _ in numbered])
     rows = _json_rows(document, mapping)
-    return _table_of_rows(rows, range(len(rows)))
+    return table_of_rows(rows)
 
 
 def column_names(document: Document, mapping: ColumnMap = USUAL) -> list[str]:
@@ -386,9 +386,11 @@ def _inside(cell: Any, path: Sequence[str]) -> Any:
     return cell
 
 
-def _table_of_rows(rows: Sequence[Row], numbers: Sequence[int]) -> Table:
+def table_of_rows(rows: Sequence[Row], numbers: Sequence[int] | None = None) -> Table:
+    """The cells of rows by column; rows are numbered as they come unless they have numbers."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return Table(columns={name: [row.get(name) for row in rows] for name in names}, numbers=numbers)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return Table(columns=columns, numbers=range(len(rows)) if numbers is None else numbers)
 
 
 def _csv_table(document: Document) -> Table:

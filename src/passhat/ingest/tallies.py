@@ -39,6 +39,7 @@ from passhat.ingest.remote import (
     transcripts_beside,
 )
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
+from passhat.ingest.reshape import may_reshape
 from passhat.ingest.rows import aggregates, conflicting, is_own_file, separator_of, table_facts
 from passhat.ingest.sources import STDIN, Input, as_inputs
 from passhat.messages import listed, plural
@@ -413,7 +414,7 @@ def _plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> _GroupQuery |
     outcome, by_word = _outcome_sql(columns, found, mapping, score)
     parts = [part for column in found.values() for part in name_parts(columns, column)]
     simple = all(part in columns for part in parts)
-    if outcome is None or "task" not in found or not simple:
+    if outcome is None or "task" not in found or not simple or may_reshape(columns):
         return None
     features = tuple(name for name in FEATURES if name in found)
     for name in (*features, *(["score"] if score is None else [])):

@@ -251,12 +251,12 @@ def store_results(
     from passhat.history import Checkout
 
     _check_time(started)
-    read, trials, said = _read(results, transcripts=transcripts)
+    read, trials, texts = _read(results, transcripts=transcripts)
     kept_as = suite or _name_of_file(read)
     with History.open(store) as history:
         name, why = (None, "") if read is None else _agent_name(history, suite, trials, read)
         if name is not None:
-            trials, said = renamed(trials, name), renamed_transcripts(said, name)
+            trials, texts = renamed(trials, name), renamed_transcripts(texts, name)
         run = history.start_run(
             kept_as,
             checkout=Checkout(commit=commit, branch=branch),
@@ -264,10 +264,10 @@ def store_results(
             started=started,
         )
         history.add_trials(run, trials)
-        history.add_transcripts(run, said)
+        history.add_transcripts(run, texts)
         run = history.finish_run(run)
     return StoredResults(
-        run=run, trials=len(trials), transcripts=len(said), systems=trials.systems, why_named=why
+        run=run, trials=len(trials), transcripts=len(texts), systems=trials.systems, why_named=why
     )
 
 

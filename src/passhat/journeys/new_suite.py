@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from passhat.records.transcript import Transcripts
     from passhat.runner.models.exchange import ToolSpec
 
+AGENT_GATE = "pass^3 >= 0.8"
 GATE = "pass^1 >= 0.5"
 RUNS = 10
 TOOL_RUNS = 5
@@ -94,17 +96,22 @@ def new_suite(
     if log is not None:
         return _log_suite(log, agent, files)
     assert agent is not None, "the caller names at least one"
+    from passhat.analysis.gates.gate import parse_gate
+    from passhat.analysis.gates.sequential import default_trials
+
     suite = FirstSuite(
         name=agent["name"],
         agent=agent,
         tasks=EXAMPLE_TASKS,
-        gate=GATE,
-        runs=RUNS,
+        gate=AGENT_GATE,
+        runs=ceil(default_trials(parse_gate(AGENT_GATE)) / len(EXAMPLE_TASKS)),
         about=(
             "Can you depend on this agent every time?   passhat run",
             "",
             "The two tasks below only show that it runs: replace them with your own.",
             "`passhat schema suite` lists what you can expect of an answer.",
+            "An agent that never fails passes the gate with half of these runs: with",
+            "--until-settled the run ends as soon as the verdict is clear.",
         ),
     )
     return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import GateTerms, Verdict, Verdicts
     from passhat.records import Ticket, Trial
 
-RUNS = 50
 SYSTEM = "python"
 MOST_FAILURES = 3
 """Failures that a message shows."""
@@ -65,31 +64,45 @@ class ReliabilityCheck:
     """The runs of one task until its gate is settled, by the stopping rule that suites use.
 
     Ask `next_run`, run it, then hand its outcome to `finish`. Each run costs the same, however
-    many there were before.
+    many there were before. Without `runs` the gate says how many there are at most: enough for a
+    task that never fails to pass, and some more.
     """
 
     def __init__(
-        self, task: str, gate: Mapping[str, Any], *, runs: int = RUNS, system: str = SYSTEM
+        self, task: str, gate: Mapping[str, Any], *, runs: int | None = None, system: str = SYSTEM
     ) -> None:
         from passhat.analysis.gates.gate import parse_gate
+        from passhat.analysis.gates.sequential import default_trials
         from passhat.analysis.gates.stopping import StoppingRule
         from passhat.records import CommandSystem, Pairing, Task
 
-        parsed = parse_gate({"evidence": "sequential", **gate})
+        parsed = parse_gate({"evidence": "sequential", "max_runs": runs, **gate})
+        self.runs = default_trials(parsed) if runs is None else whole_number("runs", runs)
+        """The most runs there can be."""
+        if parsed.max_runs is not None:
+            self.runs = min(self.runs, parsed.max_runs)
         agent = CommandSystem(name=system, argv=(system,))
-        pairing = Pairing(system=agent, task=Task(name=task), runs=runs, label=task)
+        pairing = Pairing(system=agent, task=Task(name=task), runs=self.runs, label=task)
         self._rule = StoppingRule([pairing], [parsed], until_settled=True, seed=SEED)
-        self._runs = whole_number("runs", runs)
         self._ticket: Ticket | None = None
         self.trials: list[Trial] = []
         self.transcripts: list[str | None] = []
+
+    @property
+    def plan_sentence(self) -> str:
+        """How many runs there are at most, and after how many a task that never fails passes."""
+        from passhat.messages import plural
+
+        words = plural(self.runs, "trial")
+        soonest = self._rule.soonest_pass
+        return words if soonest is None else f"{words}; {soonest}"
 
     def next_run(self) -> TrialRecorder | None:
         """The run that comes next; None when the gate is settled or the runs are used up.
 
         After many failures one after another it waits a little, in case of an outage.
         """
-        if len(self.trials) >= self._runs:
+        if len(self.trials) >= self.runs:
             return None
         if pause := self._rule.pause_seconds:
             time.sleep(min(pause, LONGEST_PAUSE))
@@ -191,7 +204,7 @@ def assert_reliable(
     function: Callable[..., Any],
     require: str = "pass^3 >= 0.8",
     *,
-    runs: int = RUNS,
+    runs: int | None = None,
     confidence: float | None = None,
     **terms: Unpack[GateTerms],
 ) -> Verdicts:
@@ -199,6 +212,7 @@ def assert_reliable(
 
     A call that raises, or returns False, has failed. The function may take a `trial`, which has the
     run's index and seed and records its score and cost, or the `seed` alone; it may be async.
+    There are at most `runs` calls, by default as many as the demand needs, and some more.
     `terms` are those of a gate's long form, such as `indifference=0.05`.
 
     >>> assert_reliable(lambda: True, "pass@1 >= 0.5").word
@@ -238,8 +252,11 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
         return sentence
     if spent is not None:
         return f"{sentence} The budget of {spent} ended it after {runs:,} runs."
-    enough = f", to as many as {runs + verdict.more_runs:,}" if verdict.more_runs else ""
-    return f"{sentence} Raise {where}, now {runs:,}{enough}."
+    from passhat.analysis.gates.sequential import default_trials
+
+    planned, enough = verdict.max_runs or runs, default_trials(verdict.gate)
+    raised = f", to {enough:,}" if enough > planned else ""
+    return f"{sentence} Raise {where}, now {planned:,}{raised}."
 
 
 def _wanted(function: Callable[..., Any]) -> list[str]:

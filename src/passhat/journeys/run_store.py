@@ -172,7 +172,7 @@ def open_run(
                 with suppress(StoreError):  # the first error is the one to report
                     if _is_worth_keeping(journal, error):
                         signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
-                        if not signalled and request.suite:
+                        if not signalled and request.suite and not isinstance(error, InputError):
                             command = _resume_command(run.key, history.name)
                             error.add_note(f"resume with: {command}")
                         history.finish_run(run, "interrupted" if signalled else "failed")

@@ -640,7 +640,9 @@ def build_answer(
     report = _report(suite, trials)
     reasons = _trial_reasons(suite, result, opened)
     unread = _not_passed(result)[MOST_TRIALS:]
-    doubts = (*_perhaps_paid(result), *_judge_notes(suite, result, opened))
+    doubts = (
+        *_perhaps_paid(result), *_passed_limits(suite, result), *_judge_notes(suite, result, opened)
+    )  # fmt: skip
     coverage = _coverage(result, coverage_threshold)
     covered = () if coverage is None else (coverage.sentence,)
     opened.store_notes(doubts)
@@ -764,28 +766,40 @@ def _perhaps_paid(result: RunResult) -> Iterator[str]:
         )
 
 
+def _passed_limits(suite: Suite, result: RunResult) -> Iterator[str]:
+    """By how much a limit was passed, by an unbounded first call or an attempt of an agent."""
+    budget = suite.budget
+    if budget.max_cost is not None and result.cost > budget.max_cost * (1 + 1e-9):
+        yield f"max_cost was passed: ${result.cost:,.4f} were spent, of ${budget.max_cost:,g}"
+    if budget.max_tokens is not None and result.tokens > budget.max_tokens:
+        yield f"max_tokens was passed: {result.tokens:,} were used, of {budget.max_tokens:,}"
+
+
 def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
     """What is known of the judge's reliability; nothing for a suite without a judge."""
     every = (expectation for task in suite.tasks for expectation in task.expectations())
     rubrics = [expectation for expectation in every if expectation.matcher == "judge"]
     if not rubrics:
         return
+    judged = {
+        task.name
+        for task in suite.tasks
+        if task.steps or any(expectation.matcher == "judge" for expectation in task.expect)
+    }
+    trials = tuple(trial for trial in result.trials if trial.task in judged)
+    stored = [json.loads(text) for text in opened.transcripts(trials[:MOST_TRIALS]).values()]
+    if bills := [one["judge"] for one in stored if one.get("judge")]:
+        yield _judge_bill(bills, of=len(trials))
     if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
         yield (
             "the judge was asked once about each answer, so its agreement with itself is unknown: "
             "`judge: {repeats: 3}` measures it"
         )
         return
-    judged = {
-        task.name
-        for task in suite.tasks
-        if task.steps or any(expectation.matcher == "judge" for expectation in task.expect)
-    }
-    trials = tuple(trial for trial in result.trials if trial.task in judged)[:MOST_TRIALS]
     shares = [
         check["disagreement"]
-        for text in opened.transcripts(trials).values()
-        for check in json.loads(text).get("checks", ())
+        for one in stored
+        for check in one.get("checks", ())
         if check.get("disagreement") is not None
     ]
     if shares:
@@ -794,6 +808,20 @@ def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[s
             f"the judge disagreed with itself in {100 * mean:.0f}% of pairs of readings; its "
             f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
         )
+
+
+def _judge_bill(bills: Sequence[Mapping[str, Any]], *, of: int) -> str:
+    """What the judge cost, which is in the budget but in no row of the report."""
+    calls = plural(sum(bill["calls"] for bill in bills), "call")
+    costs = [bill["cost"] for bill in bills]
+    tokens = [bill["tokens"] for bill in bills]
+    cost = "a cost that nobody knows" if None in costs else f"${sum(costs):,.4f}"
+    used = "" if None in tokens else f" and {sum(tokens):,} tokens"
+    most = f" for the first {MOST_TRIALS:,} trials" if of > MOST_TRIALS else ""
+    return (
+        f"the judge took {cost}{used} in {calls}{most}, beside what the agents took: the budget "
+        "counts it, the figures of the trials do not"
+    )
 
 
 def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:

@@ -22,6 +22,9 @@ Cells = Callable[[str], Sequence[Any]]
 Differ = Callable[[str, Sequence[str]], bool]
 """Whether some rows that agree in all of the last columns differ in the first one."""
 
+LONGEST_USUAL = 3600
+"""Seconds: runs whose median is an hour or more are rare, and milliseconds are common."""
+
 LONGEST_AGENT = 120
 MOST_WORDS = 6
 """An agent's name has at most this many characters and fewer words; anything else is a prompt."""
@@ -84,6 +87,7 @@ def infer_columns(
             _unfit_system(found, mapping, cells)
             or _unfit_task(found, names, mapping, cells)
             or _unfit_feature(found, mapping, cells)
+            or _unfit_seconds(found, mapping, cells)
         )
         if unfit is None:
             break
@@ -255,6 +259,42 @@ def _unfit_feature(
         if isinstance(first, Mapping):
             return column, f'column "{short(column)}" holds objects, not numbers, and was left out'
     return None
+
+
+def _unfit_seconds(
+    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> tuple[str, str] | None:
+    """A column of durations without a unit that holds milliseconds by its size, with a note on it.
+
+    Programs in JavaScript count milliseconds: whole numbers, and read as seconds hours.
+    """
+    column = found.get("seconds")
+    if column is None or mapping.seconds or usual_name(column) not in ("duration", "elapsed"):
+        return None
+    numbers = sorted(_number(cell) for cell in cells(column) if not is_missing(cell))
+    if not numbers or any(number % 1 for number in numbers):
+        return None
+    median = numbers[len(numbers) // 2]
+    if median <= LONGEST_USUAL:
+        return None
+    return column, (
+        f'column "{short(column)}" was left out: whole numbers around {median:,.0f} may be '
+        f"milliseconds (call it {short(column)}_ms if they are; `seconds={short(column)!r}` takes "
+        "them as seconds)"
+    )
+
+
+def share_cells(values: Iterable[Any]) -> list[float]:
+    """The numbers of a column of shares of 1; none if a cell is anything else.
+
+    >>> share_cells(["0.5", None, 1]), share_cells([3, 0.5])
+    ([0.5, 1.0], [])
+    """
+    try:
+        numbers = [as_number(value) for value in values if not is_missing(value)]
+    except ValueError:
+        return []
+    return numbers if all(0 <= number <= 1 for number in numbers) else []
 
 
 def _constant(values: Sequence[Any]) -> bool:
@@ -581,6 +621,9 @@ def _find_columns(names: tuple[str, ...], mapping: ColumnMap) -> dict[str, str]:
                     break
     return found
 
+
+MAY_SAY_IT_RAN = ("success", "successful", "succeeded", "status", "ok")
+"""Columns that are also called so where they say that a run came to its end."""
 
 WEAK_VERDICTS = ("status", "result")
 """Columns that may say whether a run completed rather than whether it passed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
@@ -44,23 +44,27 @@ class Ticket:
         return self.system, self.task, self.trial
 
 
+Counted = TypeVar("Counted", float, int, "TokenUsage")
+
+
+def both(one: Counted | None, other: Counted | None) -> Counted | None:
+    """The sum of two amounts; None, which is unknown, if one of them is."""
+    return None if one is None or other is None else one + other
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """What calls cost, or may cost at most; `cost` is None if no price or bound is known.
+    """What calls cost, or may cost at most; None is what nobody knows.
 
     >>> Amount(cost=0.5, tokens=10) + Amount(tokens=5)
     Amount(cost=None, tokens=15)
     """
 
     cost: float | None = None
-    tokens: int = 0
+    tokens: int | None = 0
 
     def __add__(self, other: Amount) -> Amount:
-        known = self.cost is not None and other.cost is not None
-        return Amount(
-            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
-            tokens=self.tokens + other.tokens,
-        )
+        return Amount(cost=both(self.cost, other.cost), tokens=both(self.tokens, other.tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

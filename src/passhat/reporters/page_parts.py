@@ -392,8 +392,8 @@ def transcript_page(kept: str, longest: int) -> str:
     shown = _cards_template().module.transcript  # type: ignore[attr-defined]
     if not is_in_turns(kept):
         return str(shown((), "", (), cut_text(safe_passage(kept), longest))).strip()
-    said = Transcript.from_json(kept).cut(longest)
-    parts = check_cards(said.checks), ending_text(said), transcript_cards(said)
+    transcript = Transcript.from_json(kept).cut(longest)
+    parts = check_cards(transcript.checks), ending_text(transcript), transcript_cards(transcript)
     return str(shown(*parts, None)).strip()
 
 
@@ -647,20 +647,20 @@ def _safe_line(line: str) -> str:
     return "\t".join(safe_text(part) for part in _COLOURS.sub("", line).rstrip("\r").split("\t"))
 
 
-def _lines(said: Transcript) -> Iterator[str]:
-    for turn in said.messages:
+def _lines(transcript: Transcript) -> Iterator[str]:
+    for turn in transcript.messages:
         yield from _turn_lines(turn)
     for name in ("answer", "stderr", "error"):
-        if text := getattr(said, name):
+        if text := getattr(transcript, name):
             yield from (name, _indented(text))
-    if said.stop_reason:
-        yield f"stopped: {_beside(said.stop_reason)}"
-    if said.exit_code is not None:
-        yield f"exit code: {said.exit_code}"
-    if said.faults:
-        yield f"faults: {_beside(', '.join(said.faults))}"
-    if said.checks:
-        yield from ("checks", *map(_check_line, said.checks))
+    if transcript.stop_reason:
+        yield f"stopped: {_beside(transcript.stop_reason)}"
+    if transcript.exit_code is not None:
+        yield f"exit code: {transcript.exit_code}"
+    if transcript.faults:
+        yield f"faults: {_beside(', '.join(transcript.faults))}"
+    if transcript.checks:
+        yield from ("checks", *map(_check_line, transcript.checks))
 
 
 def _turn_lines(turn: Turn) -> Iterator[str]:

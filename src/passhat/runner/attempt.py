@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from passhat.dataclass import dataclass, replace
-from passhat.errors import RunError, ServerError, ServerNeverStarted
+from passhat.errors import ModelError, RunError, ServerError, ServerNeverStarted
 from passhat.records import (
+    Amount,
     Answer,
     Budget,
     CheckResult,
@@ -35,7 +36,7 @@ from passhat.records import (
     ToolCall,
     Trial,
 )
-from passhat.records.ledger import CallKey
+from passhat.records.ledger import CallKey, both
 from passhat.records.suite import TARGETS, target_root
 from passhat.runner.agents.agent_output import ANSWERS, TELLING, is_amount
 from passhat.runner.agents.conversation import (
@@ -264,7 +265,7 @@ class Attempts:
                 return
 
     def _grader(self, request: AttemptRequest, caches: ResponseCaches, result: Result) -> Grader:
-        ask = self._resources.ask(request, caches)
+        ask = self._resources.ask(request, caches, result.judged.append)
 
         async def grader(task: Task, seen: Observation) -> Grade:
             means = replace(
@@ -334,7 +335,9 @@ def _charge(budget: Budget) -> Charge:
     spending = RunSpending(budget)
 
     def charge(reply: Reply) -> bool:
-        spending.take(reply.spent)
+        spending.take(reply.spent, reply.model or "the model")
+        if spending.uncounted is not None:
+            raise ModelError(f"the trial's {spending.uncounted.limit} {spending.uncounted.rule}")
         return spending.over() is not None
 
     return charge
@@ -362,6 +365,7 @@ class Result:
     seconds: float | None = None
     conversation: Conversation | None = None
     steps: list[tuple[str, Grade]] = field(default_factory=list)
+    judged: list[Amount] = field(default_factory=list)
 
     def row(
         self, pairing: Pairing, ticket: Ticket, *, seed: int, started: str | None = None
@@ -407,12 +411,20 @@ class Result:
             "stderr": seen.stderr[-LONGEST_TEXT:],
             "exit_code": seen.exit_code,
             "checks": self.grade.details if self.grade else None,
+            "judge": self._judge_bill(),
             "faults": self.conversation.faults if self.conversation else None,
             "error": self.error,
             "expected_tool": task.right_tool,
         }
         kept = {key: value for key, value in parts.items() if value not in (None, "", [], ())}
         return json_bytes(kept).decode()
+
+    def _judge_bill(self) -> dict[str, Any] | None:
+        """What the judge took: it is no part of what the agent did, so no column has it."""
+        if not self.judged:
+            return None
+        whole = sum(self.judged, Amount(cost=0.0))
+        return {"calls": len(self.judged), "cost": whole.cost, "tokens": whole.tokens}
 
     def spoken(self) -> str:
         """The conversation as JSON text, for a judge."""
@@ -480,13 +492,11 @@ async def judge_step(pairing: Pairing, step: Step, seen: Observation, grader: Gr
 
 def joined(before: Observation, latest: Observation) -> Observation:
     """Two steps of an attempt as one observation: the latest answer, and all that was spent."""
-    usages = [usage for usage in (before.usage, latest.usage) if usage is not None]
-    costs = [cost for cost in (before.cost, latest.cost) if cost is not None]
     return replace(
         latest,
         tool_calls=(*before.tool_calls, *latest.tool_calls),
-        usage=sum(usages[1:], usages[0]) if usages else None,
-        cost=sum(costs) if costs else None,
+        usage=both(before.usage, latest.usage),
+        cost=both(before.cost, latest.cost),
         turns=before.turns + latest.turns,
         messages=(*before.messages, *latest.messages),
     )

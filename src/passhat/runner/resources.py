@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -238,8 +238,13 @@ class RunResources:
                 tools = CachedTools(tools, caches.cassette)
             yield tools
 
-    def ask(self, request: AttemptRequest, caches: ResponseCaches) -> Ask:
-        """The judge of one trial; its answers are kept and recalled like those of other models."""
+    def ask(
+        self, request: AttemptRequest, caches: ResponseCaches, paid: Callable[[Amount], None]
+    ) -> Ask:
+        """The judge of one trial; its answers are kept and recalled like those of other models.
+
+        `paid` is called with what each of them cost.
+        """
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
         async def ask(model: Model, prompt: str, repeat: int) -> str:
@@ -255,17 +260,21 @@ class RunResources:
                 parameters=with_seed(model.parameters, request.seed + repeat),
                 place=request.place._replace(step=next(steps)),
             )
-            return await self._judged(model, caches.around(live), question)
+            reply = await self._judged(model, caches.around(live), question)
+            paid(reply.spent)
+            if reply.calls and reply.calls[0].broken is None:
+                return msgspec.json.encode(reply.calls[0].arguments).decode()
+            return reply.text
 
         return ask
 
-    async def _judged(self, model: Model, judge: ChatModel, question: Request) -> str:
+    async def _judged(self, model: Model, judge: ChatModel, question: Request) -> Reply:
         """The answer of a judge, in the form of a tool call where its model can make one."""
         if model.name != SCRIPTED and model.name not in self._without_tools:
             chosen = replace(question.parameters, tool_choice=GRADE_TOOL.name)
             by_schema = replace(question, tools=(GRADE_TOOL,), parameters=chosen)
             try:
-                reply = await judge.complete(by_schema)
+                return await judge.complete(by_schema)
             except ModelBusy:
                 raise
             except CassetteError:
@@ -275,11 +284,7 @@ class RunResources:
                 if "tool" not in str(error).lower():
                     raise
                 self._without_tools.add(model.name)
-            else:
-                if reply.calls and reply.calls[0].broken is None:
-                    return msgspec.json.encode(reply.calls[0].arguments).decode()
-                return reply.text
-        return (await judge.complete(question)).text
+        return await judge.complete(question)
 
     async def _live(
         self,

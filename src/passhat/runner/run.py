@@ -240,7 +240,8 @@ class _Run:
             self._evidence.add(entry.ticket, entry.trial)
             spent = spent_by(entry.trial)
             self._spending.take(spent)
-            if entry.ticket.system in agents:
+            known = spent.cost is not None or spent.tokens is not None
+            if known and entry.ticket.system in agents:
                 self._spending.learn(entry.ticket.system, spent)
         for answers in restored.answers.values():
             for answer in answers.values():
@@ -269,6 +270,7 @@ class _Run:
             return
         await self._writer.keep(finished)
         self._evidence.add(ticket, finished.trial)
+        self._spending.refuse_uncounted()
         if self._on_event is not None:
             row = self._attempts.pairing(ticket).row(ticket.trial)
             self._tell(TrialFinished(ticket=ticket, trial=finished.trial, row=row))

@@ -10,7 +10,7 @@ from dataclasses import field
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import RunError
+from passhat.errors import ArgumentError, RunError
 from passhat.records import (
     Amount,
     Budget,
@@ -39,13 +39,33 @@ class Exhausted(Exception):
     """The suite may spend no more: the trial under way is given up, and can be resumed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """A limit that cannot be held, because a model or an agent does not say what it takes."""
+
+    limit: str
+    who: str
+    spent: Amount
+
+    @property
+    def rule(self) -> str:
+        """What is wrong, and what can be limited instead."""
+        if self.spent.tokens is None:
+            what = "its token counts" if self.limit == "max_tokens" else "its cost or token counts"
+            return f"cannot be held: {self.who} does not report {what}; limit `max_calls` instead"
+        return (
+            f"cannot be held: nobody knows what {self.who} costs, as it reports neither `cost` nor "
+            "a `model` that a price is known of; limit `max_tokens` or `max_calls` instead"
+        )
+
+
 @dataclass(slots=True)
 class RunSpending:
     """Money, tokens and calls so far, and what calls under way may still take.
 
-    A call starts while everything under way and itself fit into the budget; if they do not,
-    it waits for others to end, and goes alone in the end. So a budget is exceeded by at most what
-    one call costs beyond what was left.
+    A call starts only if the most that it may take fits into the budget beside everything under
+    way; if it does not, it waits for others to end, and is `refused` if it does not fit alone. The
+    first call of a model or an agent goes alone: it shows what they take.
 
     >>> spending = RunSpending(Budget(max_tokens=100))
     >>> spending.take(Amount(tokens=120))
@@ -64,21 +84,49 @@ class RunSpending:
     """Calls of an earlier start whose answers the provider had kept."""
     unseen: int = 0
     """Tokens reserved for the first answer of a model whose requests set no limit; 0 lets that
-    call go alone instead."""
+    call go without a bound instead."""
+    refused: str | None = None
+    """The limit that a call might have passed, so that it was not made."""
+    uncounted: Uncounted | None = None
     _under_way: int = 0
-    _unbounded: int = 0
+    _alone: bool = False
     _reserved_cost: float = 0.0
     _reserved_tokens: int = 0
     _seen: dict[str, Amount] = field(default_factory=dict)
+    _hidden: dict[str, int] = field(default_factory=dict)
     _changed: asyncio.Event | None = None
 
-    def take(self, spent: Amount) -> None:
+    def take(self, spent: Amount, who: str = "") -> None:
+        """Count what a call of a model, or an attempt of an agent, took; `who` is its name.
+
+        One that never said what it takes makes a limit void. Of one that did, silence counts as the
+        most so far.
+        """
+        seen = self._seen.get(who)
         self.cost += spent.cost or 0.0
-        self.tokens += spent.tokens
+        self.tokens += spent.tokens or 0
+        if spent.cost is None and seen is not None:
+            self.unsettled += seen.cost or 0.0
+        if who and seen is None and self.uncounted is None:
+            unheld = [
+                limit
+                for limit, known in (("max_cost", spent.cost), ("max_tokens", spent.tokens))
+                if known is None and getattr(self.budget, limit) is not None
+            ]
+            if unheld:
+                self.uncounted = Uncounted(unheld[0], who, spent)
+
+    def refuse_uncounted(self) -> None:
+        """Raise if a limit cannot be held, because nobody knows what is spent."""
+        if self.uncounted is not None:
+            value = getattr(self.budget, self.uncounted.limit)
+            raise ArgumentError(self.uncounted.limit, self.uncounted.rule, value)
 
     def over(self) -> str | None:
         """The limit that has been reached, if one has."""
         budget = self.budget
+        if self.refused is not None:
+            return self.refused
         # Ten times half a cent adds up to a little less than five cents.
         if budget.max_cost is not None and self._dollars >= budget.max_cost * (1 - 1e-9):
             return "max_cost"
@@ -90,29 +138,44 @@ class RunSpending:
 
     @asynccontextmanager
     async def reserving(
-        self, most: Amount | None, *, perhaps_paid: Callable[[], bool] = lambda: True
-    ) -> AsyncIterator[None]:
-        """Hold `most` back for one call, as soon as the budget has room; Exhausted if it never has.
+        self,
+        who: str,
+        bound: Callable[[], Amount | None],
+        *,
+        perhaps_paid: Callable[[], bool] = lambda: True,
+    ) -> AsyncIterator[Amount | None]:
+        """Hold back the `bound` of a call as soon as the budget has room; Exhausted if never.
 
-        None is a call of which nothing is known: it goes alone where money or tokens are limited.
-        If a call is cancelled and was `perhaps_paid`, what was reserved for it stays counted
-        against the budget.
+        A bound grows with what was seen, so it is asked for whenever another call has ended. Where
+        money or tokens are limited, a call goes alone if nothing bounds it, or if it is the first
+        of its model or agent (`who`). If a call is cancelled and was `perhaps_paid`, what was
+        reserved for it stays counted against the budget.
         """
-        while self.over() or not self._fits(most):
-            if self.over():
+        limited = self.budget.max_cost is not None or self.budget.max_tokens is not None
+        while True:
+            most = bound()
+            alone = limited and (most is None or who not in self._seen)
+            too_much = self._too_much(most)
+            if too_much and not self._under_way:
+                self.refused = too_much
+            if self.over() or self.uncounted:
                 raise Exhausted
+            if not (too_much or self._alone or (alone and self._under_way)):
+                break
             self._changed = self._changed or asyncio.Event()
             with paused():
                 await self._changed.wait()
         self.calls += 1
+        self._alone = alone
         self._hold(most, 1)
         try:
-            yield
+            yield most
         except asyncio.CancelledError:
             if perhaps_paid():
                 self.lose(most)
             raise
         finally:
+            self._alone = self._alone and not alone
             self._hold(most, -1)
             self._wake()
 
@@ -127,7 +190,7 @@ class RunSpending:
         known = self._seen.get(who, Amount(cost=0.0))
         self._seen[who] = Amount(
             cost=max(known.cost or 0.0, amount.cost or 0.0),
-            tokens=max(known.tokens, amount.tokens),
+            tokens=max(known.tokens or 0, amount.tokens or 0),
         )
 
     def most_seen(self, who: str) -> Amount | None:
@@ -141,26 +204,36 @@ class RunSpending:
     def _dollars(self) -> float:
         return self.cost + self.unsettled
 
-    def _fits(self, most: Amount | None) -> bool:
+    def learn_hidden(self, who: str, tokens: int) -> None:
+        """Remember by how many tokens a model counted more than the bytes of its request.
+
+        Providers add words of their own, as for the use of tools.
+        """
+        self._hidden[who] = max(self._hidden.get(who, 0), tokens)
+
+    def hidden(self, who: str) -> int:
+        """The tokens that a model may count beyond the bytes of its request."""
+        return self._hidden.get(who, 0)
+
+    def _too_much(self, most: Amount | None) -> str | None:
+        """The limit that everything under way and one more call might pass, if any."""
         budget = self.budget
-        if not self._under_way or (budget.max_cost is None and budget.max_tokens is None):
-            return True
-        if most is None or self._unbounded:
-            return False
-        if budget.max_cost is not None:
-            dollars = self._dollars + self._reserved_cost + (most.cost or 0.0)
-            if dollars > budget.max_cost:
-                return False
-        tokens = self.tokens + self._reserved_tokens + most.tokens
-        return budget.max_tokens is None or tokens <= budget.max_tokens
+        if most is None:
+            return None
+        dollars = self._dollars + self._reserved_cost + (most.cost or 0.0)
+        # Ten times half a cent adds up to a little more than five cents, too.
+        if budget.max_cost is not None and dollars > budget.max_cost * (1 + 1e-9):
+            return "max_cost"
+        tokens = self.tokens + self._reserved_tokens + (most.tokens or 0)
+        return (
+            "max_tokens" if budget.max_tokens is not None and tokens > budget.max_tokens else None
+        )
 
     def _hold(self, most: Amount | None, sign: int) -> None:
         self._under_way += sign
-        if most is None:
-            self._unbounded += sign
-        else:
+        if most is not None:
             self._reserved_cost += sign * (most.cost or 0.0)
-            self._reserved_tokens += sign * most.tokens
+            self._reserved_tokens += sign * (most.tokens or 0)
 
     def _wake(self) -> None:
         if self._changed is not None:
@@ -189,13 +262,18 @@ class BudgetedModel:
             self.spending.calls += 1
             self.spending.take(reply.spent)
             return reply
-        most = most_of(request, self.spending, name=self.name, price=self.price)
+
+        def bound() -> Amount | None:
+            return most_of(request, self.spending, name=self.name, price=self.price)
+
         writer, key = self.writer, request.place
         sent = (lambda: False) if writer is None else (lambda: writer.is_sent(key))
-        async with self.spending.reserving(most, perhaps_paid=sent):
+        async with self.spending.reserving(self.name, bound, perhaps_paid=sent) as most:
             reply = await self._intended(request, most)
-            self.spending.take(reply.spent)
-        self.spending.learn(self.name, Amount(tokens=reply.usage.tokens_out))
+            self.spending.take(reply.spent, self.name)
+            if (usage := reply.usage) is not None:
+                self.spending.learn(self.name, Amount(cost=reply.cost, tokens=usage.tokens_out))
+                self.spending.learn_hidden(self.name, usage.tokens_in - _bytes(request))
         return reply
 
     async def _intended(self, request: Request, most: Amount | None) -> Reply:
@@ -231,14 +309,19 @@ def most_of(
     """What a call may take at most, if that is known: a token is at least one byte."""
     seen = spending.most_seen(name)
     tokens_out = request.parameters.max_tokens or (
-        LONGER * seen.tokens if seen else spending.unseen
+        LONGER * (seen.tokens or 0) if seen else spending.unseen
     )
     if not tokens_out:
         return None
-    asked = (request.messages, request.system, request.tools)
-    tokens_in = len(msgspec.json.encode(asked, enc_hook=str))
+    tokens_in = _bytes(request) + spending.hidden(name)
     usage = TokenUsage(tokens_in=tokens_in, tokens_out=tokens_out)
     return Amount(cost=price(usage) if price else 0.0, tokens=usage.total)
+
+
+def _bytes(request: Request) -> int:
+    """The size of a request: no more of its tokens than bytes are its own."""
+    asked = (request.messages, request.system, request.tools)
+    return len(msgspec.json.encode(asked, enc_hook=str))
 
 
 class CacheFirstModel:
@@ -267,8 +350,9 @@ class MeteredAgent:
     """An agent that makes its own calls, started only while there is something left to spend.
 
     How much an attempt takes is known only from the attempts before it: the first one goes alone
-    where money or tokens are limited. With a `writer` the intent of each attempt is durable before
-    it starts; of free attempts only if `count_free`.
+    where money or tokens are limited, and later ones may take as much as the most so far. With a
+    `writer` the intent of each attempt is durable before it starts; of free attempts only if
+    `count_free`.
     """
 
     agent: Agent
@@ -278,22 +362,30 @@ class MeteredAgent:
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
         at = request.place
-        most = self.spending.most_seen(at.system)
-        paid = most is not None and bool(most.cost)
-        async with self.spending.reserving(most, perhaps_paid=lambda: paid):
+        paid = False
+        async with self.spending.reserving(
+            at.system, lambda: self.spending.most_seen(at.system), perhaps_paid=lambda: paid
+        ) as most:
+            paid = most is not None and bool(most.cost)
             if self.writer is not None and (most is None or paid or self.count_free):
                 await _intend(self.writer, at, f"agent:{request.fingerprint()}", most)
                 self.writer.mark_sent(at)
-            seen = await self.agent.attempt(request)
-            spent = Amount(cost=seen.cost, tokens=(seen.usage or TokenUsage()).total)
-            self.spending.take(spent)
+            try:
+                seen = await self.agent.attempt(request)
+            except TimeoutError:
+                self.spending.take(Amount(cost=None, tokens=None), at.system)
+                raise
+            spent = Amount(cost=seen.cost, tokens=None if seen.usage is None else seen.usage.total)
+            self.spending.take(spent, "" if seen.error else at.system)
         if self.writer is not None:
             self.writer.forget(at)
-        self.spending.learn(at.system, spent)
+        if spent.cost is not None or spent.tokens is not None:
+            self.spending.learn(at.system, spent)
         return seen
 
 
 def spent_by(trial: Trial) -> Amount:
     """What a finished trial cost, from its row."""
-    tokens = (trial.tokens_in or 0) + (trial.tokens_out or 0) or trial.tokens or 0
-    return Amount(cost=trial.cost, tokens=int(tokens))
+    known = [n for n in (trial.tokens_in, trial.tokens_out) if n is not None]
+    tokens = sum(known) if known else trial.tokens
+    return Amount(cost=trial.cost, tokens=None if tokens is None else int(tokens))

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from passhat.dataclass import dataclass
 from passhat.errors import LostRun
-from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Budget, ModelSystem, Outcome, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import CallKey, Claim, Entry, QueueState, TrialKey
 from passhat.runner.attempt import Attempts
 from passhat.runner.journal import Journal, JournalWriter
@@ -191,7 +191,12 @@ class _Driver:
             return
         ticket = self._tickets.pop(number)
         self._evidence.add(ticket, trial)
-        self._spending.take(spent_by(trial))
+        spent = spent_by(trial)
+        errored = trial.outcome is Outcome.ERRORED
+        self._spending.take(spent, "" if errored else trial.system)
+        self._spending.refuse_uncounted()
+        if spent.cost is not None or spent.tokens is not None:
+            self._spending.learn(trial.system, spent)
         if announce:
             row = self._rows[ticket.system, ticket.task].row(ticket.trial)
             self._on_event(TrialStarted(ticket=ticket, row=row))

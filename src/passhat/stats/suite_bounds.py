@@ -134,7 +134,39 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
     values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
     asked = [helpers.index(k) for k in ks]
-    return np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+    low, high = np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
+    return _opened_to_one_task(cells, ks, values, (low, high), tail)
+
+
+def _opened_to_one_task(
+    cells: Cells, ks: Sequence[int], values: Floats, bounds: Bounds, tail: Floats | float
+) -> Bounds:
+    """The bounds, opened to what the exact bound of one task allows while the others stay.
+
+    Where one task carries the number, few passes make its value and the variance that they show
+    small together. The ends of Clopper and Pearson need no variance, and move with every run in the
+    direction of its outcome: an interval that is opened to them remains coherent.
+    """
+    low, high = bounds
+    tasks, held = cells.task_count[..., None], cells.tasks[..., None, :] > 0
+    mean = cells.tasks @ values.T / tasks
+    powers, tails = np.array(ks)[:, None], np.asarray(tail)[..., None]
+
+    def widest(reach: Floats, room: Floats, *, upper: int) -> Floats:
+        """How far the one task with the widest bound moves the mean, if further than `room`."""
+        # No task moves the sum by more than its `reach`: most suites need no exact bound at all.
+        may = np.where(held, reach, 0.0) > (room * tasks)[..., None]
+        if not may.any():
+            return np.zeros(1)
+        some = may.reshape(-1, cells.n.size).any(axis=0)
+        passes, failures = cells.c[some] + upper, (cells.n - cells.c)[some] + 1 - upper
+        end = np.asarray(special.betaincinv(passes, failures, np.abs(upper - tails)), np.float64)
+        moved = np.abs(values[:, some] - end**powers)
+        return np.asarray(np.where(held[..., some], moved, 0.0).max(axis=-1) / tasks)
+
+    fall = widest(values, mean - low, upper=0)
+    rise = widest(1 - values, high - mean, upper=1)
+    return np.minimum(low, mean - fall), np.maximum(high, mean + rise)
 
 
 @cached

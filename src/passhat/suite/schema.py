@@ -281,8 +281,8 @@ class GatePart(Part):
     """What decides."""
     indifference: Positive | None = None
     """How far beyond the threshold an agent should be to PASS (sequential evidence)."""
-    design: Literal["sprt", "truncated"] | None = None
-    """For one task: `sprt` ends soonest, `truncated` always decides."""
+    design: Literal["planned", "sprt", "truncated"] | None = None
+    """For one task: `planned` runs end early, `truncated` always decides, `sprt` has a late cap."""
     alpha: Chance | None = None
     """The chance of a wrong PASS."""
     beta: Chance | None = None

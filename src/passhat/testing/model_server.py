@@ -241,6 +241,8 @@ class WireServer:
                 content = b"".join(events[: len(events) // 2])
         else:
             body = form.whole(reply, asked.model)
+            if reply.usage is None:  # as some servers do
+                body.pop("usage", None)
             if asked.body.get("store"):
                 self.stored.append((asked.body.get("metadata") or {}, body))
             content, kind = msgspec.json.encode(body), "application/json"
@@ -337,6 +339,10 @@ def form_of(path: str) -> WireForm | None:
     return next((form for ending, form in FORMS.items() if path.endswith(ending)), None)
 
 
+def _used(reply: Reply) -> TokenUsage:
+    return reply.usage or TokenUsage()
+
+
 def _chat(reply: Reply, model: str) -> Body:
     message: Body = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
@@ -383,7 +389,7 @@ def _chat_reason(reply: Reply) -> str:
 
 
 def _chat_usage(reply: Reply) -> Body:
-    usage = reply.usage
+    usage = _used(reply)
     return {
         "prompt_tokens": usage.tokens_in,
         "completion_tokens": usage.tokens_out,
@@ -425,7 +431,7 @@ def _messages_events(reply: Reply, model: str) -> Iterator[tuple[str, Body]]:
             yield "content_block_delta", {"index": index, "delta": delta}
         yield "content_block_stop", {"index": index}
     delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    yield "message_delta", {"delta": delta, "usage": {"output_tokens": reply.usage.tokens_out}}
+    yield "message_delta", {"delta": delta, "usage": {"output_tokens": _used(reply).tokens_out}}
     yield "message_stop", {}
 
 
@@ -446,7 +452,7 @@ def _messages_reason(reply: Reply) -> str:
 
 
 def _messages_usage(reply: Reply) -> Body:
-    usage = reply.usage
+    usage = _used(reply)
     return {
         "input_tokens": usage.tokens_in - usage.cached_in - usage.cache_written,
         "output_tokens": usage.tokens_out,
@@ -493,12 +499,12 @@ def _responses(reply: Reply, model: str) -> Body:
         "tool_choice": "auto",
         "tools": [],
         "usage": {
-            "input_tokens": reply.usage.tokens_in,
-            "output_tokens": reply.usage.tokens_out,
-            "total_tokens": reply.usage.total,
+            "input_tokens": _used(reply).tokens_in,
+            "output_tokens": _used(reply).tokens_out,
+            "total_tokens": _used(reply).total,
             "input_tokens_details": {
-                "cached_tokens": reply.usage.cached_in,
-                "cache_write_tokens": reply.usage.cache_written,
+                "cached_tokens": _used(reply).cached_in,
+                "cache_write_tokens": _used(reply).cache_written,
             },
             "output_tokens_details": {"reasoning_tokens": 0},
         },
@@ -556,7 +562,7 @@ def _converse(reply: Reply, model: str) -> Body:
         for call in reply.calls
     ]
     reason = {"done": "end_turn", "tool_calls": "tool_use"}.get(reply.stop_reason)
-    used = reply.usage
+    used = _used(reply)
     return {
         "output": {"message": {"role": "assistant", "content": blocks}},
         "stopReason": "tool_use" if reply.calls else reason or reply.stop_reason,
@@ -582,10 +588,10 @@ def _gemini(reply: Reply, model: str) -> Body:
         "finishReason": words.get(reply.stop_reason, "OTHER"),
     }
     usage = {
-        "promptTokenCount": reply.usage.tokens_in,
-        "candidatesTokenCount": reply.usage.tokens_out,
-        "cachedContentTokenCount": reply.usage.cached_in,
-        "totalTokenCount": reply.usage.total,
+        "promptTokenCount": _used(reply).tokens_in,
+        "candidatesTokenCount": _used(reply).tokens_out,
+        "cachedContentTokenCount": _used(reply).cached_in,
+        "totalTokenCount": _used(reply).total,
     }
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
 

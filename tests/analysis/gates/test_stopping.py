@@ -142,7 +142,7 @@ def test_one_task_is_decided_by_the_exact_design():
     )
     tickets, finished = drive(rule, {"a": 0.9}, seed=4)
     outcomes = [float(finished[n][1].outcome) for n in range(len(tickets))]
-    state = TaskGate(p0=0.8, p1=0.9).replay(outcomes)
+    state = TaskGate(p0=0.8, p1=0.9, design="truncated").replay(outcomes)
     verdict = rule.verdicts()[0]
     assert (verdict.word, verdict.runs) == (state.verdict, state.runs)
     assert verdict.fixed_runs == 135

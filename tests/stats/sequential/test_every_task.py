@@ -83,7 +83,7 @@ def test_the_result_names_the_weakest_task_and_adds_up_the_runs():
     assert result.value == each[1].value < each[0].value
     assert (result.log_pass, result.log_fail) == (each[1].log_pass, each[1].log_fail)
     assert result.fixed_runs == each[0].fixed_runs + each[1].fixed_runs
-    one_threshold = EveryTaskGate(p0=(0.5,), p1=(0.5,), design="mixture")
+    one_threshold = EveryTaskGate(p0=(0.5,), p1=(0.5,), design="planned")
     assert one_threshold.result(one_threshold.start()).fixed_runs is None
 
 

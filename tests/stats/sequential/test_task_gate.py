@@ -10,7 +10,6 @@ from passhat.errors import ArgumentError
 from passhat.stats.sequential import TaskGate, TaskState, fixed_design, wald_lower_bounds
 from passhat.stats.sequential.designs import (
     Boundaries,
-    log_mixture_evidence,
     operating_characteristics,
     ratio_boundaries,
 )
@@ -173,8 +172,9 @@ def test_a_settled_verdict_stays_and_an_open_one_ends_undecided_at_the_cap():
     gate = TaskGate(p0=0.8, p1=0.9, max_runs=30)
     passed = gate.replay([1] * 26)
     assert gate.observe(passed, 0) is passed
-    assert gate.replay([1] * 8 + [0] + [1] * 12 + [0] + [1] * 7).verdict is None
-    assert gate.replay([1] * 8 + [0] + [1] * 12 + [0] + [1] * 8).verdict == "UNDECIDED"
+    nearly = [1] * 8 + [0] * 3 + [1] * 8 + [0] * 2 + [1] * 6
+    assert gate.replay(nearly).verdict is None
+    assert gate.replay([*nearly, 1, 1, 1]).verdict == "UNDECIDED"
 
 
 def test_an_errored_run_is_never_evidence_for_pass():
@@ -184,34 +184,46 @@ def test_an_errored_run_is_never_evidence_for_pass():
     assert gate.replay([None] * 30).verdict == "FAIL"
 
 
-@given(st.floats(0.05, 0.9), st.floats(0.02, 0.98), st.integers(0, 40), st.data())
-def test_evidence_for_pass_is_a_fair_bet_or_worse_wherever_the_rate_is_too_low(
-    threshold, share, runs, data
+@given(st.floats(0.3, 0.95), st.integers(5, 80), st.lists(st.booleans(), min_size=80, max_size=80))
+def test_the_interval_of_a_planned_gate_clears_the_threshold_just_where_it_decides(
+    threshold, runs, outcomes
 ):
-    rate, passes = share * threshold, data.draw(st.integers(0, runs))
-    for side, low_rate in ((0, rate), (1, threshold + (1 - threshold) * share)):
-        now = log_mixture_evidence(runs, passes, threshold)[side]
-        up = log_mixture_evidence(runs + 1, passes + 1, threshold)[side]
-        down = log_mixture_evidence(runs + 1, passes, threshold)[side]
-        assert low_rate * np.exp(up - now) + (1 - low_rate) * np.exp(down - now) <= 1 + 1e-9
+    gate = TaskGate.at_threshold(threshold, max_runs=runs)
+    state = gate.replay(outcomes[:runs])
+    low, high = gate.result(state).interval.low, gate.result(state).interval.high
+    assert (low >= threshold - 1e-9) == (state.verdict == "PASS")
+    assert (high <= threshold + 1e-9) == (state.verdict == "FAIL")
 
 
-def test_mixture_evidence_is_the_integral_it_claims_to_be_even_where_tails_underflow():
-    from scipy.special import logsumexp
+@pytest.mark.parametrize(("threshold", "runs"), [(0.8, 50), (0.9283, 99), (0.5, 60)])
+def test_the_lower_end_of_a_planned_gate_is_too_high_at_most_as_often_as_a_wrong_pass(
+    threshold, runs
+):
+    """At every rate, not only at the threshold, whatever look ends the run: exact."""
+    gate = TaskGate.at_threshold(threshold, max_runs=runs)
+    for rate in np.linspace(0.05, 0.99, 25):
+        too_high, mass = 0.0, {0: 1.0}
+        for n in range(1, runs + 1):
+            grown = {}
+            for passes, chance in mass.items():
+                grown[passes] = grown.get(passes, 0) + chance * (1 - rate)
+                grown[passes + 1] = grown.get(passes + 1, 0) + chance * rate
+            mass = grown
+            for passes in list(mass):
+                if (verdict := gate.boundaries.verdict(n, passes)) is not None:
+                    state = TaskState(runs=n, passes=passes, verdict=verdict)
+                    if gate.result(state).interval.low > rate:
+                        too_high += mass[passes]
+                    del mass[passes]
+        assert too_high <= 0.05
 
-    for n, c, t in [
-        (10, 7, 0.5),
-        (40, 40, 0.8),
-        (200, 20, 0.5),
-        (3000, 100, 0.5),
-        (3000, 2990, 0.5),
-    ]:
-        log_fit = c * log(t) + (n - c) * log(1 - t)
-        for side, (low, high) in enumerate([(t, 1.0), (0.0, t)]):
-            q = low + (high - low) * (np.arange(400_000) + 0.5) / 400_000
-            fits = c * np.log(q) + (n - c) * np.log1p(-q) - log_fit
-            expected = logsumexp(fits) - log(400_000)
-            assert log_mixture_evidence(n, c, t)[side] == pytest.approx(expected, abs=1e-5)
+
+def test_a_planned_gate_ends_when_no_verdict_can_be_reached_any_more():
+    gate = TaskGate.at_threshold(0.8, max_runs=20)
+    # One failure rules out PASS, and so many passes rule out FAIL.
+    outcomes = [True] * 13 + [False] + [True] * 6
+    state = gate.replay(outcomes)
+    assert (state.verdict, state.runs) == ("UNDECIDED", 14)
 
 
 @given(st.floats(0.1, 0.6), st.floats(0.05, 0.3), st.lists(st.booleans(), max_size=80))
@@ -233,9 +245,9 @@ def test_a_pass_at_k_gate_tests_the_kth_root_of_failing():
     assert (gate.p0, gate.p1) == pytest.approx((0.6, 0.8))
 
 
-@pytest.mark.parametrize("design", ["sprt", "truncated", "fixed", "mixture"])
+@pytest.mark.parametrize("design", ["sprt", "truncated", "fixed", "planned"])
 def test_the_decision_log_crosses_its_boundary_exactly_at_the_verdict(design):
-    p1 = 0.8 if design == "mixture" else 0.9
+    p1 = 0.8 if design == "planned" else 0.9
     gate, rng = TaskGate(p0=0.8, p1=p1, design=design), np.random.default_rng(3)
     for rate in (0.6, 0.99):
         outcomes = rng.random(200) < rate
@@ -278,10 +290,10 @@ def test_the_ratio_test_has_walds_boundaries():
             {"p0": 0.5, "p1": 0.8, "alpha": 0.5},
             "alpha must lie strictly between 0 and 0.5, got 0.5",
         ),
-        ({"p0": 0.5, "p1": 0.8, "design": "guess"}, "design must be one of 'sprt'.*got 'guess'"),
+        ({"p0": 0.5, "p1": 0.8, "design": "guess"}, "design must be one of 'planned'.*got 'guess'"),
         ({"p0": 0.5, "p1": 0.8, "max_runs": 0}, "max_runs must be a whole number >= 1, got 0"),
         ({"p0": 0.5, "p1": 0.8, "design": "fixed", "max_runs": 9}, "max_runs cannot be set.*got 9"),
-        ({"p0": 0.5, "p1": 0.8, "design": "mixture"}, "p1 must equal p0 = 0.5 in a mixture"),
+        ({"p0": 0.5, "p1": 0.8, "planned_runs": 9}, "planned_runs must be at most max_runs, of a"),
     ],
 )
 def test_bad_options_are_named(options, message):

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal, TypedDict, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
-from passhat.arguments import CONFIDENCE, instance
+from passhat.arguments import CONFIDENCE, instance, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, plural, quoted, rounded, short_repr
@@ -20,7 +20,7 @@ EvidenceKind = Literal["bound", "point", "sequential"]
 OnUndecided = Literal["fail", "pass", "exit4"]
 Severity = Literal["error", "warning"]
 GateScope = Literal["this suite", "tasks like these"]
-Design = Literal["sprt", "truncated"]
+Design = Literal["planned", "sprt", "truncated"]
 
 DEFAULT_ERROR = 0.05
 
@@ -112,6 +112,8 @@ class Gate:
     `evidence` None means: a bound on a fixed number of runs, or sequential in a run that stops when
     its gates are settled. With `indifference`, an agent that far beyond the threshold is expected
     to PASS, and one between may get either verdict; without it, one that near stays UNDECIDED.
+    `max_runs` are the runs planned; they end early where they would almost surely say the same.
+    With `planned_runs`, those above it extend a plan that was looked at before.
     """
 
     require: str
@@ -126,7 +128,8 @@ class Gate:
     alpha: float = DEFAULT_ERROR
     beta: float = DEFAULT_ERROR
     max_runs: int | None = None
-    design: Design = "sprt"
+    planned_runs: int | None = None
+    design: Design | None = None
     on_undecided: OnUndecided = "exit4"
     severity: Severity = "error"
 
@@ -157,6 +160,7 @@ class GateTerms(TypedDict, total=False):
     alpha: float | None
     beta: float | None
     max_runs: int | None
+    planned_runs: int | None
     design: Design | None
     on_undecided: OnUndecided | None
     severity: Severity | None
@@ -373,8 +377,8 @@ def _check_term(name: str, value: Any) -> None:
         _inside(name, value, 0.5, 1)
     if name == "indifference":
         _inside(name, value, 0, 1)
-    if name == "max_runs" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ArgumentError(name, "must be a whole number >= 1", value)
+    if name in ("max_runs", "planned_runs"):
+        whole_number(name, value)
 
 
 def _inside(name: str, value: Any, low: float, high: float) -> None:
@@ -627,6 +631,9 @@ def settled_sentence(
         tail = f"a PASS is wrong with a chance of at most {percentage(gate.alpha)}"
     elif word == "FAIL":
         tail = f"a FAIL is wrong with a chance of at most {percentage(gate.beta)}"
+    elif finished and draws is None and runs < most:
+        reached = "neither verdict can be reached any more"
+        return f"{start}. After {runs:,} of {plural(most, 'run')} {reached}; {seen}."
     elif finished:
         return f"{start}. {_limit(runs, most, draws)} did not settle it; {seen}."
     else:

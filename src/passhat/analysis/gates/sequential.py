@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from math import ceil, log
 from typing import Any
 
 from passhat.analysis.gates.gate import (
@@ -43,6 +45,7 @@ from passhat.stats.sequential import (
 )
 from passhat.stats.sequential import DecisionStep as DesignStep
 from passhat.stats.sequential.draws import drawn_task, find_drift
+from passhat.stats.sequential.task_gate import TaskDesign
 
 ALWAYS_AHEAD = 8
 """Runs that may be under way whatever is known."""
@@ -462,6 +465,12 @@ PAIR = 2
 BETTER_BY = 0.1
 """The difference a gate on "better" is planned for, if no indifference is stated."""
 
+_ANY_BAR = 0.8
+"""The bar of tasks that state their own, where only their number is known."""
+
+_PAIRS_BY_DEFAULT = 500
+"""They show a margin of 0.1 four times in five where passes and failures differ most."""
+
 _WORST_DIFFERENCE = -1.0
 _ANY_RATE = 0.5
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
@@ -514,6 +523,20 @@ class DrawGate:
         if isinstance(self.design, TaskGate):
             return self.design.p0
         return _rate_of_one_run(self.design.mu0, (self.metric, self.k))
+
+    @property
+    def soonest_pass(self) -> str | None:
+        """After how many runs an agent that never fails passes, in words; None if not known."""
+        if not isinstance(self.design, TaskGate):
+            return None
+        pass_at = self.design.boundaries.pass_at
+        soonest = next((n for n, passes in enumerate(pass_at, 1) if passes <= n), None)
+        if soonest is not None:
+            return f"PASS after {plural(soonest, 'trial')} without a failure"
+        enough = ceil(log(self.design.alpha) / log(self.design.p0))
+        return (
+            f"so few can never show it: an agent that never fails needs {plural(enough, 'trial')}"
+        )
 
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()
@@ -634,18 +657,35 @@ def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
     assert isinstance(demand, EveryTaskRequirement)
     low = [min(max(bar, _NEARLY_NEVER), _NEARLY_ALWAYS) for bar in bars]
     per_task = None if gate.max_runs is None else max(1, gate.max_runs // len(bars))
-    root = 1 / demand.k
-    if gate.indifference is None:
-        rates = tuple(bar**root for bar in low)
-        return EveryTaskGate(
-            p0=rates, p1=rates, alpha=gate.alpha, beta=gate.beta, design="mixture",
-            max_runs_per_task=per_task,
-        )  # fmt: skip
-    high = [min(bar + gate.indifference, (bar + 1) / 2) for bar in low]
-    return EveryTaskGate.for_pass_hat_k(
-        demand.k, low, high, alpha=gate.alpha, beta=gate.beta, design=gate.design,
-        max_runs_per_task=per_task,
+    planned = None if gate.planned_runs is None else max(1, gate.planned_runs // len(bars))
+    high = [min(bar + (gate.indifference or 0.0), (bar + 1) / 2) for bar in low]
+    rates = [tuple(bar ** (1 / demand.k) for bar in ends) for ends in (low, high)]
+    errors = gate.alpha, gate.beta / len(bars)
+    found = {
+        _task_design_of(gate, p0, p1, *errors, per_task) for p0, p1 in zip(*rates, strict=True)
+    }
+    design: TaskDesign = "planned" if len(found) > 1 else found.pop()
+    return EveryTaskGate(
+        p0=rates[0], p1=rates[1], alpha=gate.alpha, beta=gate.beta, design=design,
+        max_runs_per_task=None if design == "truncated" else per_task,
+        planned_runs_per_task=planned if design == "planned" else None,
     )  # fmt: skip
+
+
+def default_trials(gate: Gate, tasks: int = 1) -> int:
+    """The trials to plan where nobody said how many: an agent that never fails passes with fewer.
+
+    >>> from passhat.analysis.gates.gate import parse_gate
+    >>> default_trials(parse_gate("pass^3 >= 0.8"))
+    99
+    """
+    demand, unlimited = gate.demand, replace(gate, max_runs=None, planned_runs=None)
+    if isinstance(demand, EveryTaskRequirement):
+        bar = _ANY_BAR if demand.bar is None else demand.bar
+        return sum(g.boundaries.max_runs for g in every_task_gate(unlimited, [bar] * tasks).gates)
+    if isinstance(demand, ThresholdRequirement):
+        return max(tasks * block_of(demand)[1], _task_design(unlimited, demand).boundaries.max_runs)
+    return PAIR * _PAIRS_BY_DEFAULT
 
 
 def block_of(demand: ThresholdRequirement) -> tuple[BlockMetric, int]:
@@ -702,16 +742,30 @@ def _equivalence_gate(gate: Gate, demand: EquivalentRequirement, tasks: int, see
 
 
 def _task_design(gate: Gate, demand: ThresholdRequirement) -> TaskGate:
-    low, high = _rates(gate, demand)
     power = block_of(demand)
+    p0, p1 = (_rate_of_one_run(share, power) for share in _rates(gate, demand))
+    design = _task_design_of(gate, p0, p1, gate.alpha, gate.beta, gate.max_runs)
     return TaskGate(
-        p0=_rate_of_one_run(low, power),
-        p1=_rate_of_one_run(high, power),
-        alpha=gate.alpha,
-        beta=gate.beta,
-        design="mixture" if low == high else gate.design,
-        max_runs=None if gate.design == "truncated" and low < high else gate.max_runs,
-    )
+        p0=p0, p1=p1, alpha=gate.alpha, beta=gate.beta, design=design,
+        max_runs=None if design == "truncated" else gate.max_runs,
+        planned_runs=gate.planned_runs if design == "planned" else None,
+    )  # fmt: skip
+
+
+def _task_design_of(
+    gate: Gate, p0: float, p1: float, alpha: float, beta: float, runs: int | None
+) -> TaskDesign:
+    """The design that was asked for; else the one that decides sooner with so many runs.
+
+    Between two rates the truncated ratio test needs fewer runs than a plan, if it may use the
+    tenth more than the fixed design that it takes at most.
+    """
+    if p0 == p1:
+        return "planned"
+    if gate.design is not None or runs is None:
+        return gate.design or "truncated"
+    longest = TaskGate(p0=p0, p1=p1, alpha=alpha, beta=beta, design="truncated").boundaries.max_runs
+    return "truncated" if runs >= longest else "planned"
 
 
 def _suite_design(

@@ -92,6 +92,12 @@ class StoppingRule:
         return fixed + drawn + sum(watch.max_runs for watch in self.every_task)
 
     @property
+    def soonest_pass(self) -> str | None:
+        """When an agent that never fails passes, in words, where one gate watches one task."""
+        watches = [watch.gate for stream in self.streams for watch in stream.watches]
+        return watches[0].soonest_pass if len(watches) == 1 else None
+
+    @property
     def is_settled(self) -> bool:
         """Whether every gate that watches has its verdict."""
         drawing = any(source.is_open for source in self._sources)

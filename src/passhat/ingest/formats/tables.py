@@ -16,6 +16,7 @@ from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.remote import ROW_COLUMN, read_rows, transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
+from passhat.ingest.reshape import mapped_rows, may_count, may_reshape, one_row_a_run
 from passhat.ingest.rows import (
     Table,
     aggregates,
@@ -31,6 +32,7 @@ from passhat.ingest.rows import (
     shares,
     table_facts,
     table_of,
+    table_of_rows,
     without_commas,
     without_marks,
     without_total,
@@ -39,6 +41,7 @@ from passhat.ingest.transcripts import transcript_of
 from passhat.messages import few, short
 from passhat.records import Outcome
 from passhat.records.columns import (
+    MAY_SAY_IT_RAN,
     MOST_KEPT,
     USUAL,
     ColumnMap,
@@ -56,7 +59,9 @@ from passhat.records.columns import (
     name_parts,
     parse_pass_if,
     row_outcomes,
+    share_cells,
     transcript_column,
+    usual_name,
 )
 from passhat.records.data_frames import score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
@@ -86,9 +91,12 @@ def recognises(document: Document) -> bool:
         return True
     names = column_names(document)
     if not is_table(names, USUAL):
-        return False
+        reshaped = may_reshape(names) and "task" in find_columns(names, USUAL)
+        return bool((reshaped or document.kind == "json") and runs_of(document, USUAL)[1])
     if may_aggregate(tuple(names)):
-        sheet = table_of(document)
+        sheet, how, _ = runs_of(document, USUAL)
+        if how:
+            return True
         found, _ = infer_columns(sheet.columns, USUAL, sheet.cells)
         if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
             raise fault
@@ -97,7 +105,26 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
-    return read_table(document, table_of(document, mapping), mapping)
+    sheet, how, guessed = runs_of(document, mapping)
+    table = read_table(document, sheet, guessed)
+    facts = dict(table.read_as)
+    if how and sheet.numbers:
+        facts["format"] = f"{facts['format']}, {how}"
+        facts["outcome"] = facts["outcome"] if "outcome" in column_names(document) else ""
+    return replace(table, read_as=facts)
+
+
+def runs_of(document: Document, mapping: ColumnMap) -> tuple[Table, str, ColumnMap]:
+    """The table with a row for each run, how it came about, and the columns as they are read."""
+    mapped = mapped_rows(document, mapping)
+    sheet = table_of(document, mapping) if mapped is None else table_of_rows(mapped[0])
+    how = [] if mapped is None else [mapped[1]]
+    if not is_own_file(document) and (may_reshape(sheet.columns) or may_count(sheet)):
+        reshaped = one_row_a_run(document.name, sheet, mapping)
+        if reshaped is not None:
+            sheet = reshaped[0]
+            how.append(reshaped[1])
+    return sheet, ", ".join(how), mapping
 
 
 def read_table(
@@ -177,14 +204,39 @@ def _outcomes(
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
     outcomes = row_outcomes(tests, found, sheet.cells, scores)
+    if not tests and not mapping.passed and (fault := _only_ran(name, found, sheet, outcomes)):
+        raise fault
     if None in outcomes:
         row = outcomes.index(None)
         raise no_outcome(name, table.where(row), row, found, sheet, tests)
     return outcomes
 
 
+def _only_ran(
+    name: str, found: Mapping[str, str], sheet: Table, outcomes: Sequence[Outcome | None]
+) -> ReadError | None:
+    """The error of a "success" that never varies beside a score that does: it may say "it ran"."""
+    column = found.get("passed", "")
+    if usual_name(column) not in MAY_SAY_IT_RAN or {*outcomes} != {Outcome.PASSED}:
+        return None
+    for other in sheet.columns:
+        if "score" not in usual_name(other) or not sheet.has(other):
+            continue
+        scores = share_cells(sheet.cells(other))
+        if len(scores) > 1 and min(scores) < max(scores):
+            return ReadError(
+                f'{name}: "{short(column)}" is the same in every row, but "{short(other)}" goes '
+                f"from {min(scores):g} to {max(scores):g}: does it say that a run passed, or only "
+                f"that it ran? Say `passed={short(column)!r}`, or what passes with "
+                f"`pass_if='{short(other)}>=...'`"
+            )
+    return None
+
+
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The transcripts in the cells of a column; nothing if there is no such column."""
+    if document.kind != "parquet" and runs_of(document, mapping)[1]:
+        return
     names = row_names(document, mapping)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
         # What `history export --transcripts` wrote beside a file of trials.
@@ -211,6 +263,8 @@ def check_columns(document: Document, mapping: ColumnMap) -> None:
     fault = lacking(document.name, column_names(document, mapping), mapping)
     if fault and document.kind in ("lines", "array", "json"):  # the first entry may lack some
         fault = lacking(document.name, table_of(document, mapping).columns, mapping)
+    if fault and runs_of(document, mapping)[1]:
+        return
     if fault:
         raise fault
 

@@ -65,11 +65,11 @@ def page_of(
 
     If they may be too many for a page, `fit_transcripts` chooses among them.
     """
-    said = options.transcripts
-    if not isinstance(said, PageTranscripts):
-        said = fit_transcripts(report, said or {}, trials=options.trials)
+    transcripts = options.transcripts
+    if not isinstance(transcripts, PageTranscripts):
+        transcripts = fit_transcripts(report, transcripts or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
-    shown = _by_task(said, report, options)
+    shown = _by_task(transcripts, report, options)
     return {
         "subject": "reliability report",
         "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
@@ -95,10 +95,10 @@ def page_of(
         "effort": effort_table(report) if many else None,
         "sentences": {s.name: page_sentences(s, among=many) for s in report.systems},
         "transcripts": shown,
-        "blocks": said.blocks,
-        "packed": len(said.places),
-        "cut": said.cut_note,
-        "left_out": said.left_out_note,
+        "blocks": transcripts.blocks,
+        "packed": len(transcripts.places),
+        "cut": transcripts.cut_note,
+        "left_out": transcripts.left_out_note,
         "origin": origin(report),
     }
 
@@ -205,18 +205,20 @@ def _without_meanings(one: Paragraph) -> Paragraph:
     return replace(one, text=" ".join(text.split()))
 
 
-def _by_task(said: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
+def _by_task(transcripts: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
     """The transcripts of each task: the number and the mark of a run, and where its words are."""
-    outcomes = outcomes_of(report, list(said.texts), options.trials) if said.texts else {}
+    outcomes = (
+        outcomes_of(report, list(transcripts.texts), options.trials) if transcripts.texts else {}
+    )
     found: dict[tuple[str, str], list[RunLink]] = {}
-    for key, page in said.texts.items():
+    for key, page in transcripts.texts.items():
         system, task, trial = key
-        block, place = said.places.get(key, (0, 0))
+        block, place = transcripts.places.get(key, (0, 0))
         link = RunLink(
             title=run_number(trial, options.first_trial),
             mark=LETTERS.get(outcomes.get(key), ""),
-            place="" if key in said.written else f"{block}.{place}",
-            page=page if key in said.written else "",
+            place="" if key in transcripts.written else f"{block}.{place}",
+            page=page if key in transcripts.written else "",
         )
         found.setdefault((system, task), []).append(link)
     return found

@@ -14,6 +14,7 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import Observation, TokenUsage, ToolCall
+from passhat.runner.models.exchange import listed_cost
 
 ANSWERS = ("answer", "output", "text", "result", "response")
 SCORES = ("score", "passed", "success")
@@ -58,12 +59,16 @@ def observe_report(report: Mapping[str, Any], *, about: str) -> Observation:
     duration = _first_number(report, ("duration_ms",), about)
     seconds = _first_number(report, ("seconds",), about)
     scored = (key for key in SCORES if report.get(key) is not None)
+    usage = _usage(report, about) or usage_in(said)
+    cost = _first_number(report, COSTS, about)
+    if cost is None and usage is not None and (model := _model(report, said)):
+        cost = listed_cost(model, usage)
     return Observation(
         answer=_answer(report) or last_words(messages),
         score=next((_score(report[key], about) for key in scored), None),
         tool_calls=calls,
-        usage=_usage(report, about) or usage_in(said),
-        cost=_first_number(report, COSTS, about),
+        usage=usage,
+        cost=cost,
         seconds=duration / 1000 if seconds is None and duration is not None else seconds,
         turns=int(_first_number(report, TURNS, about) or 0),
         stop_reason=str(report.get("stop_reason") or "done"),
@@ -71,6 +76,27 @@ def observe_report(report: Mapping[str, Any], *, about: str) -> Observation:
         messages=messages,
         error=_error(report, about),
     )
+
+
+def _model(report: Mapping[str, Any], said: object) -> str | None:
+    """The model that a report is about, if it is one: the report names it, or its messages do.
+
+    >>> _model({"model": "gpt-5"}, [])
+    'gpt-5'
+    >>> _model({}, [{"response_metadata": {"model_name": "a"}}, {"model": "b"}]) is None
+    True
+    """
+    messages = map(fields_of, _list(said))
+    about = [report] if report.get("model") else [
+        {**message, **fields_of(message.get("response_metadata") or {})} for message in messages
+    ]  # fmt: skip
+    return _only(one.get("model_name") or one.get("model") for one in about)
+
+
+def _only(names: Iterable[object]) -> str | None:
+    """The one name among these, leaving out what is none; else None."""
+    found = {name for name in names if isinstance(name, str) and name}
+    return found.pop() if len(found) == 1 else None
 
 
 def _error(report: Mapping[str, Any], about: str) -> str | None:
@@ -239,8 +265,13 @@ def _read_pydantic_ai(result: Any) -> Report:
         "messages": [
             turn for message in result.all_messages() for turn in _pydantic_turns(message)
         ],
-        "usage": {"tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens},
+        "usage": {
+            "tokens_in": usage.input_tokens,
+            "tokens_out": usage.output_tokens,
+            "cached_in": getattr(usage, "cache_read_tokens", 0),
+        },
         "turns": usage.requests,
+        "model": _only(getattr(message, "model_name", None) for message in result.all_messages()),
     }
 
 
@@ -277,9 +308,20 @@ def _read_openai_agents(result: Any) -> Report:
     return {
         "answer": _text(result.final_output),
         "messages": result.to_input_list(),
-        "usage": {"tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens},
+        "usage": {
+            "tokens_in": usage.input_tokens,
+            "tokens_out": usage.output_tokens,
+            "cached_in": getattr(usage.input_tokens_details, "cached_tokens", 0),
+        },
         "turns": usage.requests,
+        # After a handoff to another model nobody knows which tokens were whose.
+        "model": _only(_model_name(item.agent) for item in result.new_items),
     }
+
+
+def _model_name(agent: Any) -> object:
+    model = getattr(agent, "model", None)
+    return model if isinstance(model, str) else getattr(model, "model", None)
 
 
 # smolagents ---------------------------------------------------------------------------------
@@ -455,6 +497,7 @@ def _read_llama_index(result: Any) -> Report:
         "answer": str(result.response.content or ""),
         "tool_calls": calls,
         "usage": raw.get("usage") or {},
+        "model": raw.get("model"),
     }
 
 
@@ -519,6 +562,7 @@ TOKENS_OUT = (
     "response_tokens",
 )
 CACHED = ("cached_in", "cache_read_input_tokens", "cache_read_tokens", "cached_input_tokens")
+DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
 CACHE_WRITTEN = ("cache_written", "cache_creation_input_tokens", "cache_write_tokens")
 
 
@@ -586,7 +630,9 @@ def token_usage(value: object) -> TokenUsage | None:
     spent_in, spent_out = _count(found, TOKENS_IN), _count(found, TOKENS_OUT)
     if spent_in is None and spent_out is None:
         return None
-    read, written = _count(found, CACHED) or 0, _count(found, CACHE_WRITTEN) or 0
+    details = next((fields_of(found[key]) for key in DETAILS if found.get(key)), {})
+    read = _count(found, CACHED) or _count(details, ("cached_tokens", "cache_read")) or 0
+    written = _count(found, CACHE_WRITTEN) or 0
     if "cache_read_input_tokens" in found:
         # Anthropic's input_tokens leaves out what was read from or written to the cache.
         spent_in = (spent_in or 0) + read + written

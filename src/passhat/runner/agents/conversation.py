@@ -22,7 +22,7 @@ from passhat.records import (
     TokenUsage,
     ToolCall,
 )
-from passhat.records.ledger import CallKey
+from passhat.records.ledger import CallKey, both
 from passhat.records.transcript import safe_picture
 from passhat.runner.models.exchange import (
     GET_PROMPT,
@@ -68,7 +68,7 @@ class Conversation:
     calls: list[ToolCall] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
-    usage: TokenUsage = field(default_factory=TokenUsage)
+    usage: TokenUsage | None = field(default_factory=TokenUsage)
     cost: float | None = 0.0
     seconds: float = 0.0
     turns: int = 0
@@ -151,9 +151,10 @@ class Conversation:
             )
         )
         self.turns += 1
-        self.usage += reply.usage
+        # What one reply leaves out is unknown of the whole.
+        self.usage = both(self.usage, reply.usage)
         self.seconds += reply.seconds
-        self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
+        self.cost = both(self.cost, reply.cost)
         self.faults += [f"model:{fault}" for fault in reply.faults]
         self.messages.append(reply.message())
         return reply

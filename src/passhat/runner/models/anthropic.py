@@ -189,7 +189,9 @@ def _tool_choice(given: ModelParameters) -> dict[str, Any]:
     return choice
 
 
-def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
+    if not usage:
+        return None
     # input_tokens leaves out what was read from or written to the cache.
     read = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0

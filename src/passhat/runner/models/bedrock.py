@@ -141,7 +141,9 @@ def _tool_choice(given: ModelParameters) -> dict[str, Any]:
     return known.get(word, {"tool": {"name": word}})
 
 
-def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
+    if not usage:
+        return None
     # inputTokens leaves out what was read from or written to the cache.
     read = usage.get("cacheReadInputTokens") or 0
     written = usage.get("cacheWriteInputTokens") or 0

@@ -222,7 +222,7 @@ class Endpoint:
     def _counted(self, reply: Reply, seconds: float) -> Reply:
         return replace(
             reply,
-            cost=None if self._price is None else self._price(reply.usage),
+            cost=None if self._price is None or reply.usage is None else self._price(reply.usage),
             seconds=seconds,
             model=reply.model or self._at.model,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import field, fields
 from functools import cache, lru_cache
 from operator import attrgetter
@@ -15,6 +16,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ModelBusy, ModelError
 from passhat.records import ModelParameters, Prices, TokenUsage
 from passhat.records.ledger import Amount, CallKey
+from passhat.records.providers import find_provider
 
 Body = Mapping[str, Any]
 
@@ -292,13 +294,14 @@ class Reply:
     """What came back: text, tool calls, why it ended, and what it cost.
 
     `stop_reason` is one of `done`, `tool_calls`, `max_tokens`, `refused`, or the provider's own
-    word. `cost` is None if no price is known. `faults` names what was injected on purpose.
+    word. `usage` is None if the server does not say it, and `cost` if no price is known either.
+    `faults` names what was injected on purpose.
     """
 
     text: str = ""
     calls: tuple[CallRequest, ...] = ()
     stop_reason: str = "done"
-    usage: TokenUsage = field(default_factory=TokenUsage)
+    usage: TokenUsage | None = field(default_factory=TokenUsage)
     cost: float | None = None
     seconds: float = 0.0
     model: str = ""
@@ -308,7 +311,7 @@ class Reply:
     @property
     def spent(self) -> Amount:
         """What it cost, in money and tokens."""
-        return Amount(cost=self.cost, tokens=self.usage.total)
+        return Amount(cost=self.cost, tokens=None if self.usage is None else self.usage.total)
 
     def message(self) -> Message:
         """The reply as an entry of the conversation."""
@@ -359,6 +362,20 @@ def pricing(model: str, *, provider: str | None, prices: Prices | None = None) -
     if provider is None or not has_price(model, provider):
         return lambda usage: None
     return lambda usage: _by_table(usage, model, provider)
+
+
+def listed_cost(model: str, usage: TokenUsage) -> float | None:
+    """What tokens of a model cost by the price table; None if it does not know the model's name.
+
+    >>> listed_cost("gpt-4o-mini", TokenUsage(tokens_in=1_000_000))
+    0.15
+    """
+    found = find_provider(model, variables={})
+    if found is None or found[0].prices is None:
+        return None
+    with suppress(MissingExtra):
+        return pricing(found[1], provider=found[0].prices)(usage)
+    return None
 
 
 @lru_cache(maxsize=1024)

@@ -179,7 +179,9 @@ def _chat_call(index: int, call: Mapping[str, Any]) -> CallRequest:
     )
 
 
-def _usage(usage: Mapping[str, Any], *, read: str, written: str) -> TokenUsage:
+def _usage(usage: Mapping[str, Any], *, read: str, written: str) -> TokenUsage | None:
+    if not usage:
+        return None
     details = usage.get(f"{read}_tokens_details") or {}
     return TokenUsage(
         tokens_in=usage.get(f"{read}_tokens") or 0,

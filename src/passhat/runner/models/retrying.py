@@ -99,7 +99,7 @@ class Retrying:
                 with paused():
                     await asyncio.sleep(wait)
             else:
-                self._throttle.spent(reply.usage.total)
+                self._throttle.spent(0 if reply.usage is None else reply.usage.total)
                 return reply
 
     def _wait(self, attempt: int, error: ModelBusy) -> float:

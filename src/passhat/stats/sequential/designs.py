@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from functools import lru_cache
 from math import ceil, floor, inf, log
 
@@ -14,8 +15,8 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats, score_array
 from passhat.stats.numerics import bisect
-from passhat.stats.sequential.draws import error_rates
-from passhat.stats.special import bdtr, bdtrc, betainc, betaln, xlog1py, xlogy
+from passhat.stats.sequential.draws import GateVerdict, error_rates
+from passhat.stats.special import bdtr, bdtrc
 
 # Numbers of runs tried at a time, and the largest tried.
 _CHUNK = 1024
@@ -111,15 +112,37 @@ def _critical_passes(runs: Counts, p0: float, alpha: float) -> Counts:
 class Boundaries:
     """The passes that end a gate: after run n, `fail_at[n - 1]` or fewer, `pass_at[n - 1]` or more.
 
-    The two never meet before the last run; a gate that is still between them then is UNDECIDED.
+    The two never meet before the last run; a gate that is still between them then is UNDECIDED, and
+    so is one that can reach neither any more: with more failures than `most_failures[n - 1]` no
+    later run passes it, with more passes than `most_passes[n - 1]` none fails it.
     """
 
     fail_at: tuple[int, ...]
     pass_at: tuple[int, ...]
+    most_failures: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    most_passes: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        n = np.arange(1, self.max_runs + 1)
+        for name, allowed in (
+            ("most_failures", n - np.array(self.pass_at)),
+            ("most_passes", np.array(self.fail_at)),
+        ):
+            later = np.maximum.accumulate(np.append(allowed, -1)[::-1])[::-1][1:]
+            object.__setattr__(self, name, tuple(later.tolist()))
 
     @property
     def max_runs(self) -> int:
         return len(self.pass_at)
+
+    def verdict(self, runs: int, passes: int) -> GateVerdict | None:
+        """What the gate says after these runs; None while it is open."""
+        if passes >= self.pass_at[runs - 1]:
+            return "PASS"
+        if passes <= self.fail_at[runs - 1]:
+            return "FAIL"
+        can_pass = runs - passes <= self.most_failures[runs - 1]
+        return None if can_pass or passes <= self.most_passes[runs - 1] else "UNDECIDED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +166,7 @@ class OperatingCharacteristics:
 def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> OperatingCharacteristics:
     """Probabilities of each verdict and the runs spent, exactly, for an array of true rates."""
     rates = np.atleast_1d(score_array("p", p))
-    passed, failed = np.zeros_like(rates), np.zeros_like(rates)
+    passed, failed, undecided = np.zeros((3, rates.size))
     still_open = np.zeros((boundaries.max_runs + 1, rates.size))
     mass, fewest = np.ones((rates.size, 1)), 0
     for run, (fail_at, pass_at) in enumerate(
@@ -159,9 +182,14 @@ def operating_characteristics(boundaries: Boundaries, p: ArrayLike) -> Operating
         failed += mass[:, :cut_low].sum(axis=1)
         passed += mass[:, cut_high:].sum(axis=1)
         mass, fewest = mass[:, cut_low:cut_high], fewest + cut_low
-        if not mass.shape[1]:
+        passes = fewest + np.arange(mass.shape[1])
+        out_of_reach = (run + 1 - passes > boundaries.most_failures[run]) & (
+            passes > boundaries.most_passes[run]
+        )
+        undecided += mass[:, out_of_reach].sum(axis=1)
+        mass = np.where(out_of_reach, 0.0, mass)
+        if not mass.any():
             break
-    undecided = mass.sum(axis=1)
     return OperatingCharacteristics(
         p=rates,
         pass_probability=passed,
@@ -182,10 +210,6 @@ _TRUNCATION = 1.1
 _BISECTIONS = 14
 # Evidence that differs from a boundary by rounding alone has reached it.
 _ROUNDING = 1e-9
-# Below this the regularised beta function has lost its digits and a continued fraction takes over.
-_TINY = 1e-280
-# Far more terms than the tail of any gate needs.
-_FRACTION_TERMS = 200
 
 
 def log_likelihood_ratio(runs: float, passes: float, p0: float, p1: float) -> float:
@@ -213,19 +237,6 @@ def curtailed_boundaries(runs: int, passes_needed: int) -> Boundaries:
 
 
 @lru_cache(maxsize=2048)
-def mixture_boundaries(threshold: float, alpha: float, beta: float, max_runs: int) -> Boundaries:
-    """One threshold and no indifference zone: one-sided mixtures at Ville's 1/alpha and 1/beta."""
-    runs = np.arange(1, max_runs + 1)
-
-    def evidence(passes: Counts) -> tuple[Floats, Floats]:
-        return log_mixture_evidence(runs, passes, threshold)
-
-    pass_at = fewest_passes(runs, lambda c: evidence(c)[0] >= -log(alpha))
-    keeps = fewest_passes(runs, lambda c: evidence(c)[1] < -log(beta))
-    return _boundaries(keeps - 1, pass_at)
-
-
-@lru_cache(maxsize=2048)
 def truncated_boundaries(p0: float, p1: float, alpha: float, beta: float) -> Boundaries:
     """A ratio test that always decides, calibrated exactly: both errors within alpha and beta.
 
@@ -238,27 +249,6 @@ def truncated_boundaries(p0: float, p1: float, alpha: float, beta: float) -> Bou
         return float(sum(operating_characteristics(found, (p0, p1)).expected_runs))
 
     return min(candidates, key=expected_runs)
-
-
-def log_mixture_evidence(
-    runs: ArrayLike, passes: ArrayLike, threshold: float
-) -> tuple[Floats, Floats]:
-    """Log evidence that the rate is above `threshold`, and that it is below.
-
-    Likelihood ratios against the threshold, averaged over a uniform prior on the rates above it
-    (below it). For every rate q above, the ratio's mean grows with the true rate and is 1 at the
-    threshold, so the average is a supermartingale for every rate at or below (Ville 1939).
-
-    >>> above, below = log_mixture_evidence(30, 30, 0.8)
-    >>> round(float(above), 2), round(float(below), 2)
-    (4.87, -3.43)
-    """
-    n, c = np.broadcast_arrays(np.asarray(runs, np.float64), np.asarray(passes, np.float64))
-    at_threshold = xlogy(c, threshold) + xlog1py(n - c, -threshold)
-    whole = betaln(c + 1, n - c + 1)
-    above = _log_beta_tail(n - c + 1, c + 1, 1 - threshold) - np.log1p(-threshold)
-    below = _log_beta_tail(c + 1, n - c + 1, threshold) - np.log(threshold)
-    return whole + above - at_threshold, whole + below - at_threshold
 
 
 def _boundaries(fail_at: Counts | Floats, pass_at: Counts | Floats) -> Boundaries:
@@ -306,27 +296,3 @@ def _calibrated(
 def _lowest(keeps: Callable[[float], bool], most: float) -> float:
     """A level near the lowest that keeps the errors; infinity where even `most` does not."""
     return bisect(keeps, 0.0, most, steps=_BISECTIONS)[1] if keeps(most) else inf
-
-
-def _log_beta_tail(a: Floats, b: Floats, x: float) -> Floats:
-    """Log I_x(a, b), also where I_x itself underflows."""
-    tail = betainc(a, b, x)
-    lost = tail < _TINY
-    logs = np.log(np.where(lost, 1.0, tail))
-    if not lost.any():
-        return np.asarray(logs)
-    power = xlogy(a, x) + xlog1py(b, -x) - np.log(a) - betaln(a, b)
-    return np.where(lost, power - np.log(_fraction(a, b, x)), logs)
-
-
-def _fraction(a: Floats, b: Floats, x: float) -> Floats:
-    """The continued fraction of I_x (Abramowitz & Stegun 26.5.8), from its tail backwards."""
-    value = np.ones_like(a)
-    for m in range(_FRACTION_TERMS, 0, -1):
-        half = m // 2
-        if m % 2:
-            term = -(a + half) * (a + b + half) * x / ((a + 2 * half) * (a + 2 * half + 1))
-        else:
-            term = half * (b - half) * x / ((a + m - 1) * (a + m))
-        value = 1 + term / value
-    return value

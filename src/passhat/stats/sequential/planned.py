@@ -18,6 +18,7 @@ from passhat.arguments import probability, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats
+from passhat.stats.numerics import bisect
 from passhat.stats.sequential.designs import Boundaries
 from passhat.stats.special import bdtr, betaincinv, ndtr, ndtri
 
@@ -30,6 +31,11 @@ LOOKS = 10
 FORGIVEN = 2
 """Failures that the default number of runs forgives."""
 
+MOST_RUNS = 10_000
+"""The most runs planned by default, whatever is demanded."""
+
+# Early looks at a suite have about this share of alpha: `look_levels`.
+_EARLY_LEVEL = 0.02
 # The last look may come up to a twentieth before N, where the lattice of counts suits alpha better.
 _EARLIEST_LAST_LOOK = 0.95
 # It may cost this much power, where the test at N has power .5 and .8; else that test stays.
@@ -119,6 +125,7 @@ def pass_list(threshold: float, alpha: float, runs: int, upto: int | None = None
     )
 
 
+@lru_cache(maxsize=512)
 def planned_boundaries(
     p0: float, p1: float, alpha: float, beta: float, runs: int, *, upto: int | None = None
 ) -> Boundaries:
@@ -145,10 +152,30 @@ def default_runs(threshold: float, alpha: float = 0.05) -> int:
     99
     """
     failing = 1 - probability("threshold", threshold, open_ends=True)
-    runs = ceil(FORGIVEN / failing)
-    while bdtr(FORGIVEN, runs, failing) > alpha / 2:
-        runs += 1
-    return runs
+
+    def enough(runs: float) -> bool:
+        return bool(bdtr(FORGIVEN, ceil(runs), failing) <= alpha / 2)
+
+    # The chance of two failures falls with the runs: by 40 / failing it is below e^-30.
+    return ceil(bisect(enough, FORGIVEN / failing, 40 / failing, steps=60)[1])
+
+
+def most_default_runs(threshold: float, alpha: float = 0.05) -> int:
+    """The default number of runs, of which nobody plans more than `MOST_RUNS` unasked."""
+    return min(default_runs(threshold, alpha), MOST_RUNS)
+
+
+def look_level(runs: int, most: int, failing: float, alpha: float) -> float:
+    """The one-sided level of a look after so many runs at which `most` failures pass.
+
+    Where no number passes yet it is that of the early looks at a suite, or just out of reach.
+
+    >>> round(look_level(51, 0, 1 - 0.8 ** (1 / 3), 0.05), 4)
+    0.0225
+    """
+    if most >= 0:
+        return min(float(bdtr(most, runs, failing)), 0.5)
+    return min(_EARLY_LEVEL * alpha, (1 - failing) ** runs * (1 - 1e-9))
 
 
 def extension_share(fraction: float) -> float:

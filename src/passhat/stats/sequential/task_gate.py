@@ -14,13 +14,14 @@ from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import one_of, score_array
+from passhat.stats.estimate import Interval
+from passhat.stats.proportions import lower_bound, upper_bound
 from passhat.stats.sequential import designs
 from passhat.stats.sequential.confidence_sequences import confidence_sequence
 from passhat.stats.sequential.designs import (
     Boundaries,
     OperatingCharacteristics,
     fixed_design,
-    log_mixture_evidence,
     operating_characteristics,
     two_rates,
 )
@@ -36,13 +37,15 @@ from passhat.stats.sequential.draws import (
     error_rates,
     observed_score,
 )
+from passhat.stats.sequential.planned import look_level, most_default_runs, planned_boundaries
+from passhat.stats.special import bdtr
 
-TaskDesign = Literal["sprt", "truncated", "fixed", "mixture"]
+TaskDesign = Literal["planned", "sprt", "truncated", "fixed"]
 
 # The ratio test between p0 and p1 is still open after four times the fixed runs in 0.5 % of cases.
 _CAP_OVER_FIXED = 4
-# With one threshold there is no fixed design to take the cap from.
-_MIXTURE_CAP = 1000
+# Rarer results are written as this rare: their logarithm would not be finite.
+_RAREST = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +65,11 @@ class TaskGate:
     At a rate <= p0 it says PASS with probability at most `alpha`; at a rate >= p1 it says FAIL
     with probability at most `beta`. Designs:
 
+    - "planned": `max_runs` runs, ended early where they would almost surely say the same (see
+      `planned`); p0 may equal p1. Runs beyond `planned_runs` extend it, at a known price.
     - "sprt": Wald's ratio test with Ville's thresholds; UNDECIDED after `max_runs`.
     - "truncated": always decides by about 1.1 times the fixed runs, calibrated exactly.
     - "fixed": the smallest fixed number of runs, ended early when arithmetic decides.
-    - "mixture": p0 = p1, no indifference zone: one-sided beta mixtures, UNDECIDED after `max_runs`.
 
     >>> gate = TaskGate(p0=0.8, p1=0.9)
     >>> state = gate.replay([True] * 26)
@@ -79,16 +83,20 @@ class TaskGate:
     beta: float = 0.05
     design: TaskDesign = "sprt"
     max_runs: int | None = None
+    planned_runs: int | None = None
 
     def __post_init__(self) -> None:
         one_of("design", self.design, get_args(TaskDesign))
         error_rates(self.alpha, self.beta)
-        if self.design == "mixture":
+        if self.design == "planned" and self.p0 == self.p1:
             probability("p0", self.p0, open_ends=True)
-            if self.p1 != self.p0:
-                raise ArgumentError("p1", f"must equal p0 = {self.p0} in a mixture gate", self.p1)
         else:
             two_rates(self.p0, self.p1)
+        if self.planned_runs is not None:
+            whole_number("planned_runs", self.planned_runs)
+            if self.design != "planned" or (self.max_runs or 0) < self.planned_runs:
+                rule = "must be at most max_runs, of a planned gate"
+                raise ArgumentError("planned_runs", rule, self.planned_runs)
         if self.max_runs is not None:
             whole_number("max_runs", self.max_runs)
             if self.design in ("truncated", "fixed"):
@@ -104,9 +112,13 @@ class TaskGate:
         beta: float = 0.05,
         max_runs: int | None = None,
     ) -> Self:
-        """Above or below one threshold, with no indifference zone."""
+        """Above or below one threshold, with no indifference zone.
+
+        >>> TaskGate.at_threshold(0.8).replay([True] * 17).verdict
+        'PASS'
+        """
         return cls(
-            p0=threshold, p1=threshold, alpha=alpha, beta=beta, design="mixture", max_runs=max_runs
+            p0=threshold, p1=threshold, alpha=alpha, beta=beta, design="planned", max_runs=max_runs
         )
 
     @classmethod
@@ -150,6 +162,11 @@ class TaskGate:
         return cls(p0=p0, p1=p1, alpha=alpha, beta=beta, design=design, max_runs=max_runs)
 
     @property
+    def plan(self) -> int:
+        """The runs of a planned design, without those that extend it."""
+        return self.planned_runs or self.max_runs or most_default_runs(self.p0, self.alpha)
+
+    @property
     def boundaries(self) -> Boundaries:
         """The passes that end the gate after each run."""
         if self.design == "truncated":
@@ -157,9 +174,9 @@ class TaskGate:
         if self.design == "fixed":
             fixed = fixed_design(self.p0, self.p1, self.alpha, self.beta)
             return designs.curtailed_boundaries(fixed.runs, fixed.passes_needed)
-        if self.design == "mixture":
-            cap = self.max_runs or _MIXTURE_CAP
-            return designs.mixture_boundaries(self.p0, self.alpha, self.beta, cap)
+        if self.design == "planned":
+            rates = self.p0, self.p1, self.alpha, self.beta
+            return planned_boundaries(*rates, self.plan, upto=self.max_runs)
         cap = self.max_runs or _CAP_OVER_FIXED * self._fixed_runs()
         levels = -log(self.alpha), -log(self.beta)
         return designs.ratio_boundaries(self.p0, self.p1, *levels, cap)
@@ -214,10 +231,10 @@ class TaskGate:
             verdict=state.verdict,
             method=f"one task, {self.design}",
             value=state.passes / state.runs if state.runs else None,
-            interval=confidence_sequence(state.runs, state.passes, confidence=confidence),
+            interval=self._interval(state.runs, state.passes, confidence),
             confidence=confidence,
             runs=state.runs,
-            fixed_runs=None if self.design == "mixture" else self._fixed_runs(),
+            fixed_runs=None if self.p0 == self.p1 else self._fixed_runs(),
             max_runs=self.boundaries.max_runs,
             log_pass=log_pass,
             log_fail=log_fail,
@@ -232,12 +249,8 @@ class TaskGate:
         if x is SET_ASIDE:
             return replace(state, verdict="UNDECIDED" if spent == boundaries.max_runs else None)
         runs, passes = state.runs + 1, state.passes + int(x)
-        verdict: GateVerdict | None = None
-        if passes >= boundaries.pass_at[runs - 1]:
-            verdict = "PASS"
-        elif passes <= boundaries.fail_at[runs - 1]:
-            verdict = "FAIL"
-        elif spent == boundaries.max_runs:
+        verdict = boundaries.verdict(runs, passes)
+        if verdict is None and spent == boundaries.max_runs:
             verdict = "UNDECIDED"
         return replace(state, runs=runs, passes=passes, verdict=verdict)
 
@@ -245,7 +258,9 @@ class TaskGate:
         n = state.runs
         log_pass, log_fail = self._log_evidence(n, state.passes)
         pass_boundary, fail_boundary = -log(self.alpha), -log(self.beta)
-        if self.design in ("truncated", "fixed") and n > 0:
+        if self.design == "planned" and n > 0:
+            pass_boundary, fail_boundary = (-log(level) for level in self._levels(n))
+        elif self.design in ("truncated", "fixed") and n > 0:
             pass_boundary = self._log_evidence(n, self.boundaries.pass_at[n - 1])[0]
             fail_boundary = self._log_evidence(n, self.boundaries.fail_at[n - 1])[1]
         return DecisionStep(
@@ -259,11 +274,34 @@ class TaskGate:
         )
 
     def _log_evidence(self, runs: int, passes: int) -> tuple[float, float]:
-        if self.design == "mixture":
-            above, below = log_mixture_evidence(runs, passes, self.p0)
-            return float(above), float(below)
+        if self.design == "planned":
+            # How rare such a result is after as many runs, on the wrong side of each rate.
+            chances = bdtr(runs - passes, runs, 1 - self.p0), bdtr(passes, runs, self.p1)
+            above, below = (-log(max(float(chance), _RAREST)) for chance in chances)
+            return above, below
         ratio = designs.log_likelihood_ratio(runs, passes, self.p0, self.p1)
         return ratio, -ratio
+
+    def _levels(self, runs: int) -> tuple[float, float]:
+        """The one-sided levels of a planned design's look after so many runs, for PASS and FAIL."""
+        found = self.boundaries
+        return (
+            look_level(runs, runs - found.pass_at[runs - 1], 1 - self.p0, self.alpha),
+            look_level(runs, found.fail_at[runs - 1], self.p1, self.beta),
+        )
+
+    def _interval(self, runs: int, passes: int, confidence: float) -> Interval:
+        """Where the rate may lie, however often one looked.
+
+        A planned design has the exact bounds of its last look: they clear p0 just where it passes.
+        """
+        if self.design != "planned" or not runs:
+            return confidence_sequence(runs, passes, confidence=confidence)
+        low, high = self._levels(runs)
+        return Interval(
+            float(lower_bound(passes, runs, confidence=1 - low)),
+            float(upper_bound(passes, runs, confidence=1 - high)),
+        )
 
     def _fixed_runs(self) -> int:
         return fixed_design(self.p0, self.p1, self.alpha, self.beta).runs
@@ -310,6 +348,7 @@ class EveryTaskGate:
     beta: float = 0.05
     design: TaskDesign = "sprt"
     max_runs_per_task: int | None = None
+    planned_runs_per_task: int | None = None
     gates: tuple[TaskGate, ...] = field(init=False, repr=False, compare=False)
     """The gate of each task."""
 
@@ -327,6 +366,7 @@ class EveryTaskGate:
                 beta=self.beta / len(self.p0),
                 design=self.design,
                 max_runs=self.max_runs_per_task,
+                planned_runs=self.planned_runs_per_task,
             )
             for p0, p1 in zip(self.p0, self.p1, strict=True)
         )

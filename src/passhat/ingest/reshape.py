@@ -1,0 +1,428 @@
+"""Tables that are not one run a row: counts, a column for each run, and maps of tasks to runs.
+
+Each is turned into rows, one for each run, with a sentence on how it was read. What may be read in
+two ways is left as it is, so that it is refused with the names that decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from passhat.errors import ReadError
+from passhat.ingest.document import Document
+from passhat.ingest.readers import RUN_WORDS
+from passhat.ingest.rows import Row, Table
+from passhat.messages import few, plural, short
+from passhat.records.columns import (
+    COUNTS,
+    USUAL,
+    VERDICTS,
+    ColumnMap,
+    as_number,
+    find_columns,
+    is_missing,
+    is_table,
+    outcome_of,
+    usual_name,
+)
+
+PASSES = frozenset(
+    (
+        *("n_pass", "num_pass", "passes", "pass_count", "n_passed", "num_passed", "passed_count"),
+        *("successes", "n_success", "num_success", "num_successes", "n_successes", "wins"),
+        *("success_count", "num_correct", "n_correct", "correct_count", "n_resolved", "solves"),
+    )
+)
+"""Columns that count the runs of a task that passed."""
+
+VERBS = frozenset(("passed", "pass", "success", "correct", "solved", "resolved", "succeeded"))
+"""Columns that do so beside a number of runs, and else say whether one run passed."""
+
+RUNS = COUNTS | frozenset(
+    (
+        *("total", "n", "attempts", "runs", "samples", "num_samples", "n_samples", "total_runs"),
+        *("total_trials", "total_attempts", "run_count", "trial_count", "n_total", "repeats"),
+    )
+)
+FAILS = frozenset(
+    ("failed", "fails", "failures", "n_fail", "n_failed", "num_failed", "fail_count", "num_fail")
+)
+
+CONDITIONS = frozenset(
+    ("baseline", "control", "treatment", "treated", "before", "after", "old", "new", "candidate")
+)
+"""What two arms of an experiment are called, beside with_X and without_X, X and no_X."""
+
+MOST_RUNS = 5_000_000
+"""Counts that add up to more are refused: each run takes a row."""
+
+_RATIO = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
+_ONE_RUN = re.compile(
+    rf"(?:(?P<word>{RUN_WORDS}|passed|pass|success|correct|score|result|outcome|sample|r|t)[ _-]?)?"
+    r"#?(?P<number>\d{1,4})",
+    re.IGNORECASE,
+)
+
+Reshaped = tuple[Table, str]
+"""A table with a row for each run, and how it came about."""
+
+
+def may_reshape(names: Collection[str]) -> bool:
+    """Whether columns are called like counts of runs, or like one run each."""
+    usual = {usual_name(name) for name in names}
+    counted = usual & PASSES or usual & VERBS
+    return bool(counted and usual & (RUNS | FAILS)) or len(_run_columns(names)) > 1
+
+
+def may_count(sheet: Table) -> bool:
+    """Whether the first verdict is of several runs: 2/3, or a list."""
+    found = find_columns(sheet.columns, USUAL)
+    column = found.get("passed", "")
+    first = sheet.cells(column)[0] if column in sheet.columns and len(sheet) else None
+    return isinstance(first, list) or (isinstance(first, str) and bool(_RATIO.fullmatch(first)))
+
+
+def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | None:
+    """The table with a row for each run; None if it has one, or nothing says what it has."""
+    if mapping.pass_if or mapping.passed or mapping.score or mapping.trial:
+        return None  # the user says what a row is
+    found = find_columns(sheet.columns, mapping)
+    if "task" not in found or not sheet.has(found["task"]):
+        return None
+    return (
+        _from_counts(name, sheet, found)
+        or _from_run_columns(sheet, found)
+        or _from_lists(sheet, found)
+    )
+
+
+def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+    """A row for each run of a table with the number of passes of each task."""
+    if (ratios := _ratios(sheet, found)) is not None:
+        column, passes, runs = ratios
+        how = f'"{short(column)}" as passes of runs'
+        return _counted(name, sheet, [column], passes, runs, runs, how)
+    by_name = {usual_name(column): column for column in reversed(list(sheet.columns))}
+    counts = {
+        usual: numbers
+        for usual, column in by_name.items()
+        if (numbers := _whole(sheet, column)) is not None
+    }
+    total = next((one for one in counts if one in RUNS and max(counts[one], default=0) > 1), None)
+    fails = next((one for one in counts if one in FAILS), None)
+    own = [one for one in counts if one in PASSES] or [one for one in counts if one in VERBS]
+    if len(own) != 1 or (total is None and fails is None) or "trial" in found:
+        return None
+    passes = counts[own[0]]
+    if total is None:
+        runs = [p + f for p, f in zip(passes, counts[fails or ""], strict=True)]
+    else:
+        runs = counts[total]
+    if any(p > n for p, n in zip(passes, runs, strict=True)) or max(runs, default=0) < 2:
+        return None
+    if own[0] in VERBS and max(passes) <= 1 and total == "attempts":
+        shown, tries = short(by_name[own[0]]), short(by_name[total])
+        raise ReadError(
+            f'{name}: "{shown}" is 0 or 1 beside "{tries}": the passes of so many runs, or how a '
+            f"run ended that took so many attempts? Call the column passes if it counts, or say "
+            f"`passed={shown!r}` if each row is one run"
+        )
+    ended = runs
+    if total is not None and fails is not None:
+        ended = [p + f for p, f in zip(passes, counts[fails], strict=True)]
+        if any(e > n for e, n in zip(ended, runs, strict=True)):
+            raise ReadError(
+                f'{name}: "{short(by_name[own[0]])}" and "{short(by_name[fails])}" add up to more '
+                f'than "{short(by_name[total])}"'
+            )
+    used = [by_name[one] for one in (own[0], total, fails) if one is not None]
+    how = f"{few([chr(34) + short(one) + chr(34) for one in used])} as counts of runs"
+    return _counted(name, sheet, used, passes, ended, runs, how)
+
+
+def _counted(
+    name: str,
+    sheet: Table,
+    used: Sequence[str],
+    passes: Sequence[int],
+    ended: Sequence[int],
+    runs: Sequence[int],
+    how: str,
+) -> Reshaped:
+    """So many rows that passed, failed, and did not end."""
+    if sum(runs) > MOST_RUNS:
+        raise ReadError(f"{name}: counts {sum(runs):,} runs; at most {MOST_RUNS:,} are read")
+    rows: list[int] = []
+    outcomes: list[str] = []
+    for row, (passed, judged, all_runs) in enumerate(zip(passes, ended, runs, strict=True)):
+        rows += [row] * all_runs
+        outcomes += ["pass"] * passed + ["fail"] * (judged - passed)
+        outcomes += ["error"] * (all_runs - judged)
+    # What a row adds up over its runs is no fact of each.
+    found = find_columns(sheet.columns, USUAL)
+    kept = {found.get(meaning) for meaning in ("task", "system", "family", "tags", "level")}
+    kept |= {column for column in sheet.columns if not _are_numbers(sheet.cells(column))}
+    columns = {
+        column: [cells[row] for row in rows]
+        for column in sheet.columns
+        if column in kept and column not in used
+        for cells in [sheet.cells(column)]
+    }
+    return _table(sheet, {**columns, "outcome": outcomes}, rows), how
+
+
+def _from_run_columns(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+    """A row for each run of a table with a column for each: run_1, run_2, or 1, 2."""
+    if not found.keys().isdisjoint((*VERDICTS, "trial")):
+        return None
+    runs = _run_columns(sheet.columns)
+    cells = {column: sheet.cells(column) for column in runs}
+    known = all(_is_verdict(cell) or is_missing(cell) for own in cells.values() for cell in own)
+    shares = not known and all(_is_share(cell) for own in cells.values() for cell in own)
+    if len(runs) < 2 or not (known or shares):
+        return None
+    places = [
+        (row, column)
+        for row in range(len(sheet))
+        for column in runs
+        if not is_missing(cells[column][row])
+    ]
+    rows = [row for row, _ in places]
+    others = {name: sheet.cells(name) for name in sheet.columns if name not in runs}
+    columns: dict[str, Sequence[Any]] = {
+        name: [own[row] for row in rows] for name, own in others.items()
+    }
+    columns["trial"] = [runs[column] for _, column in places]
+    columns["outcome" if known else "score"] = [cells[column][row] for row, column in places]
+    first, *_, last = runs
+    empty = len(sheet) * len(runs) - len(rows)
+    no_runs = f"; {plural(empty, 'empty cell is', 'empty cells are')} no run" if empty else ""
+    return _table(sheet, columns, rows), f'columns "{short(first)}" to "{short(last)}" as runs' + (
+        no_runs
+    )
+
+
+def _from_lists(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+    """A row for each run of a table with a list of verdicts for each task."""
+    column = found.get("passed")
+    lists = [] if column is None else sheet.cells(column)
+    if "trial" in found or not lists or not all(isinstance(one, list) for one in lists):
+        return None
+    if not all(_is_verdict(cell) for one in lists for cell in one):
+        return None
+    rows = [row for row, one in enumerate(lists) for _ in one]
+    columns: dict[str, Sequence[Any]] = {
+        name: [own[row] for row in rows]
+        for name in sheet.columns
+        if name != column
+        for own in [sheet.cells(name)]
+    }
+    columns["outcome"] = [cell for one in lists for cell in one]
+    return _table(sheet, columns, rows), f'lists in "{short(column or "")}" as runs'
+
+
+def _run_columns(names: Collection[str]) -> dict[str, int]:
+    """The columns that are one run each, with its number; of several words the most frequent."""
+    by_word: dict[str, dict[str, int]] = {}
+    for name in names:
+        if one := _ONE_RUN.fullmatch(name.strip()):
+            by_word.setdefault((one["word"] or "").lower(), {})[name] = int(one["number"])
+    largest = max(by_word.values(), key=len, default={})
+    return largest if len(set(largest.values())) == len(largest) else {}
+
+
+def _ratios(sheet: Table, found: Mapping[str, str]) -> tuple[str, list[int], list[int]] | None:
+    column = found.get("passed")
+    if column is None or not sheet.has(column):
+        return None
+    cells = [
+        _RATIO.fullmatch(cell) if isinstance(cell, str) else None for cell in sheet.cells(column)
+    ]
+    pairs = [(int(cell[1]), int(cell[2])) for cell in cells if cell]
+    if not pairs or len(pairs) < len(cells) or any(passes > runs for passes, runs in pairs):
+        return None
+    return column, [passes for passes, _ in pairs], [runs for _, runs in pairs]
+
+
+def _whole(sheet: Table, column: str) -> list[int] | None:
+    """The whole numbers of a column, none below 0 and none missing; None for any other column."""
+    usual = usual_name(column)
+    if usual not in PASSES | VERBS | RUNS | FAILS:
+        return None
+    numbers = []
+    for cell in sheet.cells(column):
+        if isinstance(cell, bool) or is_missing(cell):
+            return None
+        try:
+            number = as_number(cell)
+        except ValueError:
+            return None
+        if number < 0 or number % 1 or number > MOST_RUNS:
+            return None
+        numbers.append(int(number))
+    return numbers or None
+
+
+def _table(sheet: Table, columns: Mapping[str, Sequence[Any]], rows: Sequence[int]) -> Table:
+    return Table(columns=columns, numbers=[sheet.numbers[row] for row in rows])
+
+
+def _are_numbers(cells: Sequence[Any]) -> bool:
+    return all(_is_number(cell) or is_missing(cell) for cell in cells)
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        as_number(cell)
+    except ValueError:
+        return False
+    return not isinstance(cell, bool)
+
+
+def _is_share(cell: Any) -> bool:
+    return is_missing(cell) or (_is_number(cell) and 0 <= as_number(cell) <= 1)
+
+
+def _is_verdict(cell: Any) -> bool:
+    return isinstance(cell, (bool, int, float, str)) and outcome_of(cell) is not None
+
+
+# Objects of JSON that map tasks to runs, or have a list for each column.
+
+
+def mapped_rows(document: Document, mapping: ColumnMap) -> tuple[list[Row], str] | None:
+    """The runs of an object that maps each task to them, and how it was read; None for any other.
+
+    Such as {"a": [1, 0, 1]}, {"a": [{"pass": true}]}, {"results": {"a": {"passed": true}}}, and
+    pandas' {"task": {"0": "a"}, "passed": {"0": true}}.
+    """
+    if document.kind != "json":
+        return None
+    openers = {name: bytes(memoryview(raw)[:1]) for name, raw in document.first.items()}
+    plain = [name for name, opener in openers.items() if opener not in (b"[", b"{")]
+    if is_table(plain, mapping) or len(plain) == len(openers) or mapping.chosen():
+        return None  # it is one run
+    whole = document.decode(dict[str, Any])
+    if (rows := _from_columns(whole) or _from_split(whole) or _from_map(whole)) is not None:
+        return rows
+    inside = [(key, _from_map(value)) for key, value in whole.items() if key not in _NOT_RUNS]
+    found = [(key, rows) for key, rows in inside if rows is not None]
+    if len(found) != 1:
+        return None
+    key, (listed, how) = found[0]
+    shared = {name: whole[name] for name in plain}
+    return [{**shared, **row} for row in listed], f'{how} in "{short(key)}"'
+
+
+def _from_columns(value: Mapping[str, Any]) -> tuple[list[Row], str] | None:
+    """Columns as lists of one length, or as objects with the same keys."""
+    if not is_table(value, USUAL):
+        return None
+    columns = {
+        name: list(cells.values()) if isinstance(cells, dict) else cells
+        for name, cells in value.items()
+    }
+    if not all(isinstance(cells, list) for cells in columns.values()):
+        return None
+    keys = {tuple(cells) for cells in value.values() if isinstance(cells, dict)}
+    if len({len(cells) for cells in columns.values()}) != 1 or len(keys) > 1:
+        return None
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows], "a list for each column"
+
+
+def _from_split(value: Mapping[str, Any]) -> tuple[list[Row], str] | None:
+    """Names of columns, and rows without them, as pandas writes with orient="split"."""
+    names, data = value.get("columns"), value.get("data")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    if not isinstance(data, list) or not is_table(names, USUAL):
+        return None
+    if not all(isinstance(row, list) and len(row) == len(names) for row in data):
+        return None
+    return [dict(zip(names, row, strict=True)) for row in data], "rows beside their columns"
+
+
+def _from_map(value: Any) -> tuple[list[Row], str] | None:
+    """Runs under the name of their task; under two conditions of each, those are two systems."""
+    if not isinstance(value, dict) or len(value) < 2 or any(_names_a_column(key) for key in value):
+        return None
+    if are_conditions(value):
+        inner = {key: _runs_by_task(one) for key, one in value.items()}
+        if any(runs is None for runs in inner.values()):
+            return None
+        rows = [{"system": key, **row} for key, runs in inner.items() for row in runs or ()]
+        return rows, f"{few(value)} as systems, with their tasks as keys"
+    runs = _runs_by_task(value)
+    return None if runs is None else (runs, "tasks as keys")
+
+
+def _runs_by_task(value: Any) -> list[Row] | None:
+    if not isinstance(value, dict) or not value:
+        return None
+    rows: list[Row] = []
+    for task, held in value.items():
+        runs = list(_runs(held))
+        if not runs:
+            return None
+        rows += [{"task": task, **run} for run in runs]
+    return rows
+
+
+def _runs(held: Any) -> Iterator[Row]:
+    """The runs under the name of a task: verdicts, or objects with a verdict and no other task."""
+    if isinstance(held, dict) and are_conditions(held):
+        for condition, own in held.items():
+            runs = list(_runs(own))
+            if not runs:
+                return
+            yield from ({"system": condition, **run} for run in runs)
+        return
+    if isinstance(held, list):
+        kinds = {isinstance(one, dict) for one in held}
+        if kinds == {False} and all(map(_is_verdict, held)):
+            yield from ({"outcome": one} for one in held)
+        elif kinds == {True}:
+            found = [find_columns(run, USUAL) for run in held]
+            if all("task" not in one and not one.keys().isdisjoint(VERDICTS) for one in found):
+                yield from held
+    elif isinstance(held, dict):  # one run; a score alone is likely the mean of several
+        verdict = find_columns(held, USUAL).get("passed")
+        if verdict is not None and _is_verdict(held[verdict]) and "task" not in held:
+            yield held
+
+
+def are_conditions(names: Collection[str]) -> bool:
+    """Whether keys or columns are the arms of one experiment: with_skill and without_skill.
+
+    >>> are_conditions(["with_skill", "without_skill"]), are_conditions(["few_shot", "no_few_shot"])
+    (True, True)
+    >>> are_conditions(["refund", "cancel"])
+    False
+    """
+    usual = [usual_name(name) for name in names]
+    if len(usual) < 2:
+        return False
+    if all(name in CONDITIONS for name in usual):
+        return True
+    bare = {re.sub("^(?:with|without|no|non)_", "", name) for name in usual}
+    return len(usual) == 2 and len(bare) == 1
+
+
+def _names_a_column(key: str) -> bool:
+    usual = usual_name(key)
+    return bool(find_columns([key], USUAL)) or usual in RUNS | FAILS | PASSES or usual in _NO_TASKS
+
+
+_NOT_RUNS = ("config", "metadata", "meta", "settings", "summary", "stats", "metrics", "checks")
+"""Keys of an object under which no runs are looked for."""
+
+_NO_TASKS = frozenset(
+    (
+        *_NOT_RUNS,
+        *("scores", "results", "rewards", "outcomes", "totals", "data", "version", "schema"),
+    )
+)
+"""Keys of an object that are no names of tasks."""

@@ -1,0 +1,153 @@
+"""Counts, a column for each run, and maps of tasks to runs say what a row for each run says."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ReadError
+from passhat.ingest import ColumnMap, read_trials
+from passhat.records.trial import how_read
+
+TASKS = st.lists(st.lists(st.booleans(), min_size=1, max_size=5), min_size=2, max_size=5).filter(
+    lambda tasks: any(len(runs) > 1 for runs in tasks)
+)
+
+
+def counts(trials):
+    tally = trials.tally()
+    ended = zip(tally.tasks, tally.passed, tally.failed, tally.errored, strict=True)
+    return {task: tuple(map(int, numbers)) for task, *numbers in ended}
+
+
+def truth(tasks):
+    return {f"t{n}": (sum(runs), len(runs) - sum(runs), 0) for n, runs in enumerate(tasks)}
+
+
+def table(header, rows):
+    return "\n".join([header, *(",".join(map(str, row)) for row in rows)]).encode() + b"\n"
+
+
+@settings(max_examples=40)
+@given(
+    tasks=TASKS,
+    passes=st.sampled_from(["passed", "n_pass", "passes", "successes", "num_correct"]),
+    runs=st.sampled_from(["total", "n", "trials", "n_runs", "num_samples"]),
+)
+def test_a_table_of_counts_is_so_many_runs(tasks, passes, runs):
+    rows = [(f"t{n}", sum(own), len(own)) for n, own in enumerate(tasks)]
+    trials = read_trials(table(f"task,{passes},{runs}", rows))
+    assert counts(trials) == truth(tasks)
+    assert "as counts of runs" in how_read(trials.sources[0])
+
+
+@settings(max_examples=15)
+@given(tasks=TASKS)
+def test_passes_beside_failures_and_ratios_are_counts_too(tasks):
+    both = [(f"t{n}", sum(own), len(own) - sum(own)) for n, own in enumerate(tasks)]
+    assert counts(read_trials(table("task,passed,failed", both))) == truth(tasks)
+    ratios = [(f"t{n}", f"{sum(own)}/{len(own)}") for n, own in enumerate(tasks)]
+    assert counts(read_trials(table("task,passed", ratios))) == truth(tasks)
+
+
+@pytest.mark.parametrize("header", ["run_{}", "Run {}", "passed_{}", "trial{}", "seed{}", "{}"])
+@settings(max_examples=8)
+@given(tasks=TASKS)
+def test_a_column_for_each_run_is_a_row_for_each(tasks, header):
+    most = max(map(len, tasks))
+    names = ",".join(header.format(n) for n in range(1, most + 1))
+    rows = [(f"t{n}", *map(int, own), *[""] * (most - len(own))) for n, own in enumerate(tasks)]
+    trials = read_trials(table(f"task,{names}", rows))
+    assert counts(trials) == truth(tasks)
+    assert "as runs" in how_read(trials.sources[0])
+
+
+@settings(max_examples=15)
+@given(tasks=TASKS)
+def test_maps_of_tasks_to_runs_are_those_runs(tasks):
+    plain = {f"t{n}": own for n, own in enumerate(tasks)}
+    objects = {task: [{"pass": ok} for ok in own] for task, own in plain.items()}
+    lists = [{"task": task, "passed": own} for task, own in plain.items()]
+    for content in (plain, {"model": "m", "evals": objects}, objects, {"rows": lists}):
+        trials = read_trials(json.dumps(content).encode())
+        assert counts(trials) == truth(tasks)
+
+
+@pytest.mark.parametrize("names", [("with_skill", "without_skill"), ("few_shot", "no_few_shot")])
+def test_conditions_as_keys_are_systems(names):
+    runs = {names[0]: {"a": [1, 1], "b": [1, 0]}, names[1]: {"a": [0, 0], "b": [0, 1]}}
+    trials = read_trials(json.dumps(runs).encode())
+    assert trials.tally(names[0]).passed.tolist() == [2, 1]
+    assert trials.tally(names[1]).passed.tolist() == [0, 1]
+    turned = {task: {name: runs[name][task] for name in names} for task in "ab"}
+    trials = read_trials(json.dumps(turned).encode())
+    assert trials.tally(names[0]).passed.tolist() == [2, 1]
+
+
+def test_columns_of_pandas_are_a_table():
+    columns = {"task": {"0": "a", "1": "b"}, "passed": {"0": True, "1": False}}
+    lists = {name: list(cells.values()) for name, cells in columns.items()}
+    split = {"columns": list(lists), "data": [["a", True], ["b", False]]}
+    for content in (columns, lists, split):
+        found = counts(read_trials(json.dumps(content).encode()))
+        assert found == {"a": (1, 0, 0), "b": (0, 1, 0)}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"config": {"verbose": True, "stream": False}, "notes": "x"},
+        {"gpt": {"score": 0.8}, "claude": {"score": 0.7}},
+        {"a": {"gpt": [1, 0], "o3": [1, 1]}, "b": {"gpt": [1, 0], "o3": [1, 1]}},
+        {"resolved": ["x"], "unresolved": ["y"]},
+        {"scores": [1, 0, 1], "rewards": [1, 0, 1]},
+    ],
+)
+def test_settings_means_and_what_has_two_readings_are_no_runs(content):
+    with pytest.raises(ReadError, match="not a file that passhat can read"):
+        read_trials(json.dumps(content).encode())
+
+
+def test_a_verdict_beside_attempts_is_asked_about():
+    rows = table("task,passed,attempts", [("a", 1, 3), ("b", 0, 3)])
+    with pytest.raises(ReadError, match="the passes of so many runs, or how a run ended"):
+        read_trials(rows)
+    assert len(read_trials(rows, mapping=ColumnMap(passed="passed"))) == 2
+
+
+def test_what_is_neither_passed_nor_failed_did_not_end():
+    trials = read_trials(table("task,passed,failed,total", [("a", 1, 1, 3), ("b", 2, 1, 3)]))
+    assert counts(trials) == {"a": (1, 1, 1), "b": (2, 1, 0)}
+
+
+def test_a_number_of_runs_that_no_memory_holds_is_refused():
+    with pytest.raises(ReadError, match="at most 5,000,000 are read"):
+        read_trials(table("task,passed,total", [("a", 1, 4_000_000), ("b", 1, 4_000_000)]))
+
+
+def test_files_of_counts_are_counts_however_many_there_are(tmp_path):
+    for name in "abcdef":
+        (tmp_path / f"{name}.csv").write_bytes(table("task,passed,total", [(name, 1, 3)]))
+    assert len(read_trials(tmp_path)) == 18
+
+
+def test_a_success_that_never_varies_beside_a_score_that_does_is_asked_about():
+    rows = [("a", "true", 0.86), ("b", "true", 1)]
+    content = table("task,success,overall_score", rows)
+    with pytest.raises(ReadError, match="that a run passed, or only that it ran"):
+        read_trials(content)
+    assert counts(read_trials(content, mapping=ColumnMap(passed="success")))["a"] == (1, 0, 0)
+    judged = read_trials(content, mapping=ColumnMap(pass_if="overall_score>=1"))
+    assert counts(judged)["a"] == (0, 1, 0)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(4_000, 90_000), min_size=1, max_size=5))
+def test_durations_in_milliseconds_are_not_taken_for_seconds(values):
+    content = table("task,passed,duration", [(f"t{n}", 1, ms) for n, ms in enumerate(values)])
+    trials = read_trials(content)
+    assert "seconds" not in trials.features
+    assert any("may be milliseconds" in note for note in trials.sources[0].notes)
+    asked = read_trials(content, mapping=ColumnMap(seconds="duration"))
+    assert asked.features["seconds"].tolist() == values
