@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from passhat import compare, measure, rank, render_terminal, simulate
 from passhat import render_terminal as render_comparison
-from passhat import render_terminal as render_ranking
 from passhat.records import Categorical
 from passhat.reporters.formatting import TerminalStyle, display_width, shorten_apart
 

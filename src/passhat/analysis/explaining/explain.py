@@ -66,6 +66,21 @@ class RunCounts:
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
+class FailingTask:
+    """A task with failed trials: how many of how many, and what the agent answered at the end.
+
+    The answers are counted, the most frequent first.
+    """
+
+    system: str
+    task: str
+    failed: int
+    trials: int
+    failing_answers: tuple[tuple[str, int], ...]
+    passing_answers: tuple[tuple[str, int], ...]
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
@@ -75,7 +90,8 @@ class Explanation(Displayed):
     run once; `divergences` hold those of tasks that also passed, by their first difference from
     the nearest passing run, and `partings` has one example of it for each run. `pairs` are the
     examples of causes and of the largest groups, call by call. `first_trial` is the number that the
-    log gives its first trial: people see runs counted from 1.
+    log gives its first trial: people see runs counted from 1. `failing` are the tasks with failed
+    trials, the worst first; `calls` counts the runs that recorded a call.
     """
 
     systems: tuple[str, ...]
@@ -93,6 +109,8 @@ class Explanation(Displayed):
     provenance: Provenance
     pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
     first_trial: int = 0
+    failing: tuple[FailingTask, ...] = ()
+    calls: int = 0
 
 
 def explain(
@@ -154,7 +172,42 @@ def explain(
         ),
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
         first_trial=first,
+        failing=tuple(_failing_tasks(runs)),
+        calls=sum(bool(run.calls) for run in runs),
     )
+
+
+def _failing_tasks(runs: Sequence[ExplainedRun]) -> Iterator[FailingTask]:
+    """The tasks with failed or errored trials, those that fail most often first."""
+    groups = [group for group in runs_by_task(runs) if not all(run.passed for run in group)]
+    for group in sorted(groups, key=lambda group: sum(run.passed for run in group) / len(group)):
+        failing, passing = Counter[str](), Counter[str]()
+        for run in group:
+            (passing if run.passed else failing)[_last_words(run)] += 1
+        yield FailingTask(
+            system=group[0].system,
+            task=group[0].task,
+            failed=sum(not run.passed for run in group),
+            trials=len(group),
+            failing_answers=tuple(failing.most_common(MOST_ANSWERS)),
+            passing_answers=tuple(passing.most_common(MOST_ANSWERS)),
+        )
+
+
+MOST_ANSWERS = 3
+"""Answers that are kept of a task, on each side."""
+
+
+def _last_words(run: ExplainedRun) -> str:
+    """What the agent answered at the end, cut to what a line can show; empty if nothing."""
+    kept = run.transcript
+    if kept is None:
+        return ""
+    spoken = [turn.text for turn in kept.messages if turn.role == "assistant" and turn.text]
+    return " ".join((kept.answer or (spoken[-1] if spoken else "")).split())[:_LONGEST_ANSWER]
+
+
+_LONGEST_ANSWER = 120
 
 
 def _counts(runs: Sequence[ExplainedRun], compared: ComparedRuns) -> RunCounts:

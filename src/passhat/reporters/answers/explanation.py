@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -11,6 +12,7 @@ from passhat.analysis.explaining.explain import (
     ERROR,
     EXIT,
     LOGGED,
+    OTHER,
     STOP,
     Category,
     Explanation,
@@ -32,9 +34,11 @@ from passhat.reporters.answer import (
     DisplayOptions,
     Facts,
     Headline,
+    Hints,
     NextStep,
     Paragraph,
     Records,
+    Remark,
     Section,
     StatusLabel,
     Steps,
@@ -48,6 +52,7 @@ from passhat.reporters.formatting import (
     percent,
     points,
     short,
+    shorten,
     shorten_apart,
     span,
     value_of,
@@ -97,6 +102,18 @@ class ExplanationAnswer(Answer[Explanation]):
         steps = next_commands(explanation, options.results)
         return [*blocks, Steps("Next", tuple(steps))] if steps else blocks
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """What failing trials do that passing ones do not, task by task."""
+        explanation = self.result
+        counts = explanation.counts
+        if not explanation.failing:
+            return [Headline(verdict(explanation))]
+        if counts.without_transcript == counts.runs:
+            return _without_transcripts(explanation, options)
+        if not explanation.calls:
+            return _answers_screen(explanation)
+        return _calls_screen(explanation, options)
+
     def rows(self) -> Records:
         """A row a cause that was named."""
         causes = map(_CAUSE, self.result.causes)
@@ -141,25 +158,189 @@ class ExplanationAnswer(Answer[Explanation]):
         }
 
 
+MOST_TASKS = 5
+"""Tasks on the first screen, those that fail most often."""
+
+LONGEST_ANSWER = 30
+"""Columns of an answer in a table."""
+
+
 def verdict(explanation: Explanation) -> str:
-    """Why runs fail, in one sentence."""
+    """What failing trials do, in one sentence."""
     counts = explanation.counts
-    if explanation.causes:
-        return _named(explanation.causes)
     if counts.failed + counts.errored == 0:
-        return "No run failed: there is nothing to explain."
+        return "No trial failed: there is nothing to explain."
+    failed = f"{counts.failed + counts.errored:,} of {plural(counts.runs, 'trial')} failed"
     if counts.without_transcript == counts.runs:
-        return "Why runs fail is not known: the results hold no transcripts to compare."
+        return f"Cannot say why: these results hold no transcripts. {failed}."
+    if not explanation.calls:
+        return _by_answers(explanation)
+    if explanation.divergences:
+        return _by_first_difference(explanation)
     if not counts.mixed_tasks:
-        return "No task both passed and failed: there is nothing to compare failing runs with."
-    if not explanation.could_name:
-        return "Too few runs to name a cause: even a perfect one would look like luck."
+        return f"No task both passed and failed: nothing to compare with. {failed}."
     first = explanation.categories[0] if explanation.categories else None
     if first is not None and first.kind in _SELF_EVIDENT and first.share.value >= _MOST_RUNS:
         failed = plural(counts.failed + counts.errored, "run")
         said = f"{category_text(first)}, in {first.count:,} of {failed} that did not pass"
         return f"The runs say it themselves: {said}. Nothing in their calls goes together with it."
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
+
+
+def _by_first_difference(explanation: Explanation) -> str:
+    """The largest class of first differences from passing trials of the same task."""
+    classes: dict[str, list[Category]] = {}
+    for one in explanation.divergences:
+        key = one.kind if one.kind in ("extra call", "no difference") else f"{one.kind}: {one.what}"
+        classes.setdefault(key, []).append(one)
+    largest = max(classes.values(), key=lambda those: sum(one.count for one in those))
+    count, first = sum(one.count for one in largest), largest[0]
+    total = sum(one.count for one in explanation.divergences)
+    share = f"in {count:,} of {plural(total, 'failing trial')}"
+    if first.kind == "extra call":
+        return (
+            f"The agent picks the wrong tool: {share} it made a call that passing trials of the "
+            "task do not make."
+        )
+    if first.kind == "call missing":
+        return f"The agent skips {short(first.what)}: {share} it did not call it where others did."
+    if first.kind == OTHER:
+        argument = f"another {first.arguments[0]}" if first.arguments else "other arguments"
+        return f"The agent calls {short(first.what)} with {argument}: {share}."
+    if first.kind == "no difference":
+        return f"The calls do not tell why: {share} they are those of a passing trial."
+    return f"Failing trials differ in {first.kind}: {short(first.what)}, {share}."
+
+
+def _by_answers(explanation: Explanation) -> str:
+    """Without calls, what failing trials answered."""
+    failing = Counter[str]()
+    for one in explanation.failing:
+        failing.update(dict(one.failing_answers))
+    (answer, count), total = failing.most_common(1)[0], sum(failing.values())
+    start = "No tool calls were recorded, so only the answers can be compared"
+    if not answer:
+        return f"{start}: {count:,} of {plural(total, 'failing trial')} gave none."
+    who = (
+        f"all {total:,} failing trials"
+        if count == total
+        else (f"{count:,} of {plural(total, 'failing trial')}")
+    )
+    return f'{start}: {who} answered "{shorten(answer, 60)}"'
+
+
+def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> list[Block]:
+    blocks: list[Block] = [Headline(verdict(explanation))]
+    never = [short(one.task) for one in explanation.failing if one.failed == one.trials]
+    if never:
+        why = "too hard, or the check is wrong"
+        blocks.append(Remark(f"Never passed: {listed(never, 6)} ({why}).", apart=True))
+    tokens = next((one for one in explanation.trajectories.splits if one.name == "tokens"), None)
+    if tokens is not None and tokens.failing and tokens.passing:
+        said = f"{amount(tokens.failing)} tokens on average, passing ones {amount(tokens.passing)}"
+        blocks.append(Remark(f"Failing trials took {said}."))
+    text = "For causes, give the tool's own log (.eval, results.json), or use passhat run."
+    return [*blocks, Remark(text, apart=True)]
+
+
+def _answers_screen(explanation: Explanation) -> list[Block]:
+    rows = tuple(
+        (
+            f"{one.failed}/{one.trials}",
+            short(one.task),
+            _quoted(one.failing_answers),
+            _quoted(one.passing_answers),
+        )
+        for one in explanation.failing[:MOST_TASKS]
+    )
+    table = Table(
+        header=("failed", "task", "failing answers", "passing answers"),
+        rows=rows,
+        left=(1, 2, 3),
+        cut=((1, 12), (2, 20), (3, 20)),
+    )
+    return [
+        Headline(verdict(explanation)),
+        table,
+        *_more_tasks(explanation),
+        Remark("To see calls, return the messages too: passhat init shows how.", apart=True),
+    ]
+
+
+def _quoted(answers: Sequence[tuple[str, int]]) -> str:
+    """The commonest answer and how often it came."""
+    if not answers:
+        return "-"
+    text, count = answers[0]
+    return f'"{shorten(text, LONGEST_ANSWER)}" {count}' if text else f"none {count}"
+
+
+def _more_tasks(explanation: Explanation) -> list[Block]:
+    more = len(explanation.failing) - MOST_TASKS
+    return [Remark(f"{plural(more, 'more task')}: -v")] if more > 0 else []
+
+
+def _calls_screen(explanation: Explanation, options: DisplayOptions) -> list[Block]:
+    several = len(explanation.systems) > 1
+    examples = {one.failing[:2]: one for one in reversed(explanation.partings)}
+    rows = []
+    for one in explanation.failing[:MOST_TASKS]:
+        key = (one.system, one.task)
+        example = examples.get(key)
+        number = "" if example is None else run_number(example.failing[2], explanation.first_trial)
+        agent = [short(one.system)] if several else []
+        said = _differences(explanation, key)
+        rows.append((f"{one.failed}/{one.trials}", *agent, short(one.task), said, number))
+    header = (
+        "failed", *(["agent"] if several else []), "task",
+        "failing trials, beside passing ones", "read",
+    )  # fmt: skip
+    last = len(header) - 1
+    blocks: list[Block] = [
+        Headline(verdict(explanation)),
+        Table(
+            header=header,
+            rows=tuple(rows),
+            left=tuple(range(1, last + 1)),
+            cut=((last - 2, 12), (last - 1, 24)),
+        ),
+        *_more_tasks(explanation),
+    ]
+    blocks.append(Remark("Linked, not proven causes.", apart=True))
+    if explanation.partings and options.results is not None:
+        worst = examples.get((explanation.failing[0].system, explanation.failing[0].task))
+        chosen = worst or explanation.partings[0]
+        command = _diff_command(chosen, options.results, explanation)
+        blocks.append(Hints((advise("See one", command),)))
+    return blocks
+
+
+def _differences(explanation: Explanation, key: tuple[str, str]) -> str:
+    """How the failing trials of a task first differ from passing ones, the commonest first."""
+    counted = [(sum(run[:2] == key for run in one.runs), one) for one in explanation.divergences]
+    said = [
+        f"{_in_words(one)} {count:,}"
+        for count, one in sorted(counted, key=lambda pair: -pair[0])
+        if count
+    ]
+    if said:
+        return ", ".join(said)
+    whole = [one for one in explanation.categories if any(run[:2] == key for run in one.runs)]
+    return category_text(whole[0]) if whole else ""
+
+
+def _in_words(category: Category) -> str:
+    """A first difference in a few words: "get_weather called", "other city"."""
+    what = short(category.what)
+    if category.kind == "extra call":
+        return f"{what} called"
+    if category.kind == "call missing":
+        return f"{what} not called"
+    if category.kind == OTHER and category.arguments:
+        return f"other {category.arguments[0]}"
+    if category.kind == "no difference":
+        return "same calls, other answer"
+    return f"{category.kind}: {what}"
 
 
 # What the page of an explanation shows: causes, each with two runs side by side, then the rest.
