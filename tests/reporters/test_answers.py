@@ -168,18 +168,27 @@ def test_a_ranking_names_who_has_too_few_runs_for_its_metric_in_every_format():
 
 @pytest.mark.parametrize("tasks", [2, 20])
 def test_a_plan_says_for_what_and_how_it_tells_two_agents_apart(tasks):
-    text = render_markdown(plan(tasks=tasks, runs=5))
-    assert "on tasks like these, both run on the same tasks (paired, 80% power)" in text
+    found = plan(tasks=tasks, runs=5)
+    text = render_markdown(found, verbose=True)
+    assert "on similar tasks, both run on the same tasks (paired, 80% power)" in text
     assert ("cannot tell any two agents apart" in text) == (tasks == 2)
+    nothing = f"Two agents: {tasks} tasks x 5 trials cannot show any difference."
+    assert (nothing in render_markdown(found)) == (tasks == 2)
 
 
-def test_a_plan_marks_what_is_typically_enough_and_advises_what_mostly_is():
+def test_the_first_screen_of_a_plan_marks_the_row_that_it_advises():
     free = render_terminal(plan(tasks=50, half_width=0.05)).split("\n")
     (enough,) = [line for line in free if "<-" in line]
+    assert free[0].startswith("Run each of the 50 tasks 5 times (250 trials) ")
+    assert enough.split()[:2] == ["5", "250"]
+    assert enough.endswith("<- 80% reach ±5")
+
+
+def test_a_plan_in_full_marks_what_is_typically_enough_and_what_was_asked_for():
+    free = render_terminal(plan(tasks=50, half_width=0.05), verbose=True).split("\n")
+    (enough,) = [line for line in free if line.endswith("<- typically enough")]
     assert enough.split()[0] == "4"
-    assert enough.endswith("<- typically enough")
-    assert "run each 5 times" in free[0]
-    asked = render_terminal(plan(tasks=50, runs=7, half_width=0.05))
+    asked = render_terminal(plan(tasks=50, runs=7, half_width=0.05), verbose=True)
     assert [line.split()[0] for line in asked.split("\n") if "<-" in line] == ["4", "7"]
 
 

@@ -46,7 +46,7 @@ def test_the_counts_of_reasons_say_so_where_a_trial_has_several():
             Failure(system="a", task="t", reason=f"reason {i}", trials=n)
             for i, n in enumerate(counts)
         ]
-        said = render_terminal(RunAnswer(report=report, failures=tuple(failures)))
+        said = render_terminal(RunAnswer(report=report, failures=tuple(failures)), verbose=True)
         assert "Why trials did not pass" in said
         assert ("a trial can have several reasons" in said) is told
 

@@ -35,24 +35,27 @@ def _trials(**by_task):
 def test_an_icc_of_which_nothing_is_known_is_not_called_measured(trials):
     made = plan(trials)
     for render in (render_plan, render_plan_markdown):
-        said = " ".join(render(made).split())
-        assert ASSUMED in said
-        assert MEASURED not in said
-        assert "[0.00, 1.00]" not in said
+        for verbose in (False, True):
+            said = " ".join(render(made, verbose=verbose).split())
+            assert ASSUMED in said
+            assert MEASURED not in said
+            assert "[0.00, 1.00]" not in said
 
 
 @pytest.mark.parametrize(
     ("made", "origin"),
     [
-        (plan(simulate(tasks=20, runs=8, seed=1)), f"]): {MEASURED}."),
-        (plan(simulate(tasks=20, runs=8, seed=1), correlation=0.3), "measured, the ICC given."),
-        (plan(simulate(tasks=20, runs=8, seed=1), rate=0.9), "mean is given, the ICC measured."),
-        (plan(simulate(tasks=20, runs=1, seed=1)), "the mean is measured, the ICC a guess."),
-        (plan(tasks=20), "a guess before any run."),
+        (plan(simulate(tasks=20, runs=8, seed=1)), MEASURED),
+        (plan(simulate(tasks=20, runs=8, seed=1), correlation=0.3), "measured, the ICC given"),
+        (plan(simulate(tasks=20, runs=8, seed=1), rate=0.9), "mean is given, the ICC measured"),
+        (plan(simulate(tasks=20, runs=1, seed=1)), "the mean is measured, the ICC a guess"),
+        (plan(tasks=20), "a guess before any run"),
     ],
 )
 def test_where_the_numbers_come_from_is_said(made, origin):
-    assert origin in " ".join(render_plan(made).split())
+    screen = " ".join(render_plan(made).split())
+    assert re.search(rf"Assumed: [^.]* \([^.]*{re.escape(origin)}\)\.", screen)
+    assert f"{origin}." in " ".join(render_plan(made, verbose=True).split())
 
 
 @pytest.mark.parametrize(
@@ -60,13 +63,13 @@ def test_where_the_numbers_come_from_is_said(made, origin):
     [
         (
             Spending(max_minutes=30, seconds_per_run=5),
-            "30 minutes buys 360 runs at 5 seconds each",
+            "30 minutes buys 360 trials at 5 seconds each",
         ),
         (
             Spending(max_minutes=300, seconds_per_run=90),
-            "300 minutes buys 200 runs at 1.5 minutes",
+            "300 minutes buys 200 trials at 1.5 minutes",
         ),
-        (Spending(max_cost=2, cost_per_run=0.05), "A budget of $2 buys 40 runs at $0.05 each"),
+        (Spending(max_cost=2, cost_per_run=0.05), "A budget of $2 buys 40 trials at $0.05 each"),
     ],
 )
 def test_what_a_run_takes_is_told_in_a_unit_that_can_be_read(spending, told):
@@ -77,8 +80,8 @@ def test_the_headline_answers_what_was_asked():
     spending = Spending(max_cost=20.0, cost_per_run=0.05)
     for asked, start in (
         ({"difference": 0.05, "spending": spending}, "To tell two agents apart that differ by 5 "),
-        ({"spending": spending}, "A budget of $20 buys 400 runs at $0.05 each"),
-        ({}, "To know the mean of these 50 tasks to ±5.0 points"),
+        ({"spending": spending}, "A budget of $20 buys 400 trials at $0.05 each"),
+        ({}, "Run each of the 50 tasks "),
     ):
         assert verdict(plan(tasks=50, **asked)).startswith(start)
 
@@ -90,13 +93,16 @@ def narrow_plan():
 
 @pytest.mark.parametrize("width", [48, 60, 80, 120])
 def test_every_number_of_the_table_ends_below_the_end_of_its_heading(narrow_plan, width):
-    shown = render_plan(narrow_plan, TerminalStyle(width=width))
-    head, *rows = re.search(r"^ +runs per.*?(?=\n\n)", shown, re.M | re.S)[0].splitlines()
-    ends = [match.end() for match in re.finditer(r"\S+(?: \S+)*", head)]
-    assert rows
-    for row in rows:
-        numbers = re.finditer(r"±?[\d.,]+(?: points)?", row)
-        assert [match.end() for match in numbers] == ends
+    for verbose in (False, True):
+        shown = render_plan(narrow_plan, TerminalStyle(width=width), verbose=verbose)
+        head, *rows = re.search(r"^ +tri[^\n]*  total.*?(?=\n\n)", shown, re.M | re.S)[
+            0
+        ].splitlines()
+        ends = [match.end() for match in re.finditer(r"\S+(?: \S+)*", head)]
+        assert rows
+        for row in rows:
+            numbers = re.finditer(r"±?[\d.,]+(?: points)?", row.partition("<-")[0])
+            assert [match.end() for match in numbers] == ends
 
 
 @pytest.mark.parametrize("runs", [1, 4])
@@ -104,7 +110,7 @@ def test_where_the_table_marks_other_runs_than_the_first_sentence_it_is_said_why
     made = plan(simulate(tasks=30, runs=runs, seed=1))
     typical, promised = made.chosen.runs_this_suite, made.promise.runs
     assert typical != promised
-    said = " ".join(render_plan(made).split())
-    assert f"run each {promised:,} times" in said
+    said = " ".join(render_plan(made, verbose=True).split())
+    assert f"Run each of the 30 tasks {promised:,} times" in said
     assert f"The table marks {typical:,} runs of each task as enough for a typical report" in said
     assert "the simulation allows for others" in said
