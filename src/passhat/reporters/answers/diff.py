@@ -18,6 +18,7 @@ from passhat.reporters.answer import (
     Headline,
     Paragraph,
     Records,
+    Remark,
     Table,
 )
 from passhat.reporters.data import JsonShape
@@ -68,6 +69,37 @@ class DiffAnswer(Answer[RunDiff]):
         blocks += [Paragraph(side, _ending(run)) for side, run in _sides(diff)]
         return blocks
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """Where they part, the calls around it side by side, and what failed."""
+        diff = self.result
+        blocks: list[Block] = [Headline(verdict(diff))]
+        first = max(0, (diff.parting or 0) - 2)
+        shown = list(enumerate(diff.pairs, 1))[first : first + MOST_CALLS]
+        heads = [
+            f"trial {number.removeprefix('#')}, {OUTCOMES[run.outcome]}"
+            for number, run in _sides(diff)
+        ]
+        rows = tuple(
+            (f"{i}", MARKS[pair.relation], call_text(pair.left), call_text(pair.right))
+            for i, pair in shown
+        )
+        if rows:
+            table = Table(
+                header=("", "", *heads), rows=rows, left=(1, 2, 3), cut=((2, 20), (3, 20))
+            )
+            more = len(diff.pairs) - len(shown)
+            blocks += [table, *([Remark(f"{plural(more, 'more call')}: -v")] if more else [])]
+        for number, run in _sides(diff):
+            if not run.passed:
+                blocks += [Remark(text, apart=True) for text in _failed(run, number)[:1]]
+        if diff.parting is None:
+            blocks += [
+                Remark(f'Trial {number.removeprefix("#")} said "{shorten(said, 2 * LONGEST_CALL)}"')
+                for number, run in _sides(diff)
+                if (said := _last_text(run))
+            ]
+        return blocks
+
     def rows(self) -> Records:
         """A row for each pair of calls."""
         return [
@@ -85,6 +117,18 @@ class DiffAnswer(Answer[RunDiff]):
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         return diff_values(self.result)
+
+
+MOST_CALLS = 8
+"""Calls on the first screen, from shortly before the two part."""
+
+
+def _failed(run: ExplainedRun, number: str) -> list[str]:
+    """Why a trial failed, as its checks have it."""
+    if run.error:
+        return [f"Error: {shorten(' '.join(run.error.split()), 4 * LONGEST_CALL)}"]
+    broken = [one for one in run.checks if one.score is not None and one.score < 1]
+    return [f"Failed check: {one.message or one.target}." for one in broken]
 
 
 def _sides(diff: RunDiff) -> list[tuple[str, ExplainedRun]]:
@@ -174,18 +218,35 @@ def _last_text(run: ExplainedRun) -> str:
 
 
 def verdict(diff: RunDiff) -> str:
-    """Where two runs first differ, in one sentence."""
+    """Where two trials of a task first differ, in one sentence."""
     left, right = (
-        f"{run_number(run.trial, diff.first_trial)} ({OUTCOMES[run.outcome]})"
+        f"{run_number(run.trial, diff.first_trial).removeprefix('#')} ({OUTCOMES[run.outcome]})"
         for run in (diff.left, diff.right)
     )
-    names = f"{left} and {right} of task {short(diff.left.task)}"
+    task = short(diff.left.task)
     if diff.parting is None:
         calls = len(diff.pairs)
         made = f"made the same {plural(calls, 'call')}" if calls else "made no calls"
-        return f"{names} {made}: read what they said."
-    differs = difference_text(diff.pairs[diff.parting])
-    return f"{names} first differ at row {diff.parting + 1}: {differs}."
+        return f"{task}: trials {left} and {right} {made}; read what they said."
+    pair = diff.pairs[diff.parting]
+    after = diff.pairs[diff.parting + 1 : diff.parting + 2]
+    if pair.right is None and after and after[0].left is None:
+        instead = short(after[0].right.tool) if after[0].right else ""
+        return f"{task}: trial {left} called {_tool(pair)}, trial {right} {instead}."
+    if pair.right is None:
+        return f"{task}: trial {left} called {_tool(pair)}, which trial {right} did not."
+    if pair.left is None:
+        return f"{task}: trial {left} did not call {_tool(pair)}, as trial {right} did."
+    if pair.relation == "other result":
+        return f"{task}: {_tool(pair)} answered trial {left} otherwise than trial {right}."
+    what = f"another {pair.arguments[0]}" if len(pair.arguments) == 1 else "other arguments"
+    return f"{task}: trial {left} called {_tool(pair)} with {what} than trial {right}."
+
+
+def _tool(pair: AlignedCalls) -> str:
+    call = pair.left or pair.right
+    assert call is not None, "a pair holds a call"
+    return short(call.tool)
 
 
 # Two runs as a page: the calls of every run, the two beside each other as cards, then each run.
