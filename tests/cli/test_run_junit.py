@@ -82,7 +82,7 @@ def test_who_sees_no_report_is_told_why_the_run_does_not_exit_with_0(
 def test_the_reasons_are_told_beside_a_file_that_has_them(here, suite, call):
     suite(f"defaults: {{model: scripted}}\nagents: [{RIGHT}, {WRONG}]\n")
     assert call("run", "-o", "junit.xml").stderr.splitlines()[-2:] == [
-        "FAIL: 1 of 2 trials failed. With no gate, every trial must pass.",
+        "FAIL: 1 of 2 trials failed; without a gate every trial must pass.",
         "  wrong, 1 trial: expected exactly 'yes', got 'no'",
     ]
 

@@ -192,7 +192,7 @@ class RunAnswer(Displayed):
             return None  # trials left undone are named together with the command that resumes
         word = "FAIL" if outcome == "failed" else "not completed"
         of_all = f"{count:,} of {plural(sum(row.runs for row in rows), 'trial')}"
-        return f"{word}: {of_all} {how}. With no gate, every trial must pass."
+        return f"{word}: {of_all} {how}; without a gate every trial must pass."
 
     def _by_trials(self) -> RunOutcome:
         rows = list(self._demanded())

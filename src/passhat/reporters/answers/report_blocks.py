@@ -116,13 +116,17 @@ def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]
         if system.pass_hat(k).value != 1:  # where all k pass, so does one of them
             rows.append((f"pass@{k}", system.pass_at(k)))
     metrics = [(name, metric) for name, metric in rows if metric is not None]
-    table = Table(
-        header=("", "value", "these tasks", "similar tasks", wording.design(system)),
-        rows=tuple(_screen_row(name, metric) for name, metric in metrics),
-        left=(0, 2, 3, 4),
-        spare=(4,),
-    )
     known = [metric for _, metric in metrics]
+    header = ("", "value", "these tasks", "similar tasks", wording.design(system))
+    cells = [_screen_row(name, metric) for name, metric in metrics]
+    # One task says nothing of similar ones: no column of dashes.
+    columns = [i for i in range(5) if i != 3 or any(row[i] != "-" for row in cells)]
+    table = Table(
+        header=tuple(header[i] for i in columns),
+        rows=tuple(tuple(row[i] for i in columns) for row in cells),
+        left=(0, *range(2, len(columns))),
+        spare=(len(columns) - 1,),
+    )
     blocks += [
         table,
         *[Remark(SCOPES) for _ in [0] if _has_scopes(known)],
