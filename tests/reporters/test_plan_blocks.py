@@ -86,6 +86,16 @@ def test_the_headline_answers_what_was_asked():
         assert verdict(plan(tasks=50, **asked)).startswith(start)
 
 
+def test_every_budget_that_was_given_is_answered_on_the_first_screen():
+    both = Spending(max_cost=20.0, cost_per_run=0.05, max_minutes=300, seconds_per_run=90)
+    for asked in ({}, {"difference": 0.05}):
+        shown = render_plan(plan(tasks=50, spending=both, **asked))
+        said = " ".join(shown.split())
+        assert "A budget of $20 buys 400 trials at $0.05 each: 8 of each of 50 tasks" in said
+        assert "300 minutes buys 200 trials at 1.5 minutes each: 4 of each of 50 tasks" in said
+        assert len(shown.splitlines()) <= 15
+
+
 @pytest.fixture(scope="module")
 def narrow_plan():
     return plan(tasks=50, rate=0.8, half_width=0.03)
@@ -95,9 +105,8 @@ def narrow_plan():
 def test_every_number_of_the_table_ends_below_the_end_of_its_heading(narrow_plan, width):
     for verbose in (False, True):
         shown = render_plan(narrow_plan, TerminalStyle(width=width), verbose=verbose)
-        head, *rows = re.search(r"^ +tri[^\n]*  total.*?(?=\n\n)", shown, re.M | re.S)[
-            0
-        ].splitlines()
+        table = re.search(r"^ +tri[^\n]*  total.*?(?=\n\n)", shown, re.M | re.S)[0]
+        head, *rows = table.splitlines()
         ends = [match.end() for match in re.finditer(r"\S+(?: \S+)*", head)]
         assert rows
         for row in rows:

@@ -98,9 +98,13 @@ class PlanAnswer(Answer[Plan]):
         plan = self.result
         base = plan.assumptions
         guess = f"pass@1 {percent(base.rate)}, {percent(base.icc)} of the spread between tasks"
-        texts = [_for_similar(plan), _two_agents(plan), *(f"{capitalised(n)}." for n in plan.notes)]
-        if plan.difference is not None or plan.budgets:
-            texts.insert(0, _precision(plan))
+        asked = plan.difference is not None
+        below = plan.budgets if asked else plan.budgets[1:]
+        texts = [*(f"{_budget(one).partition(', ±')[0].rstrip('.')}." for one in below)]
+        if not below:  # what was asked for comes before what was not
+            texts += [_precision(plan)] if asked or plan.budgets else []
+        texts += [_for_similar(plan), "" if asked or below else _two_agents(plan)]
+        texts += [f"{capitalised(note)}." for note in plan.notes]
         blocks: list[Block] = [
             Headline(verdict(plan)),
             _screen_designs(plan),
