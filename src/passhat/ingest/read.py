@@ -39,6 +39,7 @@ from passhat.ingest.rows import (
     is_message,
     is_own_file,
     lists_inside,
+    never_holds,
     number_columns,
     rows_under,
     separator_of,
@@ -56,7 +57,7 @@ from passhat.ingest.sources import (
     open_input,
 )
 from passhat.messages import few, few_paths, one_of_rule, plural, short
-from passhat.records import Duplicates, Trials
+from passhat.records import Duplicates, Source, Trials
 from passhat.records.columns import (
     CONFIGURATIONS,
     LETTER_GRADES,
@@ -67,6 +68,8 @@ from passhat.records.columns import (
     find_columns,
     infer_columns,
     may_aggregate,
+    parse_pass_if,
+    unmatched_word,
     usual_name,
     verdict_columns,
 )
@@ -176,6 +179,7 @@ def _read(
         why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
         looked = f"; looked at {few_paths(empty)}" if _folders(inputs) else ""
         raise ReadError(f"{few_paths(shown)}: holds no trial{looked}{why}")
+    _check_words(pieces, mapping)
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = name_by_folder(pieces, _folders(inputs))
@@ -185,7 +189,7 @@ def _read(
         raise ReadError(fault)
     trials = _as_one(parts)
     sources = describe_sources(parts, inputs, unknown, mapping)
-    trials = replace(trials, sources=sources_by_address(sources))
+    trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
     said = [text for part in parts for text in part.file.said]
     if twice := trials.duplicates():
         if duplicates == "error":
@@ -196,6 +200,18 @@ def _read(
             rows = trials.last_of_each()
             trials, said = trials.take(rows), [said[row] for row in rows.tolist()] if said else said
     return trials, _by_trial(trials, said)
+
+
+def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> None:
+    """Refuse a comparison with a word that no file has in that column: nothing would pass."""
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    seen_words: dict[str, set[str]] = {}
+    for piece in pieces:
+        for column, words in piece.table.words.items():
+            seen_words.setdefault(column, set()).update(words)
+    if odd := unmatched_word(tests, seen_words):
+        names = few_paths([piece.name for piece in pieces], 3)
+        raise never_holds(names, odd, seen_words[odd.column])
 
 
 def _folders(inputs: Sequence[Input]) -> dict[int, str]:
@@ -350,6 +366,22 @@ def _as_one(parts: Sequence[CheckedPart]) -> Trials:
     return trials.renumbered(np.concatenate(unnumbered))
 
 
+def _noted_cases(trials: Trials, sources: Sequence[Source]) -> tuple[Source, ...]:
+    """The sources, the first with a note on names that differ only in case or spaces."""
+    notes = []
+    for what, names in (("systems", trials.systems), ("tasks", trials.tasks)):
+        spellings: dict[str, list[str]] = {}
+        for name in names:
+            spellings.setdefault("".join(name.casefold().split()), []).append(name)
+        if alike := [listed for listed in spellings.values() if len(listed) > 1]:
+            shown = few(" / ".join(map(short, listed)) for listed in alike[:3])
+            notes.append(
+                f"{what} whose names differ only in case or spaces are kept apart: {shown}"
+            )
+    first, *others = sources
+    return (replace(first, notes=(*first.notes, *notes)) if notes else first, *others)
+
+
 def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -> ReadError:
     """The error for trials that occur twice; it names a file that was given twice."""
     shown = [
@@ -359,10 +391,11 @@ def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -
     occur = plural(len(twice), "trial occurs", "trials occur")
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
     apart = ", or `names` for each file to keep them apart" if len(parts) > 1 else ""
+    differ = next((part.file.table.apart for part in parts if part.file.table.apart), "")
     return ReadError(
         f"{files}: {occur} more than once: "
-        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass `duplicates='last'` to keep the last "
-        f"of each, or `duplicates='keep'` if they are different runs{apart}"
+        f"{', '.join(shown)}{more}.{_given_twice(parts) or differ} Pass `duplicates='last'` to "
+        f"keep the last of each, or `duplicates='keep'` if they are different runs{apart}"
     )
 
 
@@ -593,7 +626,7 @@ def _read_whole(
     document: Document, names: Sequence[str], rows: Sequence[Any], mapping: ColumnMap
 ) -> TrialTable | None:
     """All rows as one table; None if an error or a note is about some of them only."""
-    if len(set(names)) < len(names) or may_reshape(names):
+    if len(set(names)) < len(names) or may_reshape(names) or mapping.missing == "exclude":
         return None
     separator, columns = None, dict[str, Sequence[Any]]()
     if document.kind == "text":

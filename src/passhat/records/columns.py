@@ -368,6 +368,21 @@ def row_outcomes(
     ]
 
 
+def unmatched_word(
+    tests: Iterable[ColumnCondition], seen_words: Mapping[str, Collection[str]]
+) -> ColumnCondition | None:
+    """The comparison with a word that its column never holds: likely a typo; None if there is none.
+
+    >>> unmatched_word(parse_pass_if("status==succes"), {"status": {"success", "failed"}}).value
+    'succes'
+    """
+    for test in tests:
+        words = seen_words.get(test.column)
+        if words and isinstance(test.value, str) and test.value.lower() not in words:
+            return test
+    return None
+
+
 def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
     """The scores that Inspect's letters mean, in a table without other scores."""
     if "score" in found:
@@ -483,6 +498,10 @@ _LONGEST_KEPT = 200
 """Names of columns that are longer are rare, and are not remembered."""
 
 
+MISSING_RULES = ("fail", "error", "exclude")
+"""What a row without a verdict may count as."""
+
+
 def _column(meaning: str, *, option: str | None = None, metavar: str = "COLUMN") -> Any:
     """A column that users may name; `option` is what the command line calls it, if not the same."""
     return field(default=None, metadata={"help": meaning, "option": option, "metavar": metavar})
@@ -496,7 +515,8 @@ class ColumnMap:
     as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with the
     transcripts, read only if these are asked for. An empty name leaves out what a usual name
-    would find: `cost=""`.
+    would find: `cost=""`. `missing` says what a row without a verdict counts as, `error_words`
+    which verdicts say that an attempt broke.
 
     The options of commands and the table of columns in a configuration are made from the fields.
     """
@@ -532,9 +552,18 @@ class ColumnMap:
     transcript: str | None = _column(
         "Column with the transcript: messages as JSON, or plain text.", option="transcript-column"
     )
+    missing: str | None = _column(
+        "What a row without a verdict is: fail, error or exclude.", metavar="WHAT"
+    )
+    error_words: str | None = _column(
+        "Verdicts that say an attempt broke, joined by commas: 'timeout,skipped'.", metavar="WORDS"
+    )
     name: str | None = None
 
     def __post_init__(self) -> None:
+        if self.missing not in (None, *MISSING_RULES):
+            rule = "must be fail, error or exclude"
+            raise ArgumentError("missing", rule, self.missing)
         for column in fields(self):
             value = getattr(self, column.name)
             if value == "" and column.name in _LEFT_OUT:
