@@ -51,12 +51,14 @@ class RunCounts:
 
     `mixed_tasks` both passed and failed; `failing` and `passing` are their runs. Of
     `never_passed_tasks` all `never_passed_runs` failed: there is nothing to compare them with.
+    `without_calls` left a transcript in which no call was recorded.
     """
 
     runs: int
     failed: int
     errored: int
     without_transcript: int
+    without_calls: int
     tasks: int
     mixed_tasks: int
     failing: int
@@ -166,6 +168,7 @@ def _counts(runs: Sequence[ExplainedRun], compared: ComparedRuns) -> RunCounts:
         failed=sum(run.failed for run in runs),
         errored=sum(run.outcome is Outcome.ERRORED for run in runs),
         without_transcript=sum(run.transcript is None for run in runs),
+        without_calls=sum(run.transcript is not None and not run.calls for run in runs),
         tasks=len({run.group for run in runs}),
         mixed_tasks=compared.strata,
         failing=failing,

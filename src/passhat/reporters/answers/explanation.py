@@ -150,6 +150,11 @@ def verdict(explanation: Explanation) -> str:
         return "No run failed: there is nothing to explain."
     if counts.without_transcript == counts.runs:
         return "Why runs fail is not known: the results hold no transcripts to compare."
+    if counts.without_calls + counts.without_transcript == counts.runs:
+        return (
+            "Why runs fail is not known: no tool call was recorded in these runs, so only their "
+            "answers can be compared."
+        )
     if not counts.mixed_tasks:
         return "No task both passed and failed: there is nothing to compare failing runs with."
     if not explanation.could_name:
@@ -313,6 +318,8 @@ def compared_text(explanation: Explanation) -> str:
         texts.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
     if counts.without_transcript:
         texts.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
+    if counts.without_calls:
+        texts.append(f"{plural(counts.without_calls, 'run')} left no tool call to compare.")
     return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
 
 
