@@ -101,6 +101,8 @@ class Output:
 
     def _save(self, path: Path, rendered: str | bytes) -> None:
         try:
+            if path.suffix == ".html" and not path.exists():
+                path.touch(0o600)  # a page may hold transcripts
             path.write_bytes(rendered.encode("utf-8") if isinstance(rendered, str) else rendered)
         except OSError as error:
             raise unwritable(path, error, self.option) from error

@@ -44,6 +44,8 @@ class SqliteDatabase:
         try:
             if not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                if not path.exists():
+                    path.touch(0o600)  # transcripts are for nobody else's eyes
             database = cls(_connect(path, read_only=read_only), path=path, read_only=read_only)
             database._prepare()
         except sqlite3.OperationalError as error:
