@@ -215,7 +215,7 @@ def test_several_systems_must_be_chosen_from():
 def test_nothing_is_concluded_from_calls_where_none_was_recorded():
     rows = [{"task": t, "passed": n % 2, "output": f"answer {n}"} for t in "abc" for n in range(8)]
     trials, said = read_with_transcripts(json.dumps(rows).encode())
-    found = explain(trials, said, shuffles=99)
+    found = explain(trials, said, shuffles=199)
     assert found.counts.without_calls == found.counts.runs == 24
     assert "no tool call was recorded" in verdict(found)
     assert "24 runs left no tool call" in compared_text(found)

@@ -117,8 +117,11 @@ def read_with_transcripts(
     return _read(source, format, mapping, duplicates, limits, transcripts=True)
 
 
-def recognise(document: Document, mapping: ColumnMap) -> Reader:
-    """The first reader that recognises a document; that of tables if the user names columns."""
+def recognise(document: Document, mapping: ColumnMap, *, guess: bool = True) -> Reader:
+    """The first reader that recognises a document; that of tables if the user names columns.
+
+    Columns of less usual names are taken by what they hold if `guess` allows it.
+    """
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
@@ -132,7 +135,10 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
             return reader
     if mapping.pass_if and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
-    raise _unknown_file(document)
+    fault = _unknown_file(document)
+    if guess and isinstance(fault, UnknownFile) and tables.may_be_guessed(document):
+        return READERS["table"]
+    raise fault
 
 
 @called_by_address()
@@ -226,12 +232,12 @@ def _folders(inputs: Sequence[Input]) -> dict[int, str]:
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
     shapes = _KnownShapes(mapping)
 
-    def chosen(document: Document) -> Reader:
+    def chosen(document: Document, *, guess: bool) -> Reader:
         if format_name is not None:
             return _named(format_name)
         if document in shapes:
             return READERS["table"]
-        reader = recognise(document, mapping)
+        reader = recognise(document, mapping, guess=guess)
         if reader is READERS["table"]:
             shapes.add(document)
         return reader

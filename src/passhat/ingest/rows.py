@@ -360,8 +360,8 @@ def _raw_table(document: Document, mapping: ColumnMap) -> Table:
 def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
     """The fields of an object that apply to all rows in its list.
 
-    An object among them does if the user named a field inside it. How the whole ended is no
-    verdict on each entry.
+    An object among them does if the user named a field inside it. How the whole ended, and what
+    it took, is no fact of each entry.
     """
     asked = {name.partition(".")[0] for name in _asked_for(mapping)}
     plain = {
@@ -372,7 +372,7 @@ def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
     }
     verdicts = {column for column in verdict_columns(plain) if column not in asked}
     found = find_columns(plain, USUAL)
-    verdicts |= {found[meaning] for meaning in VERDICTS if meaning in found} - asked
+    verdicts |= {found[meaning] for meaning in (*VERDICTS, *FEATURES) if meaning in found} - asked
     return {key: raw for key, raw in plain.items() if key not in verdicts}
 
 

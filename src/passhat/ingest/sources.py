@@ -12,8 +12,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
@@ -28,7 +29,14 @@ from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import LEFT_OUT, Facts
 
 Input = str | os.PathLike[str] | bytes
-Recognise = Callable[[Document], Reader]
+
+
+class Recognise(Protocol):
+    """Finds the reader of a document; a guess by the cells of its columns only if it is allowed."""
+
+    def __call__(self, document: Document, *, guess: bool) -> Reader: ...
+
+
 Known = tuple[Document, Reader]
 STDIN = "-"
 
@@ -66,7 +74,7 @@ def open_input(
             yield from _open_folder(path, recognise, limits, skipped)
         else:
             document = Document(str(path), path=path, data=None, limits=limits)
-            yield document, recognise(document)
+            yield document, recognise(document, guess=True)
 
 
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
@@ -95,7 +103,7 @@ def _open_bytes(given: Input, recognise: Recognise, limits: Limits) -> Known:
     else:
         name, data = "stdin", read_all("standard input", sys.stdin.buffer, limits)
     document = Document(name, path=None, data=data, limits=limits)
-    return document, recognise(document)
+    return document, recognise(document, guess=True)
 
 
 def _open_folder(
@@ -103,10 +111,16 @@ def _open_folder(
 ) -> Iterator[Known]:
     count = 0
     name = str(folder)
-    for document, reader in _walk(name, recognise, limits, skipped, frozenset(), depth=1):
-        count += 1
-        limits.check_members(name, count + len(skipped))
-        yield document, reader
+    for guess in (False, True):  # beside known results, what may be some is a companion of them
+        for document, reader in _walk(
+            name, partial(recognise, guess=guess), limits, skipped, frozenset(), depth=1
+        ):
+            count += 1
+            skipped.pop(document.name, None)
+            limits.check_members(name, count + len(skipped))
+            yield document, reader
+        if count or not any(isinstance(fault, UnknownFile) for fault in skipped.values()):
+            break
     if not count:
         raise _nothing_readable(folder, skipped)
 
@@ -126,7 +140,7 @@ def _nothing_readable(folder: Path, skipped: Mapping[str, ReadError]) -> ReadErr
 
 def _walk(
     folder: str,  # making a Path for each file takes as long as reading it
-    recognise: Recognise,
+    recognise: Callable[[Document], Reader],
     limits: Limits,
     skipped: dict[str, ReadError],
     companions: frozenset[str],

@@ -42,6 +42,8 @@ from passhat.ingest.transcripts import transcript_of
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.columns import (
+    GUESSED_TASKS,
+    GUESSED_VERDICTS,
     MAY_SAY_IT_RAN,
     MOST_KEPT,
     USUAL,
@@ -49,6 +51,7 @@ from passhat.records.columns import (
     ColumnMap,
     find_columns,
     find_conflict,
+    guess_columns,
     has_column,
     infer_columns,
     is_missing,
@@ -111,8 +114,13 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
     sheet, how, guessed = runs_of(document, mapping)
+    if guessed.task and guessed != mapping and may_reshape(sheet.columns):
+        sheet, how, _ = runs_of(document, guessed)
     table = read_table(document, sheet, guessed)
     facts = dict(table.read_as)
+    for meaning, part in (("task", "task"), ("passed", "outcome")):
+        if getattr(guessed, meaning) != getattr(mapping, meaning):
+            facts[part] = f"{facts[part]}, as nothing better is there"
     if how and sheet.numbers:
         facts["format"] = f"{facts['format']}, {how}"
         facts["outcome"] = facts["outcome"] if "outcome" in column_names(document) else ""
@@ -129,7 +137,24 @@ def runs_of(document: Document, mapping: ColumnMap) -> tuple[Table, str, ColumnM
         if reshaped is not None:
             sheet = reshaped[0]
             how.append(reshaped[1])
+    if not is_table(sheet.columns, mapping) and len(sheet):
+        try:
+            mapping = guess_columns(sheet.columns, mapping, sheet.cells)
+        except UnknownFile as error:
+            raise UnknownFile(f"{document.name}: {error}") from None
     return sheet, ", ".join(how), mapping
+
+
+def may_be_guessed(document: Document) -> bool:
+    """Whether columns of less usual names say the task and the outcome, by what they hold."""
+    names = {usual_name(name) for name in column_names(document)}
+    known = names & {*GUESSED_TASKS, *GUESSED_VERDICTS}
+    if not known or document.kind not in ("text", "lines", "array", "json", "parquet"):
+        return False
+    sheet, how, guessed = runs_of(document, USUAL)
+    if not how and may_reshape(sheet.columns) and guessed.task:
+        how = runs_of(document, guessed)[1]
+    return bool(how) or (guessed != USUAL and is_table(sheet.columns, guessed))
 
 
 def read_table(
