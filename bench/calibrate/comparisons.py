@@ -311,8 +311,8 @@ def _beside_t(repetitions: int) -> Table:
         header=("b beside a", "tasks x runs", "called", "covers", "t calls", "t covers"),
         rows=rows,
         finding="How often a difference is called at 95 %, and how often the interval holds the "
-        "true one. Where t is valid the calls are within 0.03 of its own from 20 tasks on, and 0.07 "
-        "below with 12; where one side breaks rare tasks, t calls equal systems different.",
+        "true one. Where t is valid the calls are within 0.03 of its own from 20 tasks on, and "
+        "0.07 below with 12; where one side breaks rare tasks, t calls equal systems different.",
         repetitions=repetitions,
         seed=SEED + 8,
     )
