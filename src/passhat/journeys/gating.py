@@ -521,7 +521,10 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
     from passhat.analysis.gates.gate import BestOfRequirement, NoWorseRequirement
+    from passhat.analysis.gates.rounds import decides_in_rounds
 
+    if decides_in_rounds(gate, len(suite.tasks)) or suite.runs_once:
+        return gate  # it takes its rounds from the suite, or from the demand
     contest = isinstance(gate.demand, BestOfRequirement)
     systems = [gate.system] if gate.system is not None and not contest else suite.systems
     trials = [sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems]

@@ -522,7 +522,7 @@ class DrawGate:
             return _ANY_RATE
         if isinstance(self.design, TaskGate):
             return self.design.p0
-        return _rate_of_one_run(self.design.mu0, (self.metric, self.k))
+        return rate_of_one_run(self.design.mu0, (self.metric, self.k))
 
     @property
     def soonest_pass(self) -> str | None:
@@ -597,7 +597,7 @@ class DrawGate:
 
     def own_rate(self, truth: float) -> float:
         """The rate of a single run at which one task's number (the share of good runs) is this."""
-        return truth if self.power is None else _rate_of_one_run(truth, self.power)
+        return truth if self.power is None else rate_of_one_run(truth, self.power)
 
     def _point(self, mean: float, runs: int) -> float:
         """The number that a report states of these runs; it states none of fewer than k."""
@@ -701,7 +701,7 @@ def least_share(demand: ThresholdRequirement) -> float:
     return demand.threshold if demand.upward else 1 - demand.threshold
 
 
-def _rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
+def rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
     """The pass rate of a single run at which pass^k, or pass@k, is this number."""
     metric, k = power
     return float(number ** (1 / k) if metric == "pass^k" else 1 - (1 - number) ** (1 / k))
@@ -743,7 +743,7 @@ def _equivalence_gate(gate: Gate, demand: EquivalentRequirement, tasks: int, see
 
 def _task_design(gate: Gate, demand: ThresholdRequirement) -> TaskGate:
     power = block_of(demand)
-    p0, p1 = (_rate_of_one_run(share, power) for share in _rates(gate, demand))
+    p0, p1 = (rate_of_one_run(share, power) for share in _rates(gate, demand))
     design = _task_design_of(gate, p0, p1, gate.alpha, gate.beta, gate.max_runs)
     return TaskGate(
         p0=p0, p1=p1, alpha=gate.alpha, beta=gate.beta, design=design,

@@ -28,6 +28,9 @@ KEPT = 0.95
 LOOKS = 10
 """Looks at a suite: more of them save hardly a run."""
 
+POOLED = 0.8
+"""The share of the error that all runs of a suite together may use, whatever their tasks."""
+
 FORGIVEN = 2
 """Failures that the default number of runs forgives."""
 
