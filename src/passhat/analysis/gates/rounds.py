@@ -341,11 +341,9 @@ class Rounds:
         """The gate of a whole run on the first runs, at the levels of a look."""
         alpha, beta = watch.level(look)
         gate = replace(watch.gate, alpha=alpha, beta=beta, evidence=None)
+        kept = self._kept(taken)
         sides = [
-            Trials.from_records(
-                [self.trials[d][place] for d in range(taken) if self.outages.counted[d]],
-                duplicates=None,
-            )
+            Trials.from_records([self.trials[d][place] for d in kept], duplicates=None)
             for place in range(len(self.systems))
         ]
         if not all(len(side) for side in sides):
@@ -359,6 +357,16 @@ class Rounds:
             return judge_no_worse(gate, subject, sides[1])
         return judge_number(gate, subject, {})
 
+    def _kept(self, taken: int) -> list[int]:
+        """The draws that a look counts: all but outages, and those where they are the last.
+
+        Nothing after them says that such failures were an outage, and a PASS without them would
+        come of the very runs that failed.
+        """
+        counted = self.outages.counted[:taken]
+        last = max((d for d in range(taken) if counted[d]), default=-1)
+        return [d for d in range(taken) if counted[d] or d > last]
+
     def _worded(self, watch: RoundGate, judged: Verdict, word: Word) -> Verdict:
         gate, size = watch.gate, len(self.systems)
         taken = self._taken
@@ -369,7 +377,7 @@ class Rounds:
         if judged.word != word or not taken:  # all runs together decided, or none came
             shown = f"{self._passes[taken]:,} of {plural(taken, 'run')} passed"
         shown = shown.partition(": ")[0]
-        used = [self.trials[d][0] for d in range(taken) if self.outages.counted[d]]
+        used = [self.trials[d][0] for d in self._kept(taken)]
         extra = (*outage_words(self.outages, taken, "run"), *drift_words(used))
         errors = f"wrong PASS at most {percentage(alpha)}, wrong FAIL at most {percentage(beta)}"
         within = "all looks together"
