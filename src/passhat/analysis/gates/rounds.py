@@ -53,7 +53,7 @@ from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.sequential import OutageGuard
 from passhat.stats.sequential.planned import (
     POOLED,
-    extension_share,
+    error_of_all_looks,
     look_levels,
     look_rounds,
     pass_list,
@@ -120,9 +120,13 @@ class RoundGate:
         return self.verdict is None
 
     @property
-    def error_share(self) -> float:
-        """What the looks beyond the plan may add, as a share of the error rates."""
-        return extension_share(self.rounds / self.planned)
+    def errors(self) -> tuple[float, float]:
+        """The chances of a wrong PASS and of a wrong FAIL, all looks together."""
+        fraction = self.rounds / self.planned
+        alpha, beta = (
+            error_of_all_looks(error, fraction) for error in (self.gate.alpha, self.gate.beta)
+        )
+        return alpha, beta
 
     def level(self, look: int) -> tuple[float, float]:
         return self._levels["alpha"][look], self._levels["beta"][look]
@@ -197,7 +201,7 @@ class Rounds:
         self._gates = tuple(gates)
         runs = [stated.get(task, 1) for task in self.tasks]
         self._runs = [planned_rounds(gate, len(self.tasks), runs) for gate in gates]
-        self.planned: int | None = None
+        self._first: int | None = None
         self.trials: dict[int, dict[int, Trial]] = {}
         guard = OutageGuard(tasks=len(self.tasks), rate=min(map(_expected_rate, gates)))
         self.outages = OutageFilter([guard] * len(systems))
@@ -213,9 +217,9 @@ class Rounds:
         return hashlib.blake2b(parts.encode(), digest_size=4).hexdigest()
 
     @property
-    def rounds(self) -> int:
+    def planned(self) -> int:
         """The rounds of the plan, for the stamps of its tickets."""
-        return self.planned or self.watches[0].rounds
+        return self._first or self.watches[0].rounds
 
     @property
     def is_open(self) -> bool:
@@ -251,8 +255,12 @@ class Rounds:
 
     def restore(self, draw: int, run: int, planned: int | None = None) -> None:
         """A run that was handed out before an interruption, and the rounds planned then."""
-        if planned is not None and planned != self.rounds:
-            self.planned = planned
+        first = self.planned if planned is None else planned
+        if first != self.planned or draw >= len(self._slots):
+            # Extended since: the suite may state fewer rounds than were run.
+            least = draw // len(self.tasks) + 1
+            self._first = first
+            self._runs = [tuple(max(one, least) for one in runs) for runs in self._runs]
             self._plan()
         self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
@@ -288,12 +296,12 @@ class Rounds:
     def _plan(self) -> None:
         """The slots of all rounds in their order, and the looks of every gate."""
         beyond = max(max(runs) for runs in self._runs)
-        planned = self.planned or beyond
+        planned = self._first or beyond
         runs = [max(each) for each in zip(*self._runs, strict=True)]
         if beyond < planned:
             runs = [ceil(one * planned / beyond) for one in runs]
         self.watches = [
-            RoundGate(gate, own if max(own) >= planned else runs, self.planned or max(own))
+            RoundGate(gate, own if max(own) >= planned else runs, self._first or max(own))
             for gate, own in zip(self._gates, self._runs, strict=True)
         ]
         last = max(runs)
@@ -372,7 +380,7 @@ class Rounds:
         taken = self._taken
         runs, most = taken * size, watch.rounds * watch.tasks * size
         most = min(most, self.max_runs)
-        alpha, beta = (error * (1 + watch.error_share) for error in (gate.alpha, gate.beta))
+        alpha, beta = watch.errors
         shown = judged.sentence.partition(f"{judged.word}. ")[2].rstrip(".")
         if judged.word != word or not taken:  # all runs together decided, or none came
             shown = f"{self._passes[taken]:,} of {plural(taken, 'run')} passed"
@@ -381,7 +389,7 @@ class Rounds:
         extra = (*outage_words(self.outages, taken, "run"), *drift_words(used))
         errors = f"wrong PASS at most {percentage(alpha)}, wrong FAIL at most {percentage(beta)}"
         within = "all looks together"
-        if watch.error_share:
+        if watch.rounds > watch.planned:
             planned = watch.planned * watch.tasks * size
             within = (
                 f"{percentage(gate.alpha)} within the {planned:,} planned, this within {most:,}"

@@ -45,6 +45,7 @@ from passhat.stats.sequential import (
 )
 from passhat.stats.sequential import DecisionStep as DesignStep
 from passhat.stats.sequential.draws import drawn_task, find_drift
+from passhat.stats.sequential.planned import error_of_all_looks
 from passhat.stats.sequential.task_gate import TaskDesign
 
 ALWAYS_AHEAD = 8
@@ -149,8 +150,30 @@ class SharedDraws:
             return None
         return self._launch(self._issued)
 
-    def restore(self, draw: int, run: int) -> None:
-        """A run that was handed out before an interruption."""
+    @property
+    def planned(self) -> int | None:
+        """The runs of the plan, for the stamps of its tickets; None where no gate has one."""
+        plans = {
+            watch.gate.design.plan
+            for watch in self.watches
+            if isinstance(watch.gate.design, TaskGate) and watch.gate.design.design == "planned"
+        }
+        return plans.pop() if len(plans) == 1 and len(self.watches) == 1 else None
+
+    def restore(self, draw: int, run: int, planned: int | None = None) -> None:
+        """A run that was handed out before an interruption, and the runs planned then."""
+        if (
+            planned is not None
+            and self.planned is not None
+            and (planned != self.planned or draw >= self.watches[0].gate.max_draws)
+        ):
+            # Extended since: the suite may state fewer runs than were made.
+            (watch,) = self.watches
+            design = watch.gate.design
+            assert isinstance(design, TaskGate)
+            most = max(planned, draw + 1, design.boundaries.max_runs)
+            design = replace(design, planned_runs=planned, max_runs=most)
+            watch.gate = replace(watch.gate, design=design)
         self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
         self._issued = max(self._issued, draw + 1)
@@ -508,6 +531,15 @@ class DrawGate:
     @property
     def max_runs(self) -> int:
         return self.max_draws * (PAIR if self.paired else self.k)
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """The chances of a wrong PASS and of a wrong FAIL, with what an extension adds."""
+        alpha, beta = self.gate.alpha, self.gate.beta
+        if not isinstance(self.design, TaskGate) or self.design.planned_runs is None:
+            return alpha, beta
+        fraction = self.design.boundaries.max_runs / self.design.planned_runs
+        return error_of_all_looks(alpha, fraction), error_of_all_looks(beta, fraction)
 
     @property
     def is_guarded(self) -> bool:

@@ -120,10 +120,10 @@ class StoppingRule:
             stamp = Stamp.read(ticket.stamp)
             if stamp is not None and stamp.stream in streams:
                 source = streams[stamp.stream]
-                if isinstance(source, Rounds):
-                    source.restore(stamp.draw, stamp.run, stamp.planned)
-                else:
+                if isinstance(source, BestSystemGate):
                     source.restore(stamp.draw, stamp.run)
+                else:
+                    source.restore(stamp.draw, stamp.run, stamp.planned)
             elif stamp is None:
                 run = (*key, ticket.trial)
                 _ = self._gated.restore(run) or self._ungated.restore(run)
@@ -210,7 +210,7 @@ class StoppingRule:
 
     def _ticket_for(self, run: Any, source: Any) -> Ticket:
         if isinstance(run, Draw):
-            planned = source.rounds if isinstance(source, Rounds) else None
+            planned = None if isinstance(source, BestSystemGate) else source.planned
             stamp = Stamp(stream=source.name, draw=run.index, run=run.run, planned=planned)
             return self._ticket(run.system, run.task, stamp)
         return self._ticket(run[0], run[1], None, trial=run[2])
@@ -394,7 +394,7 @@ def replay_run(
 class Stamp:
     """What a ticket is for: the run of a draw of a stream. Fixed runs have none.
 
-    `planned` are the rounds that were planned when it was handed out.
+    `planned` are the rounds, or the runs of one task, that were planned at first.
     """
 
     stream: str

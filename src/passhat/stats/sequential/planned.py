@@ -196,6 +196,16 @@ def extension_share(fraction: float) -> float:
     return share
 
 
+def error_of_all_looks(error: float, fraction: float) -> float:
+    """The error within so many times the planned runs, rounded up to a tenth of a percent.
+
+    >>> error_of_all_looks(0.05, 1.0), error_of_all_looks(0.05, 1.5)
+    (0.05, 0.063)
+    """
+    share = extension_share(fraction)
+    return ceil(1000 * error * (1 + share) - 1e-9) / 1000 if share else error
+
+
 def look_rounds(rounds: int, k: int = 1, looks: int = LOOKS) -> tuple[int, ...]:
     """The rounds after which a suite is looked at, evenly spread; none before k, and the last.
 
