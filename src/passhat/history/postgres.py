@@ -116,6 +116,9 @@ class PostgresDatabase:
         for table in ("trials", "transcripts", "answers", "tickets", "runs", "names"):
             self.execute(f"VACUUM {table}")
 
+    def check(self, table: str | None = None) -> None:
+        """Nothing: the server checks its own pages."""
+
     def another(self) -> PostgresDatabase:
         return PostgresDatabase.open(self._address, read_only=self._read_only)
 
