@@ -366,11 +366,14 @@ class StaleStore(HistoryError):
     """A store of an older version, which has to be updated before it can be read."""
 
 
-def stale(name: str, *, has_runs: bool) -> HistoryError:
+def stale(name: str, kind: str, *, has_runs: bool) -> HistoryError:
     """The error for a store that has to be updated before it can be read."""
     start = f"{name}: not a passhat history store of this version"
     if not has_runs:
-        return HistoryError(f"{start} (no trials)")
+        return HistoryError(
+            f"{name}: is {kind}, but no history of passhat (it has no trials); export "
+            "the results of another tool as CSV or JSON, and give that"
+        )
     return StaleStore(
         f"{start} (an older store, which cannot be written from here; update it with `passhat "
         "history vacuum` where it can be written)"

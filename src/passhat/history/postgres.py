@@ -168,7 +168,7 @@ class PostgresDatabase:
         version = self._version()
         refuse_newer(self.name, version)
         if version < len(MIGRATIONS):
-            raise stale(self.name, has_runs=version > 0)
+            raise stale(self.name, "a PostgreSQL database", has_runs=version > 0)
 
     def _version(self) -> int:
         # Not to_regclass: inside a transaction that waited for the lock it answers from a cache

@@ -175,7 +175,7 @@ class SqliteDatabase:
             found = self._connection.execute(
                 "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
             ).fetchone()
-            raise stale(self.name, has_runs=found is not None)
+            raise stale(self.name, "an SQLite database", has_runs=found is not None)
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])

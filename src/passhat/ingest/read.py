@@ -220,12 +220,16 @@ def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> None:
         raise never_holds(names, odd, seen_words[odd.column])
 
 
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
+
+
 def _folders(inputs: Sequence[Input]) -> dict[int, str]:
-    """The inputs that are folders, by their place."""
+    """The inputs that are folders, or archives of them, by their place."""
     return {
         place: os.fspath(one)
         for place, one in enumerate(inputs)
-        if not isinstance(one, bytes) and os.path.isdir(one)  # noqa: PTH112 # it may be any text
+        if not isinstance(one, bytes)
+        and (os.path.isdir(one) or os.fspath(one).lower().endswith(_ARCHIVES))  # noqa: PTH112 # any text
     }
 
 
@@ -776,6 +780,8 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
+_SQLITE = b"SQLite format 3\0"
+
 _SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
 """A key that only a suite has at the left margin of its YAML."""
 
@@ -837,10 +843,15 @@ def _nature(document: Document, names: list[str]) -> str | None:
     """What kind of file it is, where it cannot be a result file whatever its columns are called."""
     if named := _nature_by_ending(document):
         return named
+    if document.data.startswith(_SQLITE):
+        return (
+            "is an SQLite database, but no history of passhat; export its results as CSV or JSON "
+            "with the tool that wrote it, or with `sqlite3 -csv -header`"
+        )
     if document.kind == "binary":
         return "is a binary file that passhat cannot read"
     if document.kind == "zip":
-        return "is a ZIP archive without an Inspect log; unpack it"
+        return "is a ZIP archive that passhat cannot read; unpack it, and give the results in it"
     if re.search(rb"<!doctype html|<html", document.data[:1024], re.IGNORECASE):
         return "is a web page; give the JSON, CSV or XML that the tool writes"
     if document.kind == "xml":

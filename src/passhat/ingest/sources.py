@@ -18,7 +18,13 @@ from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
-from passhat.ingest.document import COMPRESSED_SUFFIXES, Document, Limits, read_all
+from passhat.ingest.document import (
+    COMPRESSED_SUFFIXES,
+    Document,
+    Limits,
+    listing_names,
+    read_all,
+)
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS, RUN_WORDS, Reader, TrialTable
 from passhat.ingest.remote import FOLDER as TRANSCRIPTS
 from passhat.ingest.remote import is_url, local_copy
@@ -74,7 +80,44 @@ def open_input(
             yield from _open_folder(path, recognise, limits, skipped)
         else:
             document = Document(str(path), path=path, data=None, limits=limits)
-            yield document, recognise(document, guess=True)
+            if is_archive(document):
+                yield from _open_archive(document, recognise, skipped)
+            else:
+                yield document, recognise(document, guess=True)
+
+
+def is_archive(document: Document) -> bool:
+    """Whether it is a zip or tar archive of files, and not a log or a spreadsheet in one."""
+    if document.kind == "zip":
+        with document.stream() as stream:
+            own = ("header.json", "_journal/start.json", "xl/workbook", "content.xml", "word/")
+            return not listing_names(document.name, stream, document.limits, *own)
+    return document.is_tar()
+
+
+def _open_archive(
+    archive: Document, recognise: Recognise, skipped: dict[str, ReadError]
+) -> Iterator[Known]:
+    """Each result in an archive, read as in a folder, without unpacking it."""
+    count = 0
+    for member, data in archive.members():
+        name = f"{archive.name}/{member}"
+        if not _looks_like_results(member) or os.path.basename(member).startswith("."):  # noqa: PTH119
+            continue
+        try:
+            document = Document(name, path=name, data=data, limits=archive.limits)
+            reader = recognise(document, guess=False)
+            if reader.reading.derived:
+                raise ReadError(
+                    f"{name}: was made by passhat from other results; unpack it to read it"
+                )
+        except ReadError as error:
+            skipped[name] = error
+            continue
+        count += 1
+        yield document, reader
+    if not count:
+        raise _nothing_readable(Path(archive.name), skipped)
 
 
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
