@@ -701,8 +701,10 @@ max_transcript=1000000)
     stated: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
-        if name.strip() not in known or not number.strip().isdecimal() or int(number) < 1:
-            rule = f"must be NAME=NUMBER, a whole number of at least 1 for {', '.join(known)}"
+        digits = number.strip()
+        fits = digits.isdecimal() and len(digits) <= 18 and int(digits) >= 1
+        if name.strip() not in known or not fits:
+            rule = f"must be NAME=NUMBER, a whole number from 1 to 10^18 for {', '.join(known)}"
             raise ArgumentError("limits", rule, text)
         stated[name.strip()] = int(number)
     return Limits(**stated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,6 +47,9 @@ from passhat.stats.sequential.suite_gate import (
     simulated_ends,
     suite_rates,
 )
+
+MOST_TASKS, MOST_ATTEMPTS = 10_000, 1_000
+"""Above these a simulation takes minutes and gigabytes, and no suite is as large."""
 
 DEFAULT_REPETITIONS = 200
 
@@ -116,7 +120,13 @@ def plan_gate(
     if isinstance(parsed.demand, BestOfRequirement):
         rule = "cannot be planned; plan better_than for the difference that matters"
         raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
-    whole_number("tasks", tasks)
+    if whole_number("tasks", tasks) > MOST_TASKS:
+        raise ArgumentError("tasks", f"can be planned up to {MOST_TASKS:,}", tasks)
+    target = getattr(parsed.demand, "target", None)
+    attempts = re.search(r"[@^](\d+)$", target.name if target is not None else "")
+    if attempts is not None and int(attempts[1]) > MOST_ATTEMPTS:
+        rule = f"cannot be planned: k is above {MOST_ATTEMPTS:,}"
+        raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
     probability("icc", icc)
     truths = _truths_around(parsed)
     if isinstance(parsed.demand, EveryTaskRequirement):
