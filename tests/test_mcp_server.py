@@ -113,7 +113,8 @@ def test_the_tools_only_read_unless_runs_are_allowed(folder: Path):
 def test_a_coding_agent_may_start_only_so_many_runs(folder: Path):
     tools = PasshatTools(store=folder / "none.db", folder=folder, may_run=True, max_runs=2)
     (folder / "tiny.yml").write_text(
-        "systems: [{name: a, command: [echo, done]}]\ntasks: [{name: t, prompt: x}]\n"
+        "systems: [{name: a, model: scripted, script: [{answer: done}]}]\n"
+        "tasks: [{name: t, prompt: x}]\n"
     )
     for _ in range(2):
         tools.start_run("tiny.yml")
