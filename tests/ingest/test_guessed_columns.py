@@ -76,3 +76,18 @@ def test_what_a_whole_file_took_is_not_what_each_run_took():
     runs = [{"task": "a", "passed": True}, {"task": "b", "passed": True}]
     trials = read_trials(json.dumps({"model": "m", "cost": 4.0, "results": runs}).encode())
     assert "cost" not in trials.features
+
+
+def test_a_report_of_pytest_json_report_is_its_tests():
+    ends = {"t.py::a": "passed", "t.py::b": "failed"}
+    report = {
+        "created": 1.5,
+        "duration": 2.5,
+        "exitcode": 1,
+        "summary": {"passed": 1, "failed": 1, "total": 2},
+        "collectors": [{"nodeid": "", "outcome": "passed", "result": []}],
+        "tests": [{"nodeid": name, "lineno": 3, "outcome": end} for name, end in ends.items()],
+    }
+    trials = read_trials(json.dumps(report).encode())
+    assert (trials.tasks, trials.outcome.tolist()) == (tuple(ends), [1, 0])
+    assert "seconds" not in trials.features

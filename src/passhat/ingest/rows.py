@@ -57,6 +57,7 @@ WITHIN_A_RUN = frozenset(
         *("messages", "steps", "turns", "trajectory", "traj", "trace", "traces", "history"),
         *("chat_history", "events", "conversation", "dialogue", "dialog", "transcript", "spans"),
         *("tool_calls", "function_calls", "actions", "observations", "checks", "assertions"),
+        "collectors",  # of pytest-json-report, beside its tests
     )
 )
 """Names of lists whose entries are never runs: what happened within one, or was checked of it."""

@@ -314,7 +314,10 @@ def _no_outcome(plan: _GroupQuery, groups: Mapping[str, list[Any]], value: Any) 
     rows = sum(n for n, other in zip(groups["n"], groups["o"], strict=True) if other == value)
     where = f"{plan.path}, {plan.outcome.strip(chr(34))}"
     if value is None or value != value:
-        return ReadError(f'{where}: some rows are empty; write "error" where a trial broke')
+        return ReadError(
+            f"{where}: some rows are empty; `missing='error'` counts them as errors, "
+            "`missing='fail'` as failures, `missing='exclude'` leaves them out"
+        )
     return ReadError(
         f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
         f"The column holds {seen(groups['o'])}; say what passes with `pass_if`"
