@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 
 HOME = Path(__file__).parents[1]
 ROUNDS = 9
@@ -82,6 +84,14 @@ COMMANDS = {
     "`passhat report` of 20 x 10 runs": ("report", ["-m", "passhat", "report", "runs.csv"]),
     "`passhat run` of one trial": ("run", ["-m", "passhat", "run", "suite.yml"]),
 }
+# Reports of suites that are not plain, beside plain ones of the same size: the column that differs,
+# tasks, fewest and most runs of a task, and how many times the plain report each may take.
+SHAPES = {
+    "500 tasks of 50 to 100 runs": ("", 500, 50, 100, 3),
+    "5,000 tasks of distinct weights": ("weight", 5_000, 10, 10, 10),
+    "50,000 tasks in families of five": ("family", 50_000, 10, 10, 10),
+}
+SHAPE_ROUNDS = 3
 # What every command that states a number has to load.
 BARE = {"--help": ["-c", "pass"], "report": ["-c", "import numpy"], "run": ["-c", "import numpy"]}
 
@@ -110,6 +120,36 @@ def main() -> None:
             took = {tree: min(one[tree] for one in costs) for tree in trees}
             limit = min(_cpu(HOME / "src", BARE[kind], folder) for _ in range(ROUNDS))
             _row(name, took, limit, MOST[kind])
+    shapes()
+
+
+def shapes() -> None:
+    """Print what a report of each of `SHAPES` takes, by turns with a plain one: medians."""
+    print(f"\n## Reports of suites that are not plain: the median CPU of {SHAPE_ROUNDS} rounds\n")
+    print("| suite | CPU s | plain, CPU s | times | at most |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (column, tasks, fewest, most, limit) in SHAPES.items():
+            _write_shape(Path(folder, "shape.csv"), column, tasks, fewest, most)
+            _write_shape(Path(folder, "plain.csv"), "", tasks, most, most)
+            turns = [
+                [_cpu(HOME / "src", ["-m", "passhat", "report", file], folder)
+                 for file in ("shape.csv", "plain.csv")]
+                for _ in range(SHAPE_ROUNDS)
+            ]  # fmt: skip
+            shape, plain = (median(side) for side in zip(*turns, strict=True))
+            ratio = f"{shape / plain:.1f} | {limit}"
+            print(f"| {name} | {shape:.1f} | {plain:.1f} | {ratio} |", flush=True)
+
+
+def _write_shape(path: Path, column: str, tasks: int, fewest: int, most: int) -> None:
+    luck = random.Random(20261115)
+    with path.open("w") as file:
+        file.write(f"task,passed,{column}\n" if column else "task,passed\n")
+        for task in range(tasks):
+            rate = luck.betavariate(3, 1)
+            label = {"": "", "weight": f",{0.1 + luck.random():.6f}", "family": f",f{task // 5}"}
+            for _ in range(luck.randint(fewest, most)):
+                file.write(f"t{task},{int(luck.random() < rate)}{label[column]}\n")
 
 
 def _columns(trees: Mapping[str, Path], cell: str) -> str:

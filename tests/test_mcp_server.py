@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from passhat import simulate, write_trials
-from passhat.errors import HistoryError, InputError
+from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.history import History
 from passhat.mcp_server import LONGEST_ANSWER, PasshatTools
 from passhat.records import Outcome, Trial
@@ -108,6 +108,18 @@ def test_the_tools_only_read_unless_runs_are_allowed(folder: Path):
     assert "start_run" not in found
     assert all(found.values())
     assert talk(folder, names, "--allow-runs")["start_run"] is False
+
+
+def test_a_coding_agent_may_start_only_so_many_runs(folder: Path):
+    tools = PasshatTools(store=folder / "none.db", folder=folder, may_run=True, max_runs=2)
+    (folder / "tiny.yml").write_text(
+        "systems: [{name: a, model: scripted, script: [{answer: done}]}]\n"
+        "tasks: [{name: t, prompt: x}]\n"
+    )
+    for _ in range(2):
+        tools.start_run("tiny.yml")
+    with pytest.raises(ArgumentError, match="as often as --max-runs of `passhat mcp` allows"):
+        tools.start_run("tiny.yml")
 
 
 def test_errors_are_one_sentence_that_helps(folder: Path):

@@ -136,6 +136,26 @@ def post_comment(job: GitHub, text: str, *, key: str) -> Posted:
     return post_sticky(comments, text, key=key)
 
 
+def edited_files(job: GitHub | GitLab) -> Iterator[str]:
+    """The files that the change edits, by their paths in the repository, old names too."""
+    if isinstance(job, GitHub):
+        if None in (job.pull_request, job.token, job.repository):
+            return
+        path, names = f"repos/{job.repository}/pulls/{job.pull_request}/files", _GITHUB_NAMES
+    else:
+        if None in (job.merge_request, job.token, job.project, job.api_url):
+            return
+        project = quote(str(job.project), safe="")
+        path, names = f"projects/{project}/merge_requests/{job.merge_request}/diffs", _GITLAB_NAMES
+    for entry in job.api.pages(path):
+        found = (entry.get(name) for name in names) if isinstance(entry, dict) else ()
+        yield from dict.fromkeys(name for name in found if isinstance(name, str))
+
+
+_GITHUB_NAMES = ("filename", "previous_filename")
+_GITLAB_NAMES = ("new_path", "old_path")
+
+
 def post_check(job: GitHub, *, name: str, conclusion: Conclusion, title: str, summary: str) -> None:
     """Post a check on the commit: neutral where the verdict is open, so that nothing turns red."""
     if job.repository is None or job.sha is None:
@@ -250,10 +270,12 @@ FORBIDDEN = (401, 403, 404)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """A comment on the change: its number, and its text."""
+    """A comment on the change: its number, its text, and who wrote it."""
 
     number: int
     body: str
+    author: str | None = None
+    by_bot: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,8 +297,25 @@ class Comments:
 
     def read(self) -> Iterator[Comment]:
         for entry in self.api.pages(self.path):
-            body = entry.get("body") if isinstance(entry, dict) else None
-            yield Comment(number=_number(entry), body=str(body or ""))
+            number = _number(entry)
+            who = _part(entry, "user") or _part(entry, "author")  # GitHub, GitLab
+            yield Comment(
+                number=number,
+                body=str(entry.get("body") or ""),
+                author=who.get("login") or who.get("username"),
+                by_bot=who.get("type") == "Bot",
+            )
+
+    def whoami(self) -> str | None:
+        """The name of the user whose token this is; None for the token of an app or a job."""
+        try:
+            user = self.api.call("GET", "user")
+        except ForgeError as error:
+            if error.status not in FORBIDDEN:
+                raise
+            return None
+        name = (user.get("login") or user.get("username")) if isinstance(user, dict) else None
+        return name if isinstance(name, str) else None
 
     def create(self, body: str) -> int:
         return _number(self.api.call("POST", self.path, {"body": body}))
@@ -331,10 +370,7 @@ def _post(comments: Comments, body: str, marker: str) -> Posted:
 
 
 def _update_oldest(comments: Comments, ours: list[Comment], body: str) -> Posted | None:
-    """Update the oldest comment that is ours; None if none is.
-
-    Anyone may write our marker: a comment that we may not change belongs to someone else.
-    """
+    """Update the oldest comment that is ours; None if none is, or we may not change it."""
     for comment in ours:
         if comment.body == body:
             return Posted(outcome="unchanged")
@@ -349,9 +385,16 @@ def _update_oldest(comments: Comments, ours: list[Comment], body: str) -> Posted
 
 
 def _ours(comments: Comments, marker: str) -> list[Comment]:
-    """Our comments, the oldest first; a text that quotes the marker further down is not ours."""
-    ours = (comment for comment in comments.read() if comment.body.startswith(marker))
-    return sorted(ours, key=lambda comment: comment.number)
+    """Our comments, the oldest first; a text that quotes the marker further down is not ours.
+
+    Anyone may write the marker, and edit his comment after we wrote a verdict into it. So the
+    author must be us: the user of the token, or a bot where the token is that of a job.
+    """
+    marked = [comment for comment in comments.read() if comment.body.startswith(marker)]
+    if any(comment.author is not None for comment in marked):
+        us = comments.whoami()
+        marked = [one for one in marked if (one.by_bot if us is None else one.author == us)]
+    return sorted(marked, key=lambda comment: comment.number)
 
 
 def _number(entry: Any) -> int:

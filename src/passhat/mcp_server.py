@@ -38,7 +38,7 @@ verdict is PASS, FAIL or UNDECIDED with a stated error rate: do not round UNDECI
 class PasshatTools:
     """The tools, over one history store and one folder.
 
-    `may_run` lets `start_run` run suites, each for at most `max_cost` dollars.
+    `may_run` lets `start_run` run suites, `max_runs` times, each for at most `max_cost` dollars.
     """
 
     def __init__(
@@ -48,11 +48,13 @@ class PasshatTools:
         folder: Path | None = None,
         may_run: bool = False,
         max_cost: float = 1.0,
+        max_runs: int = 20,
     ) -> None:
         self.store = store
         self.folder = (folder or Path.cwd()).resolve()
         self.may_run = may_run
         self.max_cost = max_cost
+        self.max_runs = self._runs_left = max_runs
 
     def all(self) -> list[Callable[..., str]]:
         """Every tool that this server offers."""
@@ -175,6 +177,10 @@ class PasshatTools:
         """Run a suite file of this folder within the budget of this server, and report."""
         from passhat.journeys import run_suite
 
+        if self._runs_left < 1:
+            rule = "was used as often as --max-runs of `passhat mcp` allows"
+            raise ArgumentError("start_run", rule, self.max_runs)
+        self._runs_left -= 1
         answer = run_suite(
             self._inside(suite) if suite else None,
             runs=runs,

@@ -75,8 +75,15 @@ def test_the_word_of_a_verdict_stands_once_in_its_line(gate, middling):
 
 def test_why_a_log_did_not_settle_a_gate_is_said_once(gate, tmp_path):
     few = write(tmp_path / "few.jsonl", {f"t{i}": (2, 3) for i in range(5)})
-    told = gate(few, "-r", "pass^1 >= 0.73", "--evidence", "sequential").stdout
+    watched = ("--evidence", "sequential", "--indifference", "0.1")
+    told = gate(few, "-r", "pass^1 >= 0.73", *watched).stdout
     assert " ".join(told.split()).count("the log has no more runs of task t") == 1
+
+
+def test_failures_at_the_very_end_of_a_log_are_no_outage_that_lets_it_pass(gate, tmp_path):
+    few = write(tmp_path / "few.jsonl", {f"t{i}": (2, 3) for i in range(5)})
+    told = gate(few, "-r", "pass^1 >= 0.73", "--evidence", "sequential").stdout
+    assert told.startswith("UNDECIDED")
 
 
 def test_a_demand_with_a_margin_is_not_told_to_state_one(gate, good, tmp_path):
@@ -96,7 +103,8 @@ def test_terms_on_the_command_line_hold_for_every_demand(gate, middling):
 
 
 def test_json_holds_every_step_of_the_evidence(gate, good):
-    result = gate(good, "-r", "pass^1 >= 0.6", "--evidence", "sequential", "--json")
+    result = gate(good, "-r", "pass^1 >= 0.6", "--evidence", "sequential", "--indifference",
+                  "0.1", "--json")  # fmt: skip
     answer = json.loads(result.stdout)
     (verdict,) = answer["verdicts"]
     assert (answer["schema"], verdict["verdict"]) == ("passhat.verdicts/1", "PASS")

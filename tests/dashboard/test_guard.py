@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passhat.dashboard import server
 from passhat.dashboard.responses import HEADERS, Access, Address, Guard, door
 from passhat.dashboard.server import listen, make_access
 from passhat.errors import ArgumentError, InputError
@@ -221,3 +222,14 @@ def test_secrets_are_not_in_the_name_of_what_holds_them():
     assert Access().token not in repr(Access())
     access = Access()
     assert access.session not in repr(access)
+
+
+@pytest.mark.parametrize("before", ["", "GET /enter HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
+def test_a_request_that_never_ends_is_closed(serve_site, store, monkeypatch, before):
+    """Hundreds of them would keep others out; the second of a connection counts as well."""
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    site = serve_site(store)
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
+        connection.sendall(before.encode() + b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: ")
+        while connection.recv(65_536):
+            pass

@@ -5,6 +5,7 @@ import json
 import random
 import sqlite3
 import string
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -283,3 +284,40 @@ def test_a_secret_that_was_cut_off_is_redacted_too():
     assert redactor.clean("got 'it is hunter2hun...'") == "got 'it is [redacted:KEY]...'"
     assert redactor.clean("hunter...") == "[redacted:KEY]..."
     assert redactor.clean("a hunt...") == "a hunt..."
+
+
+def test_what_a_python_agent_prints_is_cleaned_line_by_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, value in RANDOM.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "talks.py").write_text(
+        "import os, sys, logging\n"
+        "def run(prompt):\n"
+        "    print('the key is', os.environ['AGENT_TOKEN'], end='')\n"
+        "    print(' and', os.environ['MODEL_SECRET'])\n"
+        "    sys.stderr.write('password=' + 'hunter22' + '\\n')\n"
+        "    logging.getLogger('talks').error('log in with %s', os.environ['CRM_PASSWORD'])\n"
+        "    print('no line end', flush=True, end='')\n"
+        "    return True\n"
+    )
+    (tmp_path / "passhat.yml").write_text(
+        "systems: [{name: a, python: 'talks:run'}]\ntasks: [{name: t, prompt: x}]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "passhat", "run", "--no-store", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the key is [redacted:AGENT_TOKEN] and [redacted:MODEL_SECRET]" in done.stderr
+    assert "password=[redacted]\n" in done.stderr
+    assert "log in with [redacted:CRM_PASSWORD]" in done.stderr
+    assert "no line end" in done.stderr
+    json.loads(done.stdout)
+
+
+def test_what_a_run_writes_is_for_its_user_alone(leaky):
+    here, _, _ = leaky
+    for path in (here / ".passhat" / "history.db", here / "r.html", *here.glob("cassettes/*")):
+        assert path.stat().st_mode & 0o777 == 0o600, path

@@ -24,15 +24,18 @@ class Forge:
     checks: list[dict[str, Any]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     foreign: set[int] = field(default_factory=set)
+    files: list[dict[str, Any]] = field(default_factory=list)
+    user: dict[str, Any] | None = None
+    us: dict[str, Any] = field(default_factory=lambda: {"login": "ci[bot]", "type": "Bot"})
     may_write: bool = True
     redirect_to: str | None = None
     before_create: Any = None
     lock: Any = field(default_factory=threading.Lock)
 
-    def add(self, body: str) -> int:
+    def add(self, body: str, user: dict[str, Any] | None = None) -> int:
         with self.lock:
             number = 1 + max(self.comments, default=0)
-            self.comments[number] = {"id": number, "body": body}
+            self.comments[number] = {"id": number, "body": body, "user": user or self.us}
             return number
 
 
@@ -87,6 +90,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(403, {"message": "Resource not accessible by integration"})
         if len(body.get("body", "")) > LONGEST_BODY:
             return self._send(422, {"message": "body is too long (maximum is 65536 characters)"})
+        if place.path == "/user":
+            known = forge.user is not None
+            return self._send(200 if known else 403, forge.user or {"message": "not by an app"})
+        if place.path.endswith(("/files", "/diffs")):
+            return self._send(200, forge.files)
         if place.path.endswith("/check-runs"):
             forge.checks.append(body)
             return self._send(201, {"id": len(forge.checks)})

@@ -19,6 +19,7 @@ from passhat.forges import (
     GitHub,
     GitLab,
     annotation_lines,
+    edited_files,
     github_job,
     gitlab_job,
     post_check,
@@ -181,6 +182,27 @@ def test_a_comment_of_somebody_else_that_bears_our_marker_does_not_stop_ours(for
     assert post_comment(job, "one", key="suite.yml").outcome == "created"
     assert post_comment(job, "two", key="suite.yml").outcome == "updated"
     assert [one["body"] for one in forge.comments.values()] == [f"{MARK}\nplanted", f"{MARK}\ntwo"]
+
+
+@pytest.mark.parametrize("user", [None, {"login": "ci[bot]"}])
+def test_a_comment_is_edited_only_where_we_wrote_it(forge, job, user):
+    """GitHub lets a token that may write comments edit those of others too."""
+    forge.user = user
+    planted = forge.add(f"{MARK}\nplanted", user={"login": "attacker", "type": "User"})
+    assert post_comment(job, "one", key="suite.yml").outcome == "created"
+    assert post_comment(job, "two", key="suite.yml").outcome == "updated"
+    assert forge.comments[planted]["body"] == f"{MARK}\nplanted"
+    assert [one["body"] for one in forge.comments.values()] == [f"{MARK}\nplanted", f"{MARK}\ntwo"]
+
+
+def test_the_files_that_a_change_edits_are_read_page_by_page_with_their_old_names(
+    forge, job, merge_job
+):
+    forge.files = [{"filename": "a.py"}, {"filename": "b.py", "previous_filename": "old.py"}]
+    assert list(edited_files(job)) == ["a.py", "b.py", "old.py"]
+    forge.files = [{"new_path": "a.py", "old_path": "a.py"}, "odd"]
+    assert list(edited_files(merge_job)) == ["a.py"]
+    assert list(edited_files(replace(job, token=None))) == []
 
 
 def test_a_text_that_quotes_the_marker_is_not_ours(forge, job):

@@ -241,3 +241,65 @@ def test_a_run_of_the_baseline_branch_itself_is_compared_with_the_run_before_it(
     assert done.exit_code == 1, done.output
     (comment,) = forge.comments.values()
     assert "| works | 12/12 | 0/12 |" in comment["body"]
+
+
+SUITE = """
+systems: [{name: agent, command: [echo, done]}]
+tasks: [{name: t, prompt: x, expect: [{command: [sh, checks/done.sh]}, {python: "graders:ok"}]}]
+"""
+
+
+def test_a_change_that_edits_what_decides_about_it_says_so_in_the_comment(forge, job, monkeypatch):
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(job))
+    suite = job / "evals"
+    (suite / "checks").mkdir(parents=True)
+    (suite / "passhat.yml").write_text(SUITE)
+    (suite / "checks" / "done.sh").write_text("exit 0")
+    (suite / "graders.py").write_text("def ok(value): return True")
+    decide = ["passhat.yml", "checks/done.sh", "graders.py", "cassettes/agent.jsonl"]
+    for edited in decide:
+        forge.files = [{"filename": "README.md"}, {"filename": f"evals/{edited}"}]
+        assert passhat("run", "evals/passhat.yml", "--no-store").exit_code == 0
+        (comment,) = forge.comments.values()
+        assert f"This change edits what decides about it: evals/{edited}. Read" in comment["body"]
+    forge.files = [{"filename": "README.md"}, {"filename": "src/agent.py"}]
+    passhat("run", "evals/passhat.yml", "--no-store")
+    (comment,) = forge.comments.values()
+    assert "edits what decides" not in comment["body"]
+
+
+def test_a_job_can_take_what_decides_from_the_branch_that_the_change_goes_into(
+    tmp_path, monkeypatch
+):
+    """The step of the job that `init --ci github` writes, in a clone of a repository."""
+    from passhat.suite.starter_files import starter_files
+    from passhat.suite.yaml_tree import read_tree
+
+    text = starter_files(ci="github")[".github/workflows/passhat.yml"]
+    tree = read_tree(text, env={}, keeps_references=lambda path: True)
+    steps = tree.value["jobs"]["reliability"]["steps"]
+    (script,) = [step["run"] for step in steps if "FETCH_HEAD" in step.get("run", "")]
+
+    def git(*words, cwd):
+        names = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+        subprocess.run(["git", *names, *words], cwd=cwd, check=True, capture_output=True)
+
+    base, change = tmp_path / "base", tmp_path / "change"
+    base.mkdir()
+    git("init", cwd=base)
+    (base / "passhat.yml").write_text("gates: [strict]")
+    (base / "agent.py").write_text("old")
+    git("add", ".", cwd=base)
+    git("commit", "-m", "base", cwd=base)
+    git("clone", str(base), str(change), cwd=tmp_path)
+    (change / "passhat.yml").write_text("gates: [none]")
+    (change / "agent.py").write_text("new")
+    (change / "cassettes").mkdir()
+    (change / "cassettes" / "forged.jsonl").write_text("{}")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    for wanted, expected in (("", "gates: [none]"), ("true", "gates: [strict]")):
+        monkeypatch.setenv("FROM_BASE", wanted)
+        subprocess.run(["bash", "-e", "-c", script], cwd=change, check=True, capture_output=True)
+        assert (change / "passhat.yml").read_text() == expected
+        assert (change / "agent.py").read_text() == "new"
+    assert not (change / "cassettes").exists()

@@ -1,5 +1,7 @@
 """Decimal commas are read where nothing else can be meant, and never without a word."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +80,7 @@ def test_what_may_be_thousands_is_not_guessed():
 @pytest.mark.parametrize("mapping", [COLUMNS, ColumnMap(task="Frage", pass_if="Bewertung>=0.8")])
 def test_an_empty_cell_gets_the_same_advice_from_a_score_and_a_comparison(mapping):
     rows = ("a", "0.9", "1"), ("a", "", "1")
-    told = r'line 3, column "Bewertung": no outcome; say what broke a trial in a column "error"'
+    told = r'line 3, column "Bewertung": no outcome; `missing=.error.` counts such rows as errors'
     with pytest.raises(ReadError, match=told):
         read_trials(table(";", *rows), mapping=mapping)
 
@@ -87,6 +89,8 @@ def test_an_empty_cell_gets_the_same_advice_from_a_score_and_a_comparison(mappin
 def test_the_advice_on_empty_cells_works(mapping):
     followed = b"task,score,error\na,0.9,\na,,timeout\n"
     assert read_trials(followed, mapping=mapping).outcome.tolist()[1] == 2
+    said = replace(mapping, missing="error")
+    assert read_trials(b"task,score\na,0.9\na,\n", mapping=said).outcome.tolist()[1] == 2
 
 
 def test_a_comparison_with_a_comma_is_told_to_use_a_point():

@@ -2,13 +2,14 @@
 
 import json
 import os
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ReadError
-from passhat.ingest import read_trials, read_with_transcripts
+from passhat.ingest import ColumnMap, read_trials, read_with_transcripts
 
 HEADER = b"task,trial,passed\n"
 ENDINGS = st.lists(st.sampled_from(["yes", "no"]), min_size=1, max_size=4)
@@ -138,3 +139,17 @@ def test_a_copy_of_a_file_is_refused_whatever_its_name(tmp_path):
     with pytest.raises(ReadError, match=r"gpt.csv: says the same as .*claude.csv"):
         read_trials(tmp_path)
     assert read_trials(tmp_path, duplicates="keep").systems == ("claude", "gpt")
+
+
+@pytest.mark.parametrize("column", ["mode", "tier", "suite_version", "temperature"])
+def test_trials_of_one_number_are_told_by_the_column_in_which_they_differ(column):
+    rows = [
+        {"model": "m", "task": task, "trial": trial, "passed": arm == "x", "cost": n, column: arm}
+        for n, (task, trial, arm) in enumerate(product("ab", (1, 2, 3), ("x", "y")))
+    ]
+    content = json.dumps(rows).encode()
+    with pytest.raises(ReadError, match=rf"differ in {column} \(x, y\): `system='model,{column}'`"):
+        read_trials(content)
+    told = read_trials(content, mapping=ColumnMap(system=f"model,{column}"))
+    assert told.systems == ("m/x", "m/y")
+    assert told.tally("m/x").passed.tolist() == [3, 3]

@@ -1,8 +1,15 @@
 """Folders of results: what is not asked for stays closed, and nothing is opened twice."""
 
+import bz2
+import io
 import json
+import lzma
+import sqlite3
 import sys
+import tarfile
+import zipfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -256,3 +263,58 @@ def test_a_job_of_more_trials_than_the_limits_is_refused_before_the_first_is_ope
 
 def test_the_names_of_companions_are_those_that_readers_have():
     assert {name for reader in READERS.values() for name in reader.reading.companions} == COMPANIONS
+
+
+TABLES = {"gpt/runs.csv": "task,passed\na,1\nb,0\n", "o3/runs.csv": "task,passed\na,1\nb,1\n"}
+
+
+def packed(path):
+    """The two tables in an archive, beside a file that is no result."""
+    files = {**TABLES, "README.md": "# Results"}
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        return path
+    with tarfile.open(path, f"w:{path.suffix[1:]}") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+@pytest.mark.parametrize("name", ["all.zip", "all.tar.gz", "all.tar.bz2", "all.tar.xz"])
+def test_an_archive_says_what_its_folder_says(tmp_path, name):
+    for inside, text in TABLES.items():
+        path = tmp_path / "all" / inside
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    folder, archive = read_trials(tmp_path / "all"), read_trials(packed(tmp_path / name))
+    assert archive.systems == folder.systems == ("gpt", "o3")
+    assert archive.outcome.tolist() == folder.outcome.tolist()
+
+
+def test_an_archive_that_is_damaged_or_holds_no_result_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("README.md", "# Results")
+    with pytest.raises(ReadError, match="holds no result file that passhat can read"):
+        read_trials(tmp_path / "a.zip")
+    whole = packed(tmp_path / "b.tar.xz").read_bytes()
+    (tmp_path / "c.tar.xz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ReadError, match="damaged"):
+        read_trials(tmp_path / "c.tar.xz")
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_a_table_in_bzip2_or_xz_is_read(tmp_path, pack):
+    (tmp_path / "runs.csv.x").write_bytes(pack(b"task,passed\na,1\n"))
+    assert len(read_trials(tmp_path / "runs.csv.x")) == 1
+
+
+def test_a_database_of_another_tool_is_named_as_what_it_is(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "evals.db")) as database:
+        database.execute("CREATE TABLE evals (id TEXT, ok INTEGER)")
+        database.commit()
+    with pytest.raises(ReadError, match="is an SQLite database, but no history of passhat"):
+        read_trials(tmp_path / "evals.db")

@@ -4,6 +4,8 @@ import csv
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_trials, read_with_transcripts
@@ -307,3 +309,25 @@ def test_a_csv_of_phoenix_has_a_column_for_each_annotation(counts):
     trials = read_trials(table.encode())
     assert {source.format for source in trials.sources} == {"phoenix"}
     assert counts(trials) == {"e1": (1, 1, 0), "e2": (0, 0, 1)}
+
+
+@settings(max_examples=40)
+@given(
+    ended=st.lists(
+        st.sampled_from(["resolved", "unresolved", "empty_patch", "patch_apply_fail", "none"]),
+        min_size=2,
+        max_size=8,
+    ).filter(lambda ended: "resolved" in ended)
+)
+def test_every_submitted_instance_is_a_trial_and_passes_only_if_resolved(ended):
+    names = [f"r__r-{n}" for n in range(len(ended))]
+    report = {
+        f"{how}_ids": [name for name, own in zip(names, ended, strict=True) if own == how]
+        for how in ("resolved", "unresolved", "empty_patch", "patch_apply_fail")
+    }
+    trials = read_trials(json.dumps({**report, "submitted_ids": names}).encode())
+    assert len(trials) == len(names)
+    assert sum(trials.outcome.tolist()) == ended.count("resolved")
+    unlisted = ended.count("patch_apply_fail") + ended.count("none")
+    said = f"{unlisted} of {len(names)} submitted instances"
+    assert any(note.startswith(said) for note in trials.sources[0].notes) == bool(unlisted)

@@ -15,6 +15,7 @@ from passhat.ingest import READERS, ColumnMap, Limits, read_trials, read_with_tr
 from passhat.ingest.document import Archive
 from passhat.ingest.formats.inspect_log import SpokenSample, sample_transcript
 from passhat.ingest.sources import NO_TRANSCRIPTS
+from passhat.ingest.transcripts import transcript_of
 
 INSPECT = "inspect/flaky_5x5_two_scorers_1error"
 LM_EVAL = "lm_eval/samples_flaky_demo_2026-11-15T01-57-02.617156.jsonl"
@@ -517,3 +518,21 @@ def test_transcripts_of_json_lines_are_read_line_by_line_as_they_are_in_a_json_a
     ]
     lines = "\n".join(map(json.dumps, rows)).encode()
     assert read_with_transcripts(lines)[1] == read_with_transcripts(json.dumps(rows).encode())[1]
+
+
+@pytest.mark.parametrize("name", ["name", "tool", "tool_name"])
+@pytest.mark.parametrize("kind", ["tool_call", "tool_use", "function_call"])
+def test_a_flat_list_of_typed_items_has_its_calls(kind, name):
+    items = [
+        {"type": "message", "content": "the question"},
+        {"type": kind, name: "search", "status": "completed"},
+        {"type": "plan", "content": "of a kind that nobody knows"},
+    ]
+    turns = transcript_of(items).messages
+    assert [call.name for turn in turns for call in turn.calls] == ["search"]
+    assert turns[0].text == "the question"
+
+
+def test_a_list_of_a_shape_that_nobody_knows_stays_an_answer():
+    said = transcript_of([{"type": "plan", "what": "x"}])
+    assert (said.messages, said.answer) == ((), '[{"type":"plan","what":"x"}]')

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from passhat.ingest import ColumnMap, read_trials
+from passhat.errors import ArgumentError, ReadError
+from passhat.ingest import ColumnMap, read_tallies, read_trials, read_with_transcripts, tallies
 from passhat.records import Outcome
 
 
@@ -73,3 +74,68 @@ def test_an_mcpmark_run_is_numbered_by_its_own_folder_wherever_that_lies(tmp_pat
         folder.mkdir(parents=True)
         (folder / "meta.json").write_text(json.dumps(meta))
     assert sorted(read_trials(tmp_path).trial.tolist()) == [1, 2]
+
+
+# What the user says of rows that have no verdict, and of words that are none.
+
+WORDED = b"task,trial,passed\na,1,pass\na,2,\na,3,timeout\nb,1,fail\nb,2,N/A\n"
+
+
+def test_every_row_without_a_verdict_is_named_in_one_go_with_the_ways_out():
+    with pytest.raises(ReadError) as refused:
+        read_trials(WORDED)
+    for said in ("line 3", "line 4 ('timeout')", "line 6 (nothing)", "missing=", "error_words"):
+        assert said in str(refused.value)
+    many = b"task,passed\n" + b"a,what\n" * 30
+    with pytest.raises(ReadError, match=r"line 11 \('what'\) and 20 more"):
+        read_trials(many)
+
+
+@pytest.mark.parametrize(
+    ("missing", "outcomes"),
+    [("fail", [1, 0, 2, 0, 0]), ("error", [1, 2, 2, 0, 2]), ("exclude", [1, 2, 0])],
+)
+def test_rows_without_a_verdict_count_as_the_user_says(missing, outcomes):
+    mapping = ColumnMap(missing=missing, error_words="timeout, skipped")
+    assert read_trials(WORDED, mapping=mapping).outcome.tolist() == outcomes
+
+
+def test_transcripts_stay_with_their_runs_where_rows_are_excluded():
+    rows = b"task,passed,output\na,1,first\na,,none\na,0,third\n"
+    trials, said = read_with_transcripts(rows, mapping=ColumnMap(missing="exclude"))
+    assert [json.loads(text)["answer"] for text in said.values()] == ["first", "third"]
+    assert trials.outcome.tolist() == [1, 0]
+
+
+def test_what_missing_means_must_be_known():
+    with pytest.raises(ArgumentError, match="must be fail, error or exclude"):
+        ColumnMap(missing="drop")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_word_that_never_occurs_is_refused_with_those_that_do(tmp_path, monkeypatch, ending):
+    rows = [{"task": "a", "status": word} for word in ("success", "failed", "success")]
+    path = tmp_path / f"runs{ending}"
+    if ending == ".csv":
+        path.write_text("task,status\n" + "".join(f"a,{row['status']}\n" for row in rows))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fault = r'"status" is never "succes" .* it holds failed, success\. Did you mean "success"\?'
+    mapping = ColumnMap(pass_if="status==succes")
+    with pytest.raises(ReadError, match=fault):
+        read_trials(path, mapping=mapping)
+    monkeypatch.setattr(tallies, "BIG_BYTES", 1)
+    with pytest.raises(ReadError, match=fault):
+        read_tallies(path, mapping=mapping)
+
+
+def test_a_word_may_occur_in_another_file_of_the_call(tmp_path):
+    for name, word in (("a", "success"), ("b", "failed")):
+        (tmp_path / f"{name}.csv").write_text(f"task,agent,status\n{name},m,{word}\n")
+    assert len(read_trials(tmp_path, mapping=ColumnMap(pass_if="status==success"))) == 2
+
+
+def test_names_that_differ_only_in_case_get_a_note():
+    trials = read_trials(b"model,task,passed\nGPT-4o,a,1\ngpt-4o,a,0\n")
+    assert "GPT-4o / gpt-4o" in " ".join(trials.sources[0].notes)
+    assert not read_trials(b"model,task,passed\nGPT-4o,a,1\n").sources[0].notes

@@ -128,3 +128,24 @@ def test_the_commands_a_run_advises_are_about_that_run(suite):
 def test_the_runs_that_would_settle_a_gate_are_enough_for_its_k(suite):
     answer = passhat.run_suite(suite, store="h.db", runs=1, require="pass^3 >= 0.5")
     assert f"passhat resume {answer.run} --store h.db --runs 6" in passhat.render(answer, "text")
+
+
+def test_the_error_that_is_printed_after_a_further_look_is_the_sum_of_all_looks(suite):
+    passhat.run_suite(suite, require="pass^1 >= 0.5", store="h.db", runs=10)
+    answer = passhat.resume_run(store="h.db", runs=15)
+    for verdicts in (answer.verdicts, passhat.gate_results("h.db", "pass^1 >= 0.5")):
+        (verdict,) = verdicts
+        assert (verdict.alpha, verdict.beta) == (0.063, 0.063)
+        assert "5% within the" in verdict.sentence
+        assert "6.3% within these" in verdict.sentence
+    passhat.resume_run(store="h.db", runs=20)
+    assert passhat.gate_results("h.db", "pass^1 >= 0.5")[0].alpha == 0.075
+
+
+def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite):
+    demand = {"require": "pass^1 >= 0.86", "until_settled": True}
+    assert passhat.run_suite(suite, **demand, store="h.db", runs=4).outcome == "undecided"
+    (verdict,) = passhat.resume_run(store="h.db", runs=6).verdicts
+    assert verdict.alpha == 0.063
+    (replayed,) = passhat.gate_results("h.db", "pass^1 >= 0.86", suite=suite)
+    assert (replayed.word, replayed.runs) == (verdict.word, verdict.runs)

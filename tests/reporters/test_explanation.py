@@ -10,10 +10,11 @@ from bench.calibrate.simulated_agents import omitted, simulate_runs
 from passhat import Trials, explain
 from passhat.analysis.explaining.run_diff import diff_runs
 from passhat.errors import ArgumentError, InputError
+from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters import formats_for, render
-from passhat.reporters.answers.explanation import verdict
+from passhat.reporters.answers.explanation import compared_text, verdict
 
 HOSTILE = "<script>alert(1)</script>\x1b]0;owned\x07\u202e[x](http://evil) | *b* {0} {tool} \x00"
 
@@ -209,3 +210,12 @@ def test_several_systems_must_be_chosen_from():
         diff_runs(table, {}, "t", 0, 0, system="a")
     with pytest.raises(ArgumentError, match="system must be one of a, b"):
         diff_runs(table, {}, "t", system="c")
+
+
+def test_nothing_is_concluded_from_calls_where_none_was_recorded():
+    rows = [{"task": t, "passed": n % 2, "output": f"answer {n}"} for t in "abc" for n in range(8)]
+    trials, said = read_with_transcripts(json.dumps(rows).encode())
+    found = explain(trials, said, shuffles=199)
+    assert found.counts.without_calls == found.counts.runs == 24
+    assert "no tool call was recorded" in verdict(found)
+    assert "24 runs left no tool call" in compared_text(found)

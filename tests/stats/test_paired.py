@@ -119,6 +119,23 @@ def test_no_side_is_called_better_against_the_interval_or_the_exact_test(scope, 
     if found.answer in ("better", "worse"):
         assert 0 not in found.interval
         assert found.p_value <= 0.05 + 1e-12
+    else:
+        assert found.p_value > 0.05
+
+
+def test_a_shift_that_paired_t_finds_is_found_nearly_as_often():
+    rng = np.random.default_rng(12)
+    called = np.zeros(2)
+    for _ in range(200):
+        x = rng.normal(1.2, 1.5, 30)
+        rates = (1 / (1 + np.exp(-shift)) for shift in (x, x - 0.5))
+        sides = [passes(np.full(30, 8), rng.binomial(8, rate)) for rate in rates]
+        gaps = sides[0].means - sides[1].means
+        called += (
+            paired_difference(*sides, scope="tasks like these").answer == "better",
+            gaps.mean() > 2.045 * gaps.std(ddof=1) / np.sqrt(30),
+        )
+    assert called[0] >= called[1] - 0.05 * 200
 
 
 @settings(max_examples=40)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,14 +15,15 @@ from passhat.cli.options import in_order
 from passhat.errors import ForgeError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from passhat.analysis.gates.run_answer import ChangeReview, RunAnswer
     from passhat.cli.output import Output
     from passhat.forges import Annotation, Conclusion, GitHub, Posted
 
 BASE_BRANCHES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
 """Where CI says which branch a change is to be merged into."""
+
+CHECKOUTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
+"""Where CI says in which folder the repository is."""
 
 _CONCLUSIONS: Mapping[str | None, Conclusion] = {"PASS": "success", "FAIL": "failure"}
 
@@ -51,7 +53,12 @@ def base_branch() -> str | None:
 
 
 def announce_run(
-    answer: RunAnswer, output: Output, *, store: Path | str | None, informational: bool
+    answer: RunAnswer,
+    output: Output,
+    *,
+    suite: Path | None = None,
+    store: Path | str | None,
+    informational: bool,
 ) -> bool:
     """Post a run for reviewers; returns whether it is shown to be worse than its base branch."""
     from passhat.analysis.gates.gate import Verdicts
@@ -73,8 +80,30 @@ def announce_run(
             review = replace(found, verdicts=Verdicts((*answer.judged, *found.judged)))
         except InputError as error:  # the first change has no baseline yet
             output.say(f"no comparison with {base}: {error}")
-    announce(review, output, key=key)
+    announce(replace(review, edits=_edits(suite, output)), output, key=key)
     return worse
+
+
+def _edits(suite: Path | None, output: Output) -> tuple[str, ...]:
+    """The files of the change under review that decide about its verdict."""
+    from passhat.errors import PasshatError
+    from passhat.forges import edited_files, github_job, gitlab_job
+    from passhat.journeys.checks import deciding_files
+
+    job = github_job(os.environ) or gitlab_job(os.environ)
+    if job is None:
+        return ()
+    try:
+        edited = list(edited_files(job))
+        deciding = deciding_files(suite) if edited else ()
+    except PasshatError as error:
+        output.say(f"whether the change edits its own suite or cassettes is not known: {error}")
+        return ()
+    top = Path(next((os.environ[name] for name in CHECKOUTS if os.environ.get(name)), "."))
+    places = {name: (top / name).absolute() for name in edited}
+    return tuple(
+        name for name, place in places.items() if any(place.is_relative_to(one) for one in deciding)
+    )
 
 
 def announce(review: ChangeReview, output: Output, *, key: str) -> None:

@@ -248,6 +248,35 @@ def search(
 
 @history.command()
 @_of_store
+def verify(path: Path | str) -> None:
+    """Check that every stored run is what was stored when it ended.
+
+    Runs that have not ended, and those of passhat before 0.2, have no checksum: of them only the
+    file is checked.
+
+    Exit codes: 0 every run is whole; 2 one is not, or the store cannot be read.
+    """
+    from passhat.errors import HistoryError
+    from passhat.reporters.formatting import safe_text
+
+    broken = []
+    with _open(path, read_only=True) as store:
+        store.database.check()
+        keys = store.database.execute("SELECT id FROM runs ORDER BY id").fetchall()
+        runs = [store.run_by_id(int(row[0])) for row in keys]
+        for run in runs:
+            try:
+                store.verify(run, whole=True)
+            except HistoryError as error:
+                broken.append(run.key)
+                click.echo(safe_text(str(error)), err=True)
+    if broken:
+        raise HistoryError(f"{path}: damaged: {plural(len(broken), 'run')}: {listed(broken, 10)}")
+    click.echo(f"{plural(len(runs), 'run')}: all whole")
+
+
+@history.command()
+@_of_store
 def vacuum(path: Path) -> None:
     """Free the disk space of deleted runs."""
     with _open(path) as store:

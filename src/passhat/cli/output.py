@@ -101,7 +101,13 @@ class Output:
 
     def _save(self, path: Path, rendered: str | bytes) -> None:
         try:
+            if path.suffix == ".html" and not path.exists():
+                path.touch(0o600)  # a page may hold transcripts
             path.write_bytes(rendered.encode("utf-8") if isinstance(rendered, str) else rendered)
+        except ValueError:  # a name that no file can have
+            raise click.UsageError(
+                f"{self.option} {str(path)!r} is not the name of a file"
+            ) from None
         except OSError as error:
             raise unwritable(path, error, self.option) from error
 

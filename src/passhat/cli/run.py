@@ -230,7 +230,9 @@ def run(
         output.write(plan_run(suite, store=kept, **terms))
         return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
-    tell = partial(announce_run, output=output, store=kept, informational=informational)
+    tell = partial(
+        announce_run, output=output, suite=suite, store=kept, informational=informational
+    )
     code = show_run(
         lambda on_event: run_suite(
             suite,

@@ -31,7 +31,14 @@ from passhat.errors import MissingExtra
     metavar="DOLLARS",
     help="What a run that the coding agent starts may cost.",
 )
-def mcp(store: Path | str, allow_runs: bool, max_cost: float) -> None:
+@click.option(
+    "--max-runs",
+    type=WholeNumber(min=1),
+    default=20,
+    show_default=True,
+    help="How many runs the coding agent may start.",
+)
+def mcp(store: Path | str, allow_runs: bool, max_cost: float, max_runs: int) -> None:
     """Serve results to a coding agent, as an MCP server over standard input and output.
 
     It reads the history and result files of this folder: reports, causes of failure, two trials
@@ -43,7 +50,13 @@ def mcp(store: Path | str, allow_runs: bool, max_cost: float) -> None:
     """
     from passhat.mcp_server import PasshatTools, build_server
 
-    tools = PasshatTools(store=store, folder=Path.cwd(), may_run=allow_runs, max_cost=max_cost)
+    tools = PasshatTools(
+        store=store,
+        folder=Path.cwd(),
+        may_run=allow_runs,
+        max_cost=max_cost,
+        max_runs=max_runs,
+    )
     build_server(tools).run()
 
 

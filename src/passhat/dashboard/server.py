@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -156,6 +157,10 @@ def address_of(listener: socket.socket, host: str) -> Address:
     return Address(host=host, port=listener.getsockname()[1], names=names)
 
 
+HEADER_SECONDS = 10.0
+"""How long the head of a request may take: connections are few, and anybody may open them."""
+
+
 def make_server(reports: ReportCache, *, access: Access, address: Address) -> uvicorn.Server:
     """The server: no WebSockets, no trust in forwarding headers, no log of addresses."""
     import uvicorn
@@ -163,7 +168,7 @@ def make_server(reports: ReportCache, *, access: Access, address: Address) -> uv
     return uvicorn.Server(
         uvicorn.Config(
             _build_app(reports, access=access, address=address),
-            http="h11",
+            http=_impatient_protocol(),
             ws="none",
             lifespan="off",
             proxy_headers=False,
@@ -173,6 +178,28 @@ def make_server(reports: ReportCache, *, access: Access, address: Address) -> uv
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
     )
+
+
+def _impatient_protocol() -> type[asyncio.Protocol]:
+    """HTTP/1.1 of uvicorn, which would keep a request that never ends open for ever."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class ImpatientProtocol(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.loop.call_later(HEADER_SECONDS, self._give_up, None)
+
+        def on_response_complete(self) -> None:
+            answered = self.cycle
+            super().on_response_complete()
+            self.loop.call_later(HEADER_SECONDS, self._give_up, answered)
+
+        def _give_up(self, last: object) -> None:
+            """Close the connection if no request came after the last one."""
+            if self.cycle is last:
+                self.transport.close()
+
+    return ImpatientProtocol
 
 
 def start_url(address: Address, access: Access) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import HistoryError
+from passhat.messages import short
 
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
@@ -82,6 +83,10 @@ class Database(Protocol):
 
     def compact(self) -> None:
         """Return the space of deleted rows."""
+        ...
+
+    def check(self, table: str | None = None) -> None:
+        """Raise HistoryError if the file, or a table, is damaged; a server looks after its own."""
         ...
 
     def another(self) -> Database:
@@ -280,6 +285,12 @@ ALTER TABLE accounts ADD COLUMN given_up_unpriced INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE answers ADD COLUMN remote TEXT;
 """
 
+# `sealed` is the number and the checksum of a run's trials and the checksum of its own row; `open`
+# while it runs, and `before` for runs that ended before there were checksums.
+_VERSION_5 = """
+ALTER TABLE runs ADD COLUMN sealed TEXT NOT NULL DEFAULT 'before';
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -323,6 +334,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_2, more=_QUEUE_OF_POSTGRES),
     _same(_VERSION_3),
     _same(_VERSION_4),
+    _same(_VERSION_5),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 
@@ -341,15 +353,27 @@ def refuse_newer(name: str, version: int) -> None:
         )
 
 
+def damaged(name: str, what: object) -> HistoryError:
+    """The error for a store that does not hold what was written to it."""
+    said = short(" ".join(str(what).split()), 200)
+    return HistoryError(
+        f"{name}: the store is damaged ({said}): restore it from a copy; `passhat history verify` "
+        "says which runs are whole"
+    )
+
+
 class StaleStore(HistoryError):
     """A store of an older version, which has to be updated before it can be read."""
 
 
-def stale(name: str, *, has_runs: bool) -> HistoryError:
+def stale(name: str, kind: str, *, has_runs: bool) -> HistoryError:
     """The error for a store that has to be updated before it can be read."""
     start = f"{name}: not a passhat history store of this version"
     if not has_runs:
-        return HistoryError(f"{start} (no trials)")
+        return HistoryError(
+            f"{name}: is {kind}, but no history of passhat (it has no trials); export "
+            "the results of another tool as CSV or JSON, and give that"
+        )
     return StaleStore(
         f"{start} (an older store, which cannot be written from here; update it with `passhat "
         "history vacuum` where it can be written)"

@@ -116,6 +116,9 @@ class PostgresDatabase:
         for table in ("trials", "transcripts", "answers", "tickets", "runs", "names"):
             self.execute(f"VACUUM {table}")
 
+    def check(self, table: str | None = None) -> None:
+        """Nothing: the server checks its own pages."""
+
     def another(self) -> PostgresDatabase:
         return PostgresDatabase.open(self._address, read_only=self._read_only)
 
@@ -165,7 +168,7 @@ class PostgresDatabase:
         version = self._version()
         refuse_newer(self.name, version)
         if version < len(MIGRATIONS):
-            raise stale(self.name, has_runs=version > 0)
+            raise stale(self.name, "a PostgreSQL database", has_runs=version > 0)
 
     def _version(self) -> int:
         # Not to_regclass: inside a transaction that waited for the lock it answers from a cache

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from passhat.errors import HistoryError, StoreError
 from passhat.history.database import (
@@ -14,6 +14,7 @@ from passhat.history.database import (
     Duplicate,
     Row,
     Values,
+    damaged,
     refuse_newer,
     stale,
     statements,
@@ -44,21 +45,29 @@ class SqliteDatabase:
         try:
             if not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
+                if not path.exists():
+                    path.touch(0o600)  # transcripts are for nobody else's eyes
             database = cls(_connect(path, read_only=read_only), path=path, read_only=read_only)
             database._prepare()
         except sqlite3.OperationalError as error:
             raise _unusable(path, error) from None
-        except sqlite3.DatabaseError as error:
-            raise HistoryError(f"{path}: not a passhat history store ({error})") from None
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            said = " ".join(str(error).split())
+            raise HistoryError(f"{path}: not a passhat history store ({said})") from None
         except OSError as error:
             raise StoreError(f"{path}: the store cannot be made ({error.strerror})") from None
         return database
 
     def execute(self, sql: str, values: Values = (), /) -> sqlite3.Cursor:
         try:
-            return self._connection.execute(sql, values)
-        except sqlite3.Error as error:
+            return self._connection.cursor(self._rows).execute(sql, values)
+        except _ERRORS as error:
             raise self._failure(error) from None
+
+    def _rows(self, connection: sqlite3.Connection) -> _Rows:
+        rows = _Rows(connection)
+        rows.failure = self._failure
+        return rows
 
     def executemany(self, sql: str, rows: Iterable[Values], /) -> None:
         try:
@@ -109,6 +118,11 @@ class SqliteDatabase:
         self.execute("VACUUM")
         self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def check(self, table: str | None = None) -> None:
+        found = self.execute(f"PRAGMA quick_check({1 if table is None else table})").fetchone()
+        if found is None or found[0] != "ok":
+            raise damaged(self.name, found and str(found[0]).splitlines()[-1])
+
     def another(self) -> SqliteDatabase:
         return SqliteDatabase.open(self._path, read_only=self._read_only)
 
@@ -121,9 +135,11 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
 
-    def _failure(self, error: sqlite3.Error) -> Duplicate | StoreError:
-        taken = isinstance(error, sqlite3.IntegrityError)
-        return Duplicate(str(error)) if taken else _unusable(self._path, error)
+    def _failure(self, error: Exception) -> Exception:
+        if isinstance(error, sqlite3.IntegrityError):
+            return Duplicate(str(error))
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)  # none: it is no text
+        return damaged(self.name, error) if code & 0xFF in _DAMAGE else _unusable(self._path, error)
 
     def _prepare(self) -> None:
         try:
@@ -159,10 +175,39 @@ class SqliteDatabase:
             found = self._connection.execute(
                 "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
             ).fetchone()
-            raise stale(self.name, has_runs=found is not None)
+            raise stale(self.name, "an SQLite database", has_runs=found is not None)
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What is raised for a statement; the second for texts that a damaged file has in it."""
+
+
+class _Rows(sqlite3.Cursor):
+    """The rows of an answer: damage may show only when they are read."""
+
+    failure: Callable[[Exception], Exception]
+
+    def __next__(self) -> Any:
+        try:
+            return super().__next__()
+        except _ERRORS as error:
+            raise self.failure(error) from None
+
+    def fetchone(self) -> Any:
+        try:
+            return super().fetchone()
+        except _ERRORS as error:
+            raise self.failure(error) from None
+
+    def fetchall(self) -> list[Any]:
+        try:
+            return super().fetchall()
+        except _ERRORS as error:
+            raise self.failure(error) from None
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
@@ -179,5 +224,6 @@ def _only_reading(action: int, _: object, function: object, *__: object) -> int:
     return sqlite3.SQLITE_OK if action in reading or harmless else sqlite3.SQLITE_DENY
 
 
-def _unusable(path: Path, error: sqlite3.Error) -> StoreError:
-    return StoreError(f"{path}: the store cannot be used now ({error})")
+def _unusable(path: Path, error: Exception) -> StoreError:
+    said = " ".join(str(error).split())
+    return StoreError(f"{path}: the store cannot be used now ({said})")

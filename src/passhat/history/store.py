@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from passhat import arguments
 from passhat.arguments import STORE
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, StoreError
-from passhat.history.database import ALL, Database, Duplicate, StaleStore, is_postgres
+from passhat.history.database import ALL, Database, Duplicate, StaleStore, damaged, is_postgres
 from passhat.history.leases import with_owner
 from passhat.history.runs import (
     LATEST,
@@ -57,6 +60,19 @@ _UPSERT_TRANSCRIPT = (
 )
 
 
+OPEN, BEFORE = "open", "before"
+"""What stands in the place of a checksum: while a run goes on, and of runs older than checksums."""
+
+MOST_VERIFIED = 250_000
+"""Trials whose checksum is compared whenever a run is read: less than a second of work."""
+
+_SEALED = (
+    "key", "suite", "suite_hash", "status", "started", "finished", "seed", "commit_id", "branch",
+    "dirty", "host", "versions", "options", "sources",
+)  # fmt: skip
+"""The columns of a run that its checksum is made of."""
+
+
 class History:
     """All trials ever run. Open with `History.open(path)`; close it, or use it in `with`."""
 
@@ -64,6 +80,8 @@ class History:
         self.database = database
         self.name = database.name
         self._name_ids: dict[str, int] = {}
+        self._verified: set[int] = set()
+        self._rows_verified = False
 
     @classmethod
     def open(cls, path: Path | str = DEFAULT_PATH, *, read_only: bool = False) -> Self:
@@ -112,7 +130,7 @@ class History:
             options=options or {},
             sources=sources,
             started=started,
-        )
+        ) | {"sealed": OPEN}
         marks = ", ".join(f":{name}" for name in values)
         with self.writing():
             row = self.database.execute(
@@ -126,8 +144,12 @@ class History:
         """Record how a run ended: finished, interrupted, budget, failed."""
         with self.writing():
             self.database.execute(
-                "UPDATE runs SET status = ?, finished = ? WHERE id = ?", (status, now(), run.id)
+                # A clock that was set back must not end a run before it began.
+                "UPDATE runs SET status = ?1, finished = CASE WHEN ?2 < started THEN started "
+                "ELSE ?2 END WHERE id = ?3",
+                (status, now(), run.id),
             )
+            self._seal(run.id)
         return self.run_by_id(run.id)
 
     def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
@@ -137,14 +159,16 @@ class History:
             self.database.execute(
                 "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)
             )
+            self._seal(run.id, trials=False)
 
     def reopen_run(self, run: Run, changes: Mapping[str, Any] | None = None) -> Run:
         """Record that a run continues, with these changes to its options."""
         options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
-                "UPDATE runs SET status = 'running', finished = NULL, options = ? WHERE id = ?",
-                (options, run.id),
+                "UPDATE runs SET status = 'running', finished = NULL, options = ?, sealed = ? "
+                "WHERE id = ?",
+                (options, OPEN, run.id),
             )
         return self.run_by_id(run.id)
 
@@ -199,7 +223,8 @@ class History:
             "AND task = (SELECT id FROM names WHERE text = ?)",
             (run.id, trial, system, task),
         ).fetchone()
-        return None if row is None else unpack(row[0])
+        with self._sound():
+            return None if row is None else unpack(row[0])
 
     def name_id(self, text: str) -> int:
         """The number of a text in `names`, assigned when it is new (inside a transaction)."""
@@ -221,7 +246,12 @@ class History:
     def runs(
         self, *, suite: str | None = None, branch: str | None = None, limit: int | None = None
     ) -> list[Run]:
-        """The runs, newest first."""
+        """The runs, newest first.
+
+        Which is the newest depends on every row: none of them may be damaged.
+        """
+        if not self._rows_verified:
+            self._verify_rows()
         wanted = {"suite": suite, "branch": branch}
         where = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value)
         values = {name: value for name, value in wanted.items() if value}
@@ -264,6 +294,7 @@ class History:
 
     def trials(self, run: Run, *, columns: Sequence[str] = TRIAL_COLUMNS) -> Trials:
         """The trials of a run, in the order of evidence, with these of their `TRIAL_COLUMNS`."""
+        self.verify(run)
         rows = self.database.execute(
             f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in columns)} "  # noqa: S608  our names
             "FROM trials x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
@@ -272,7 +303,8 @@ class History:
         ).fetchall()
         # Quicker than to follow the index by sequence from row to row of the table.
         rows.sort(key=itemgetter(2 + columns.index("sequence")))
-        return trials_of_rows(rows, sources_of(run), columns)
+        with self._sound():
+            return trials_of_rows(rows, sources_of(run), columns)
 
     def pass_rates(self, run: Run) -> dict[str, float]:
         """pass^1 of each system of a run: the mean over its tasks."""
@@ -289,7 +321,92 @@ class History:
 
     def tallies(self, run: Run, *, features: bool = False) -> list[Tally]:
         """Counts per task of each system of a run, made inside the database."""
+        self.verify(run)
         return count_in_database(self.database, run, features=features)
+
+    def verify(self, run: Run, *, whole: bool = False) -> None:
+        """Raise HistoryError unless a run is what was stored when it ended.
+
+        Of a run that has not ended, or ended before there were checksums, the file is checked. A
+        run of more than `MOST_VERIFIED` trials is counted, unless the `whole` is asked for.
+        """
+        if run.id in self._verified and not whole:
+            return
+        sealed, status, count = self._sealed(run.id)
+        wrong = None
+        if sealed in (OPEN, BEFORE):
+            if sealed == OPEN and status != "running":
+                wrong = "ended without a checksum"
+            elif run.status != "running":
+                self.database.check()
+        elif not sealed.startswith(f"{count} "):
+            wrong = f"has {count:,} trials, not {sealed.partition(' ')[0]}"
+        elif (whole or count <= MOST_VERIFIED) and sealed != f"{count} {self._digests(run.id)}":
+            wrong = "is not what was stored"
+        if wrong is None:
+            self._verified.add(run.id)
+        elif self._sealed(run.id)[0] != sealed:
+            self.verify(run, whole=whole)  # it went on, or ended, meanwhile
+        else:
+            raise damaged(self.name, f"run {run.key} {wrong}")
+
+    def _sealed(self, run: int) -> tuple[str, str, int]:
+        """The checksums and the status of a run, and how many trials it has, at one moment."""
+        row = self.database.execute(
+            "SELECT r.sealed, r.status, (SELECT count(*) FROM trials WHERE run = r.id) FROM runs r "
+            "WHERE r.id = ?",
+            (run,),
+        ).fetchone()
+        return ("", "", 0) if row is None else (str(row[0]), str(row[1]), int(row[2]))
+
+    def _seal(self, run: int, *, trials: bool = True) -> None:
+        """Store the number and the checksum of a run's trials, inside a transaction."""
+        before, _, count = self._sealed(run)
+        if trials:
+            sealed = f"{count} {self._digests(run)}"
+        elif before in (OPEN, BEFORE):
+            return
+        else:
+            sealed = f"{before.rpartition(' ')[0]} {self._run_digest(run)}"
+        self.database.execute("UPDATE runs SET sealed = ? WHERE id = ?", (sealed, run))
+        self._verified.discard(run)
+
+    def _digests(self, run: int) -> str:
+        """The checksums of a run's trials, and of its own row."""
+        digest = hashlib.blake2b(digest_size=16)
+        rows = self.database.execute(
+            f"SELECT s.text, t.text, {', '.join(f'x.{name}' for name in TRIAL_COLUMNS)} "  # noqa: S608  our names
+            "FROM trials x LEFT JOIN names s ON s.id = x.system LEFT JOIN names t ON t.id = x.task "
+            "WHERE x.run = ? ORDER BY x.sequence, x.system, x.task, x.trial",
+            (run,),
+        )
+        for row in rows:
+            digest.update(msgspec.msgpack.encode(row))
+        return f"{digest.hexdigest()} {self._run_digest(run)}"
+
+    def _run_digest(self, run: int) -> str:
+        row = self.database.execute(
+            f"SELECT {', '.join(_SEALED)} FROM runs WHERE id = ?",  # noqa: S608  our names
+            (run,),
+        ).fetchone()
+        return _digest(row)
+
+    def _verify_rows(self) -> None:
+        """Raise HistoryError if the own row of a run that ended is not what was stored."""
+        self.database.check("runs")
+        rows = self.database.execute(f"SELECT sealed, {', '.join(_SEALED)} FROM runs")  # noqa: S608  our names
+        for sealed, *row in rows:
+            if sealed not in (OPEN, BEFORE) and str(sealed).split(" ")[-1] != _digest(row):
+                raise damaged(self.name, f"the row of run {row[0]} is not what was stored")
+        self._rows_verified = True
+
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
+        """Say of what cannot be understood that the store is damaged: we wrote it ourselves."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, zstd.ZstdError) as error:
+            raise damaged(self.name, f"{type(error).__name__}: {error}") from None
 
     def query(self, sql: str, *, limit: int = 1000) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Header and rows of a reading query; anything that would write is refused."""
@@ -313,8 +430,13 @@ class History:
             {**values, "separator": SEPARATOR},
         )
         names = [column[0] for column in cursor.description or ()]
-        runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        with self._sound():
+            runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
         return [with_owner(self, run) for run in runs]
+
+
+def _digest(row: Sequence[Any] | None) -> str:
+    return hashlib.blake2b(msgspec.msgpack.encode(row), digest_size=16).hexdigest()
 
 
 def _open_database(address: Path | str, *, read_only: bool) -> Database:

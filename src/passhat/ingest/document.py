@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeVar
+from typing import IO, BinaryIO, Literal, TypeVar
 
 import msgspec
 
@@ -29,7 +29,7 @@ Kind = Literal["zip", "parquet", "xml", "json", "array", "lines", "text", "binar
 Value = TypeVar("Value")
 
 PARQUET_MAGIC = b"PAR1"
-COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd")
+COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
 _SMALL = 2**20
@@ -60,7 +60,10 @@ _NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|NaN|-?Infinity', re.DOTALL)
 
 
 class Document:
-    """One input. `first` is the JSON object, or the first one of an array or of JSON Lines."""
+    """One input. `first` is the JSON object, or the first one of an array or of JSON Lines.
+
+    Of a member of an archive both are given: its content, and the path that it has inside.
+    """
 
     __slots__ = ("_file", "data", "first", "kind", "limits", "name", "sha256", "shape")
 
@@ -112,6 +115,34 @@ class Document:
     def stream(self) -> BinaryIO:
         """The bytes as a seekable file."""
         return io.BytesIO(self.data) if self.path is None or self.data else self.path.open("rb")
+
+    def members(self) -> Iterator[tuple[str, bytes]]:
+        """The files in a zip or tar archive with their content, by name; none of other kinds."""
+        if self.kind == "zip":
+            with self.stream() as stream:
+                packed, expanded = stream.seek(0, io.SEEK_END), 0
+                archive = Archive(self.name, stream, self.limits)
+                for name in archive.names(""):
+                    if not name.endswith("/"):
+                        data = archive.read(name)
+                        expanded += len(data)
+                        self.limits.check_size(self.name, expanded, packed)
+                        yield name, data
+        elif self.is_tar():
+            import tarfile
+
+            try:
+                with tarfile.open(fileobj=io.BytesIO(self.data)) as tar:
+                    for count, member in enumerate(tar, start=1):
+                        self.limits.check_members(self.name, count)
+                        if member.isfile() and (held := tar.extractfile(member)) is not None:
+                            yield member.name, held.read()
+            except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+                raise ReadError(f"{self.name}: the archive is damaged ({error})") from error
+
+    def is_tar(self) -> bool:
+        """Whether the bytes are those of a tar archive."""
+        return self.kind == "binary" and self.data[257:262] == b"ustar"
 
     def has(self, *keys: str) -> bool:
         """Whether the first entry has all of these keys."""
@@ -241,7 +272,7 @@ def _read_once(
     name: str, path: Path | str | None, data: bytes | None, limits: Limits
 ) -> tuple[bytes, str, bytes]:
     """The first bytes, the hash, and all bytes (none of a file that is read piece by piece)."""
-    if path is None:
+    if path is None or data is not None:
         content = data or b""
         limits.check_size(name, len(content))
         return content[:4], hashlib.sha256(content).hexdigest(), content
@@ -505,15 +536,28 @@ else:
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+BZIP2_MAGIC = b"BZh"
+XZ_MAGIC = b"\xfd7zXZ\0"
 PIECE = 2**20
 
 
 def decompress(name: str, data: bytes, limits: Limits) -> bytes:
-    """The content of gzip or Zstandard bytes; anything else as it is."""
+    """The content of gzip, Zstandard, bzip2 or xz bytes; anything else as it is."""
     if data.startswith(GZIP_MAGIC):
         return join(name, lambda: _pieces(gzip.open(io.BytesIO(data))), len(data), limits)
     if data.startswith(ZSTD_MAGIC):
         return join(name, lambda: unzstd(data), len(data), limits)
+    if data.startswith(BZIP2_MAGIC):
+        import bz2
+
+        return join(name, lambda: _pieces(bz2.open(io.BytesIO(data))), len(data), limits)
+    if data.startswith(XZ_MAGIC):
+        import lzma
+
+        try:
+            return join(name, lambda: _pieces(lzma.open(io.BytesIO(data))), len(data), limits)
+        except lzma.LZMAError as error:
+            raise ReadError(f"{name}: the compressed data is damaged ({error})") from error
     return data
 
 
@@ -575,7 +619,7 @@ def _kept(
     return None if too_many else parts
 
 
-def _pieces(stream: gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:
+def _pieces(stream: IO[bytes] | gzip.GzipFile | zstd.ZstdFile) -> Iterator[bytes]:
     while piece := stream.read(PIECE):
         yield piece
 
@@ -657,8 +701,10 @@ max_transcript=1000000)
     stated: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
-        if name.strip() not in known or not number.strip().isdecimal() or int(number) < 1:
-            rule = f"must be NAME=NUMBER, a whole number of at least 1 for {', '.join(known)}"
+        digits = number.strip()
+        fits = digits.isdecimal() and len(digits) <= 18 and int(digits) >= 1
+        if name.strip() not in known or not fits:
+            rule = f"must be NAME=NUMBER, a whole number from 1 to 10^18 for {', '.join(known)}"
             raise ArgumentError("limits", rule, text)
         stated[name.strip()] = int(number)
     return Limits(**stated)

@@ -39,6 +39,7 @@ from passhat.ingest.rows import (
     is_message,
     is_own_file,
     lists_inside,
+    never_holds,
     number_columns,
     rows_under,
     separator_of,
@@ -56,7 +57,7 @@ from passhat.ingest.sources import (
     open_input,
 )
 from passhat.messages import few, few_paths, one_of_rule, plural, short
-from passhat.records import Duplicates, Trials
+from passhat.records import Duplicates, Source, Trials
 from passhat.records.columns import (
     CONFIGURATIONS,
     LETTER_GRADES,
@@ -67,6 +68,8 @@ from passhat.records.columns import (
     find_columns,
     infer_columns,
     may_aggregate,
+    parse_pass_if,
+    unmatched_word,
     usual_name,
     verdict_columns,
 )
@@ -114,8 +117,11 @@ def read_with_transcripts(
     return _read(source, format, mapping, duplicates, limits, transcripts=True)
 
 
-def recognise(document: Document, mapping: ColumnMap) -> Reader:
-    """The first reader that recognises a document; that of tables if the user names columns."""
+def recognise(document: Document, mapping: ColumnMap, *, guess: bool = True) -> Reader:
+    """The first reader that recognises a document; that of tables if the user names columns.
+
+    Columns of less usual names are taken by what they hold if `guess` allows it.
+    """
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
@@ -129,7 +135,10 @@ def recognise(document: Document, mapping: ColumnMap) -> Reader:
             return reader
     if mapping.pass_if and document.kind in _TABULAR:
         return _chosen_columns(document, mapping)
-    raise _unknown_file(document)
+    fault = _unknown_file(document)
+    if guess and isinstance(fault, UnknownFile) and tables.may_be_guessed(document):
+        return READERS["table"]
+    raise fault
 
 
 @called_by_address()
@@ -176,6 +185,7 @@ def _read(
         why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
         looked = f"; looked at {few_paths(empty)}" if _folders(inputs) else ""
         raise ReadError(f"{few_paths(shown)}: holds no trial{looked}{why}")
+    _check_words(pieces, mapping)
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = name_by_folder(pieces, _folders(inputs))
@@ -185,7 +195,7 @@ def _read(
         raise ReadError(fault)
     trials = _as_one(parts)
     sources = describe_sources(parts, inputs, unknown, mapping)
-    trials = replace(trials, sources=sources_by_address(sources))
+    trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
     said = [text for part in parts for text in part.file.said]
     if twice := trials.duplicates():
         if duplicates == "error":
@@ -198,24 +208,40 @@ def _read(
     return trials, _by_trial(trials, said)
 
 
+def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> None:
+    """Refuse a comparison with a word that no file has in that column: nothing would pass."""
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    seen_words: dict[str, set[str]] = {}
+    for piece in pieces:
+        for column, words in piece.table.words.items():
+            seen_words.setdefault(column, set()).update(words)
+    if odd := unmatched_word(tests, seen_words):
+        names = few_paths([piece.name for piece in pieces], 3)
+        raise never_holds(names, odd, seen_words[odd.column])
+
+
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
+
+
 def _folders(inputs: Sequence[Input]) -> dict[int, str]:
-    """The inputs that are folders, by their place."""
+    """The inputs that are folders, or archives of them, by their place."""
     return {
         place: os.fspath(one)
         for place, one in enumerate(inputs)
-        if not isinstance(one, bytes) and os.path.isdir(one)  # noqa: PTH112 # it may be any text
+        if not isinstance(one, bytes)
+        and (os.path.isdir(one) or os.fspath(one).lower().endswith(_ARCHIVES))  # noqa: PTH112 # any text
     }
 
 
 def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
     shapes = _KnownShapes(mapping)
 
-    def chosen(document: Document) -> Reader:
+    def chosen(document: Document, *, guess: bool) -> Reader:
         if format_name is not None:
             return _named(format_name)
         if document in shapes:
             return READERS["table"]
-        reader = recognise(document, mapping)
+        reader = recognise(document, mapping, guess=guess)
         if reader is READERS["table"]:
             shapes.add(document)
         return reader
@@ -350,6 +376,22 @@ def _as_one(parts: Sequence[CheckedPart]) -> Trials:
     return trials.renumbered(np.concatenate(unnumbered))
 
 
+def _noted_cases(trials: Trials, sources: Sequence[Source]) -> tuple[Source, ...]:
+    """The sources, the first with a note on names that differ only in case or spaces."""
+    notes = []
+    for what, names in (("systems", trials.systems), ("tasks", trials.tasks)):
+        spellings: dict[str, list[str]] = {}
+        for name in names:
+            spellings.setdefault("".join(name.casefold().split()), []).append(name)
+        if alike := [listed for listed in spellings.values() if len(listed) > 1]:
+            shown = few(" / ".join(map(short, listed)) for listed in alike[:3])
+            notes.append(
+                f"{what} whose names differ only in case or spaces are kept apart: {shown}"
+            )
+    first, *others = sources
+    return (replace(first, notes=(*first.notes, *notes)) if notes else first, *others)
+
+
 def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -> ReadError:
     """The error for trials that occur twice; it names a file that was given twice."""
     shown = [
@@ -359,10 +401,11 @@ def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -
     occur = plural(len(twice), "trial occurs", "trials occur")
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
     apart = ", or `names` for each file to keep them apart" if len(parts) > 1 else ""
+    differ = next((part.file.table.apart for part in parts if part.file.table.apart), "")
     return ReadError(
         f"{files}: {occur} more than once: "
-        f"{', '.join(shown)}{more}.{_given_twice(parts)} Pass `duplicates='last'` to keep the last "
-        f"of each, or `duplicates='keep'` if they are different runs{apart}"
+        f"{', '.join(shown)}{more}.{_given_twice(parts) or differ} Pass `duplicates='last'` to "
+        f"keep the last of each, or `duplicates='keep'` if they are different runs{apart}"
     )
 
 
@@ -593,7 +636,7 @@ def _read_whole(
     document: Document, names: Sequence[str], rows: Sequence[Any], mapping: ColumnMap
 ) -> TrialTable | None:
     """All rows as one table; None if an error or a note is about some of them only."""
-    if len(set(names)) < len(names) or may_reshape(names):
+    if len(set(names)) < len(names) or may_reshape(names) or mapping.missing == "exclude":
         return None
     separator, columns = None, dict[str, Sequence[Any]]()
     if document.kind == "text":
@@ -737,6 +780,8 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
+_SQLITE = b"SQLite format 3\0"
+
 _SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
 """A key that only a suite has at the left margin of its YAML."""
 
@@ -798,10 +843,15 @@ def _nature(document: Document, names: list[str]) -> str | None:
     """What kind of file it is, where it cannot be a result file whatever its columns are called."""
     if named := _nature_by_ending(document):
         return named
+    if document.data.startswith(_SQLITE):
+        return (
+            "is an SQLite database, but no history of passhat; export its results as CSV or JSON "
+            "with the tool that wrote it, or with `sqlite3 -csv -header`"
+        )
     if document.kind == "binary":
         return "is a binary file that passhat cannot read"
     if document.kind == "zip":
-        return "is a ZIP archive without an Inspect log; unpack it"
+        return "is a ZIP archive that passhat cannot read; unpack it, and give the results in it"
     if re.search(rb"<!doctype html|<html", document.data[:1024], re.IGNORECASE):
         return "is a web page; give the JSON, CSV or XML that the tool writes"
     if document.kind == "xml":

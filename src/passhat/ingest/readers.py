@@ -247,7 +247,9 @@ class TrialTable:
     file is one of many that make up its run, so that a report on the whole run replaces it.
     `scores` are those among which the first was taken because the user chose none: files must
     agree in it. `measured` identifies each row by all that the file says of it, where that
-    includes a time or an id that no other run has; None for other rows.
+    includes a time or an id that no other run has; None for other rows. `words` are those of each
+    column that the user compares with a word. `apart` says which column keeps trials of the same
+    number apart.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -263,6 +265,8 @@ class TrialTable:
     part: bool = False
     scores: Sequence[str] = ()
     measured: Sequence[int | None] = ()
+    words: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    apart: str = ""
 
     @classmethod
     def of_rows(

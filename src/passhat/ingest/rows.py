@@ -19,7 +19,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.query_engines import parquet_columns, parquet_names
-from passhat.messages import few, plural, short, short_value
+from passhat.messages import closest, few, plural, short, short_value
 from passhat.records import FEATURES
 from passhat.records.columns import (
     COUNTS,
@@ -57,6 +57,7 @@ WITHIN_A_RUN = frozenset(
         *("messages", "steps", "turns", "trajectory", "traj", "trace", "traces", "history"),
         *("chat_history", "events", "conversation", "dialogue", "dialog", "transcript", "spans"),
         *("tool_calls", "function_calls", "actions", "observations", "checks", "assertions"),
+        "collectors",  # of pytest-json-report, beside its tests
     )
 )
 """Names of lists whose entries are never runs: what happened within one, or was checked of it."""
@@ -360,8 +361,8 @@ def _raw_table(document: Document, mapping: ColumnMap) -> Table:
 def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
     """The fields of an object that apply to all rows in its list.
 
-    An object among them does if the user named a field inside it. How the whole ended is no
-    verdict on each entry.
+    An object among them does if the user named a field inside it. How the whole ended, and what
+    it took, is no fact of each entry.
     """
     asked = {name.partition(".")[0] for name in _asked_for(mapping)}
     plain = {
@@ -372,7 +373,7 @@ def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
     }
     verdicts = {column for column in verdict_columns(plain) if column not in asked}
     found = find_columns(plain, USUAL)
-    verdicts |= {found[meaning] for meaning in VERDICTS if meaning in found} - asked
+    verdicts |= {found[meaning] for meaning in (*VERDICTS, *FEATURES) if meaning in found} - asked
     return {key: raw for key, raw in plain.items() if key not in verdicts}
 
 
@@ -779,11 +780,12 @@ def _text(cell: Any) -> str:
 
 # How a table was read, and the errors of those that hold no trials or say two things.
 
-_NO_WORD = 'no outcome; write "error" for a trial that broke, or leave its row out'
-_NO_NUMBER = (
-    'no outcome; say what broke a trial in a column "error" (or one that `error` names), or leave '
-    "its row out"
+_NOTHING = (
+    "no outcome; `missing='error'` counts such rows as errors, `missing='fail'` as failures, "
+    "`missing='exclude'` leaves them out"
 )
+_MOST_FAULTS = 10
+"""Rows that one error names."""
 
 
 def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
@@ -826,37 +828,83 @@ def conflicting(where: str, conflict: Conflict) -> ReadError:
     )
 
 
+def never_holds(name: str, test: ColumnCondition, words: Collection[str]) -> ReadError:
+    """The error of a comparison with a word that its column never holds: likely a typo."""
+    known = sorted(words)
+    near = closest(str(test.value), known)
+    hint = f' Did you mean "{short(near)}"?' if near else ""
+    return ReadError(
+        f'{name}: "{short(test.column)}" is never "{short(str(test.value))}" (`pass_if`); it holds '
+        f"{few(known, 8)}.{hint}"
+    )
+
+
+def verdicts_of(tests: Sequence[ColumnCondition], found: Mapping[str, str]) -> list[str]:
+    """The columns that say how a row ended: those that are compared, or the one of verdicts."""
+    usual = found.get("passed") or found.get("score", "")
+    return [found.get(test.column, test.column) for test in tests] or [usual]
+
+
 def no_outcome(
+    name: str,
+    where: Callable[[int], str],
+    rows: Sequence[int],
+    found: Mapping[str, str],
+    sheet: Table,
+    tests: Sequence[ColumnCondition],
+) -> ReadError:
+    """The error of rows that do not say how their trials ended: the first, and up to nine more."""
+    columns = verdicts_of(tests, found)
+    fault = _first_fault(name, where(rows[0]), rows[0], found, sheet, tests)
+    if len(rows) == 1:
+        return ReadError(fault)
+    told = [
+        f"{where(row)} ({few(_shown(sheet.cells(column)[row]) for column in columns)})"
+        for row in rows[1:_MOST_FAULTS]
+    ]
+    more = f" and {len(rows) - _MOST_FAULTS:,} more" if len(rows) > _MOST_FAULTS else ""
+    words = [row for row in rows if not any(is_missing(sheet.cells(c)[row]) for c in columns)]
+    hint = (
+        "; `error_words` names words that say a trial broke"
+        if words and rows[0] not in words
+        else ""
+    )
+    return ReadError(f"{fault}. Also {', '.join(told)}{more}{hint}")
+
+
+def _shown(cell: Any) -> str:
+    return "nothing" if is_missing(cell) else short_value(cell)
+
+
+def _first_fault(
     name: str,
     where: str,
     row: int,
     found: Mapping[str, str],
     sheet: Table,
     tests: Sequence[ColumnCondition],
-) -> ReadError:
-    """The error of a row that does not say how its trial ended."""
-    usual = found.get("passed") or found.get("score", "")
-    columns = [found.get(test.column, test.column) for test in tests] or [usual]
-    for column in columns:
+) -> str:
+    for column in verdicts_of(tests, found):
         cell = sheet.cells(column)[row]
-        nothing = _NO_WORD if column == found.get("passed") else _NO_NUMBER
-        fault = nothing if is_missing(cell) else comma_fault(cell)
+        fault = _NOTHING if is_missing(cell) else comma_fault(cell)
         if fault:
-            return ReadError(f'{name}, {where}, column "{short(column)}": {fault}')
+            return f'{name}, {where}, column "{short(column)}": {fault}'
     if tests:
         shown = few(
-            f"{short(column)} is {short_value(sheet.cells(column)[row])}" for column in columns
+            f"{short(column)} is {short_value(sheet.cells(column)[row])}"
+            for column in verdicts_of(tests, found)
         )
-        return ReadError(f"{name}, {where}: `pass_if` compares with a number, but {shown}")
+        return f"{name}, {where}: `pass_if` compares with a number, but {shown}"
+    usual = found.get("passed") or found.get("score", "")
     cells, called = sheet.cells(usual), short(usual)
     if isinstance(cells[row], Mapping) and cells[row]:
         field = short(next(iter(cells[row])))
-        return ReadError(
+        return (
             f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
             f"whether the trial passed, such as `passed='{called}.{field}'`"
         )
-    return ReadError(
+    return (
         f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
         f"trial passed. The column holds {seen(cells)}; say what passes with "
-        f"`pass_if='{called}==...'`"
+        f"`pass_if='{called}==...'`, or which words say that a trial broke with `error_words`"
     )

@@ -12,12 +12,19 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
-from passhat.ingest.document import COMPRESSED_SUFFIXES, Document, Limits, read_all
+from passhat.ingest.document import (
+    COMPRESSED_SUFFIXES,
+    Document,
+    Limits,
+    listing_names,
+    read_all,
+)
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS, RUN_WORDS, Reader, TrialTable
 from passhat.ingest.remote import FOLDER as TRANSCRIPTS
 from passhat.ingest.remote import is_url, local_copy
@@ -28,7 +35,14 @@ from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import LEFT_OUT, Facts
 
 Input = str | os.PathLike[str] | bytes
-Recognise = Callable[[Document], Reader]
+
+
+class Recognise(Protocol):
+    """Finds the reader of a document; a guess by the cells of its columns only if it is allowed."""
+
+    def __call__(self, document: Document, *, guess: bool) -> Reader: ...
+
+
 Known = tuple[Document, Reader]
 STDIN = "-"
 
@@ -66,7 +80,44 @@ def open_input(
             yield from _open_folder(path, recognise, limits, skipped)
         else:
             document = Document(str(path), path=path, data=None, limits=limits)
-            yield document, recognise(document)
+            if is_archive(document):
+                yield from _open_archive(document, recognise, skipped)
+            else:
+                yield document, recognise(document, guess=True)
+
+
+def is_archive(document: Document) -> bool:
+    """Whether it is a zip or tar archive of files, and not a log or a spreadsheet in one."""
+    if document.kind == "zip":
+        with document.stream() as stream:
+            own = ("header.json", "_journal/start.json", "xl/workbook", "content.xml", "word/")
+            return not listing_names(document.name, stream, document.limits, *own)
+    return document.is_tar()
+
+
+def _open_archive(
+    archive: Document, recognise: Recognise, skipped: dict[str, ReadError]
+) -> Iterator[Known]:
+    """Each result in an archive, read as in a folder, without unpacking it."""
+    count = 0
+    for member, data in archive.members():
+        name = f"{archive.name}/{member}"
+        if not _looks_like_results(member) or os.path.basename(member).startswith("."):  # noqa: PTH119
+            continue
+        try:
+            document = Document(name, path=name, data=data, limits=archive.limits)
+            reader = recognise(document, guess=False)
+            if reader.reading.derived:
+                raise ReadError(
+                    f"{name}: was made by passhat from other results; unpack it to read it"
+                )
+        except ReadError as error:
+            skipped[name] = error
+            continue
+        count += 1
+        yield document, reader
+    if not count:
+        raise _nothing_readable(Path(archive.name), skipped)
 
 
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
@@ -95,7 +146,7 @@ def _open_bytes(given: Input, recognise: Recognise, limits: Limits) -> Known:
     else:
         name, data = "stdin", read_all("standard input", sys.stdin.buffer, limits)
     document = Document(name, path=None, data=data, limits=limits)
-    return document, recognise(document)
+    return document, recognise(document, guess=True)
 
 
 def _open_folder(
@@ -103,10 +154,16 @@ def _open_folder(
 ) -> Iterator[Known]:
     count = 0
     name = str(folder)
-    for document, reader in _walk(name, recognise, limits, skipped, frozenset(), depth=1):
-        count += 1
-        limits.check_members(name, count + len(skipped))
-        yield document, reader
+    for guess in (False, True):  # beside known results, what may be some is a companion of them
+        for document, reader in _walk(
+            name, partial(recognise, guess=guess), limits, skipped, frozenset(), depth=1
+        ):
+            count += 1
+            skipped.pop(document.name, None)
+            limits.check_members(name, count + len(skipped))
+            yield document, reader
+        if count or not any(isinstance(fault, UnknownFile) for fault in skipped.values()):
+            break
     if not count:
         raise _nothing_readable(folder, skipped)
 
@@ -126,7 +183,7 @@ def _nothing_readable(folder: Path, skipped: Mapping[str, ReadError]) -> ReadErr
 
 def _walk(
     folder: str,  # making a Path for each file takes as long as reading it
-    recognise: Recognise,
+    recognise: Callable[[Document], Reader],
     limits: Limits,
     skipped: dict[str, ReadError],
     companions: frozenset[str],

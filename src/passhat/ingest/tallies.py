@@ -40,7 +40,14 @@ from passhat.ingest.remote import (
 )
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
 from passhat.ingest.reshape import may_reshape
-from passhat.ingest.rows import aggregates, conflicting, is_own_file, separator_of, table_facts
+from passhat.ingest.rows import (
+    aggregates,
+    conflicting,
+    is_own_file,
+    never_holds,
+    separator_of,
+    table_facts,
+)
 from passhat.ingest.sources import STDIN, Input, as_inputs
 from passhat.messages import listed, plural
 from passhat.records import FEATURES, Categorical, Duplicates, FeatureSums, Outcome, Source, Tally
@@ -59,6 +66,7 @@ from passhat.records.columns import (
     outcomes_of,
     parse_pass_if,
     seen,
+    unmatched_word,
     usual_name,
     verdict_columns,
 )
@@ -116,7 +124,8 @@ def count_big(
     mapping = mapping or ColumnMap()
     if format in (None, "passhat") and (saved := _count_saved(source, mapping)) is not None:
         return saved
-    if format not in (None, "table") or duplicates == "last":
+    by_row = mapping.missing or mapping.error_words
+    if format not in (None, "table") or duplicates == "last" or by_row:
         return None
     table = _find_big(source, mapping)
     counted = None if table is None else _stream(table, mapping, duplicates)
@@ -184,6 +193,8 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     plan, groups = _understand_groups(plan, engine.query(_render_query(engine, plan)), mapping)
     names = _names(plan, groups, mapping)
     counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
+    if mapping.pass_if and len(set(counts.outcome.tolist())) == 1:
+        _check_words(engine, plan, mapping.pass_if)
     if duplicates == "error" and "trial" in plan.found:
         _check_counted_duplicates(engine, plan, groups, names)
     scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
@@ -196,6 +207,19 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
         tally = _tally(system, tasks, outcome, sums, plan.features, scored=scored)
         tallies.append(replace(tally, sources=(source,)))
     return tallies
+
+
+def _check_words(engine: Engine, plan: _GroupQuery, pass_if: str) -> None:
+    """Refuse a comparison with a word that the column never holds."""
+    tests = parse_pass_if(pass_if)
+    words = {}
+    for test in tests:
+        if isinstance(test.value, str):
+            column = quoted(plan.found.get(test.column, test.column))
+            found = engine.query(f"SELECT DISTINCT {column} AS c FROM {VIEW}")["c"]  # noqa: S608 # quoted
+            words[test.column] = {str(cell).strip().lower() for cell in found if cell is not None}
+    if odd := unmatched_word(tests, words):
+        raise never_holds(str(plan.path), odd, words[odd.column])
 
 
 def _source(
@@ -290,7 +314,10 @@ def _no_outcome(plan: _GroupQuery, groups: Mapping[str, list[Any]], value: Any) 
     rows = sum(n for n, other in zip(groups["n"], groups["o"], strict=True) if other == value)
     where = f"{plan.path}, {plan.outcome.strip(chr(34))}"
     if value is None or value != value:
-        return ReadError(f'{where}: some rows are empty; write "error" where a trial broke')
+        return ReadError(
+            f"{where}: some rows are empty; `missing='error'` counts them as errors, "
+            "`missing='fail'` as failures, `missing='exclude'` leaves them out"
+        )
     return ReadError(
         f"{where}: {value!r}, in {plural(rows, 'row')}, does not say whether the trial passed. "
         f"The column holds {seen(groups['o'])}; say what passes with `pass_if`"

@@ -164,6 +164,8 @@ _RESULTS = ("result", "response", "output", "content")
 # In the Responses API an item has its own `id` beside the `call_id` that results name.
 _CALL_IDS = ("call_id", "tool_call_id", "toolCallId", "id")
 _ANSWERED_IDS = ("tool_call_id", "tool_use_id", "call_id", "toolCallId", "source_call_id", "id")
+# Items of a flat list that have a type in the place of a role.
+_PLAIN_TYPES = ("message", "text", "output_text")
 _ROLES = {"human": "user", "ai": "assistant", "agent": "assistant", "model": "assistant"}
 
 
@@ -245,7 +247,8 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
     said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
     if isinstance(legacy := message.get("function_call"), dict):
         said.calls.append(_call(legacy))
-    role = as_text(message.get("role")) or ("assistant" if said.calls else kind or UNKNOWN_ROLE)
+    spoken = UNKNOWN_ROLE if kind in _PLAIN_TYPES else kind
+    role = as_text(message.get("role")) or ("assistant" if said.calls else spoken or UNKNOWN_ROLE)
     error = message.get("error")
     if isinstance(error, dict) and error.get("message"):
         said.texts.append(as_text(error["message"]))
@@ -330,7 +333,11 @@ def _call(call: Mapping[str, Any]) -> Call:
     """A call by its parts; Inspect has the name where OpenAI has a function with its name."""
     function = call.get("function")
     inner = function if isinstance(function, dict) else call
-    name = function if isinstance(function, str) else _first(inner, ("name", "function_name"))
+    name = (
+        function
+        if isinstance(function, str)
+        else _first(inner, ("name", "function_name", "tool_name", "tool"))
+    )
     return Call(
         name=as_text(name) or "a tool",
         arguments=as_text(_first(inner, _ARGUMENTS)),
@@ -352,9 +359,12 @@ def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def _are_messages(said: Sequence[object]) -> bool:
-    known = (*CALL_PARTS, *RESULT_PARTS)
-    return bool(said) and all(
-        isinstance(one, dict) and ("role" in one or one.get("type") in known) for one in said
+    """Whether all entries are messages or items with a type, and one of them is of a known kind."""
+    known = (*CALL_PARTS, *RESULT_PARTS, *_PLAIN_TYPES)
+    items = mappings(said)
+    return len(items) == len(said) and (
+        all("role" in one or isinstance(one.get("type"), str) for one in items)
+        and any("role" in one or one["type"] in known for one in items)
     )
 
 

@@ -88,6 +88,16 @@ def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[
         yield Finding(what="graders", text=text, note=True)
 
 
+def deciding_files(suite: str | Path | None = None) -> tuple[Path, ...]:
+    """The files and folders that decide about a run: suite, graders, snapshots, cassettes."""
+    from passhat.runner.guarding import DecidingFiles
+    from passhat.suite import find_suite, load_suite
+
+    loaded = load_suite(suite or find_suite(Path()))
+    kept = (loaded.directory / name for name in ("cassettes", "snapshots"))
+    return (*DecidingFiles.of(loaded).names, *(folder.absolute() for folder in kept))
+
+
 def _parts(suite: Suite, *, ask: bool) -> Iterator[tuple[Finding, Part]]:
     """Check what a live run needs, part by part."""
     from passhat.runner.run import run_coroutine

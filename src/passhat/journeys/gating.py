@@ -253,6 +253,7 @@ class JudgedResults:
         **terms: Unpack[GateTerms],
     ) -> Verdicts:
         """The verdicts of all gates, by the arguments of `gate_results`."""
+        from passhat.analysis.gates.extension import at_later_look, with_all_looks
         from passhat.analysis.gates.judge import judge
 
         loaded = _loaded(suite)
@@ -267,15 +268,23 @@ class JudgedResults:
             for name in everybody.systems
             if name not in trials.systems and name in named
         }
-        return judge(
+        looks = self._looks()
+        verdicts = judge(
             trials,
-            gates,
+            [at_later_look(gate, looks) for gate in gates],
             bars=loaded.bars or None if bars is None and loaded is not None else bars,
             baseline=left_out | self._named_baselines(gates, everybody.systems),
             errors=errors,
             seed=seed,
             days=self._days(gates, everybody.systems, errors),
         )
+        return with_all_looks(verdicts, gates, looks)
+
+    def _looks(self) -> tuple[int, ...]:
+        """After how many trials a stored run was judged, the last being all that it has."""
+        if self.run is None:
+            return ()
+        return (*self.run.options.get("judged_at", ()), self.run.trials)
 
     def baseline(self, given: str | Path | Trials, argument: str) -> Trials:
         """The trials of a file, or of a run other than the one that is judged."""
@@ -521,7 +530,10 @@ def _capped(gate: Gate, suite: Suite) -> Gate:
     if gate.evidence is not None or gate.max_runs is not None:
         return gate
     from passhat.analysis.gates.gate import BestOfRequirement, NoWorseRequirement
+    from passhat.analysis.gates.rounds import decides_in_rounds
 
+    if decides_in_rounds(gate, len(suite.tasks)) or suite.runs_once:
+        return gate  # it takes its rounds from the suite, or from the demand
     contest = isinstance(gate.demand, BestOfRequirement)
     systems = [gate.system] if gate.system is not None and not contest else suite.systems
     trials = [sum(p.runs for p in suite.pairings if p.system.name == s) for s in systems]
@@ -538,19 +550,25 @@ def verdicts_on(
     *,
     baselines: Mapping[str, Trials],
     days: Mapping[str, Days] | None = None,
+    judged_at: Sequence[int] = (),
 ) -> Verdicts | None:
-    """The verdicts on the trials of a finished run; None if there is no gate."""
+    """The verdicts on the trials of a finished run; None if there is no gate.
+
+    `judged_at` says after how many trials they were judged before.
+    """
     if not gates:
         return None
     import numpy as np
 
+    from passhat.analysis.gates.extension import at_later_look, with_all_looks
     from passhat.analysis.gates.judge import judge
 
     plain = {pairing.system.name for pairing in plain_pairings(suite)}
     gated = [trials.system.code(name) for name in trials.systems if name in plain]
-    return judge(
+    looks = (*judged_at, suite.trials)
+    verdicts = judge(
         trials.take(np.isin(trials.system.codes, gated)),
-        gates,
+        [at_later_look(gate, looks) for gate in gates],
         bars=suite.bars or None,
         baseline=baselines or None,
         planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
@@ -558,6 +576,7 @@ def verdicts_on(
         seed=suite.seed,
         days=days,
     )
+    return with_all_looks(verdicts, gates, looks)
 
 
 def quarantined(suite: Suite) -> dict[str, str]:

@@ -100,6 +100,8 @@ class RunRequest:
     compress: bool = False
     faults: str | None = None
     shard: str | None = None
+    judged_at: tuple[int, ...] = ()
+    """After how many trials its gates were judged before it was extended."""
     interface: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -162,7 +162,8 @@ def open_run(
             )
         with hold(history, run) as lease:
             if resumed is not None:
-                run = history.reopen_run(run, {"runs": request.runs, **planned})
+                looks = {"runs": request.runs, "judged_at": list(request.judged_at)}
+                run = history.reopen_run(run, {**looks, **planned})
             journal = RunJournal(history, run, lease)
             try:
                 yield StoredRun(history=history, run=run, lease=lease, journal=journal)

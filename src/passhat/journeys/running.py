@@ -172,6 +172,10 @@ def resume_run(
     earlier = RunRequest.from_json(stored.options)
     request = earlier.changed(interface={**earlier.interface, **(interface or {})}, **given)
     loaded = load_suite(request.suite, models_asked=False)
+    extended = runs is not None and stored.status == "finished"
+    if extended:
+        looked_at = (*earlier.judged_at, apply_request(loaded, earlier).trials)
+        request = replace(request, judged_at=looked_at)
     suite = apply_request(loaded, request)
     if not changed and stored.suite_hash != suite.digest:
         raise HistoryError(
@@ -186,7 +190,7 @@ def resume_run(
         store=store,
         resumed=stored.key,
         retry_errors=retry_errors,
-        extended=runs is not None and stored.status == "finished",
+        extended=extended,
         **execution,
     )
     return execute(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
@@ -306,8 +310,8 @@ RUNS_ONCE = (
 
 NOTHING_ADDED = "no run was added: every gate had its verdict, and then this run stops"
 JUDGED_BEFORE = (
-    "The gates were judged before these runs were added. Each look at a fixed number of runs may "
-    "be wrong at the stated rate, and the rates add up; a run until settled has one rate for all."
+    "The gates were judged before these runs were added: this look has a stricter bound, and the "
+    "error rates are those of all looks together"
 )
 
 
@@ -439,6 +443,7 @@ def execute(
                 job.suite,
                 baselines=baselines,
                 days=days_of_baselines(job.gates, job.suite, opened) if baselines else None,
+                judged_at=job.request.judged_at,
             )
             if rule is None
             else rule.verdicts()

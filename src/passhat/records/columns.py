@@ -7,7 +7,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from functools import cache, lru_cache, partial
 from typing import Any, SupportsFloat
 
@@ -99,6 +99,73 @@ def infer_columns(
         notes += _tell_tasks_apart(found, names, mapping, differ)
         notes += _tell_systems_apart(found, names, mapping, cells, differ)
     return found, notes
+
+
+GUESSED_TASKS = (
+    *("eval_id", "puzzle_id", "nodeid", "node_id", "id", "name", "question", "prompt", "query"),
+    "input",
+)
+GUESSED_VERDICTS = (
+    *("ok", "oracle_ok", "tests_passed", "match", "is_match", "exact_match", "em", "accuracy"),
+    *("acc", "grade"),
+)
+"""Columns that often say the task and the outcome, and often something else: by their cells."""
+
+
+def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> ColumnMap:
+    """The user's choice with a column that fits for the task and the outcome, where none is known.
+
+    UnknownFile where two columns fit and do not say the same.
+
+    >>> table = {"question": ["q1", "q1"], "ok": [True, False]}
+    >>> guess_columns(table, ColumnMap(), table.__getitem__).chosen()
+    {'task': 'question', 'passed': 'ok'}
+    """
+    names = list(names)
+    found = find_columns(names, mapping)
+    by_usual_name = {usual_name(name): name for name in reversed(names)}
+    if "task" not in found:
+        known = [by_usual_name[name] for name in GUESSED_TASKS if name in by_usual_name]
+        several_runs = "trial" in found and not _constant(cells(found["trial"]))
+        fit = {name: _grouping(cells(name)) for name in known}
+        fit = {
+            name: groups
+            for name, groups in fit.items()
+            if groups and not (several_runs and len(set(groups)) == len(groups))
+        }
+        mapping = _chosen_guess(mapping, "task", fit, "says which task a row is about")
+    if not mapping.pass_if and found.keys().isdisjoint(VERDICTS):
+        known = [by_usual_name[name] for name in GUESSED_VERDICTS if name in by_usual_name]
+        if any("total" in name for name in by_usual_name):  # of how many tests
+            known = [name for name in known if usual_name(name) != "tests_passed"]
+        ends = {name: outcomes_of(cells(name)) for name in known}
+        ends = {name: own for name, own in ends.items() if own and None not in own}
+        mapping = _chosen_guess(mapping, "passed", ends, "says whether a run passed")
+    return mapping
+
+
+def _chosen_guess(
+    mapping: ColumnMap, meaning: str, fit: Mapping[str, Sequence[Any]], what: str
+) -> ColumnMap:
+    """The first column that fits; refused if another one says something else."""
+    if not fit:
+        return mapping
+    first, *others = fit
+    if any(fit[other] != fit[first] for other in others):
+        ways = ", ".join(f"`{meaning}={short(name)!r}`" for name in fit)
+        raise UnknownFile(f"no column surely {what}, and several may: say {ways}")
+    return replace(mapping, **{meaning: first})
+
+
+def _grouping(values: Sequence[Any]) -> list[int]:
+    """For each row the first row with the same name; empty if the cells are no names."""
+    first: dict[Any, int] = {}
+    groups = []
+    for row, value in enumerate(values):
+        if not isinstance(value, (str, int)) or isinstance(value, bool) or is_missing(value):
+            return []
+        groups.append(first.setdefault(value, row))
+    return groups
 
 
 def rows_differ(cells: Cells, column: str, within: Sequence[str]) -> bool:
@@ -368,6 +435,21 @@ def row_outcomes(
     ]
 
 
+def unmatched_word(
+    tests: Iterable[ColumnCondition], seen_words: Mapping[str, Collection[str]]
+) -> ColumnCondition | None:
+    """The comparison with a word that its column never holds: likely a typo; None if there is none.
+
+    >>> unmatched_word(parse_pass_if("status==succes"), {"status": {"success", "failed"}}).value
+    'succes'
+    """
+    for test in tests:
+        words = seen_words.get(test.column)
+        if words and isinstance(test.value, str) and test.value.lower() not in words:
+            return test
+    return None
+
+
 def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
     """The scores that Inspect's letters mean, in a table without other scores."""
     if "score" in found:
@@ -483,6 +565,10 @@ _LONGEST_KEPT = 200
 """Names of columns that are longer are rare, and are not remembered."""
 
 
+MISSING_RULES = ("fail", "error", "exclude")
+"""What a row without a verdict may count as."""
+
+
 def _column(meaning: str, *, option: str | None = None, metavar: str = "COLUMN") -> Any:
     """A column that users may name; `option` is what the command line calls it, if not the same."""
     return field(default=None, metadata={"help": meaning, "option": option, "metavar": metavar})
@@ -496,7 +582,8 @@ class ColumnMap:
     as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with the
     transcripts, read only if these are asked for. An empty name leaves out what a usual name
-    would find: `cost=""`.
+    would find: `cost=""`. `missing` says what a row without a verdict counts as, `error_words`
+    which verdicts say that an attempt broke.
 
     The options of commands and the table of columns in a configuration are made from the fields.
     """
@@ -532,9 +619,18 @@ class ColumnMap:
     transcript: str | None = _column(
         "Column with the transcript: messages as JSON, or plain text.", option="transcript-column"
     )
+    missing: str | None = _column(
+        "What a row without a verdict is: fail, error or exclude.", metavar="WHAT"
+    )
+    error_words: str | None = _column(
+        "Verdicts that say an attempt broke, joined by commas: 'timeout,skipped'.", metavar="WORDS"
+    )
     name: str | None = None
 
     def __post_init__(self) -> None:
+        if self.missing not in (None, *MISSING_RULES):
+            rule = "must be fail, error or exclude"
+            raise ArgumentError("missing", rule, self.missing)
         for column in fields(self):
             value = getattr(self, column.name)
             if value == "" and column.name in _LEFT_OUT:
@@ -732,7 +828,7 @@ WORDS: Mapping[str, Outcome] = {
     **dict.fromkeys(
         (
             *("0", "0.0", "false", "f", "no", "n", "fail", "failed", "failure", "unsuccessful"),
-            *("unresolved", "unsolved", "incorrect", "i", "wrong", "rejected"),
+            *("unresolved", "unsolved", "incorrect", "i", "wrong", "rejected", "not_attempted"),
             *("✗", "✘", "✖", "✖\ufe0f", "❌", "✕"),
         ),
         Outcome.FAILED,

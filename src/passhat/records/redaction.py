@@ -22,9 +22,13 @@ SHORTEST = 6
 """Shorter values are too likely to be ordinary words."""
 
 SECRET_NAME = re.compile(
-    r"(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|COOKIE|_PAT|_PIN|_PWD|_AUTH)S?$"
+    r"(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|COOKIE|_PAT|_PASS|_PIN|_PWD|_AUTH)S?$"
 )
 """Names of variables whose values are secret wherever they are used."""
+
+ADDRESS_NAME = re.compile(r"(?i)(URL|URI|DSN|CONNECTION_?STRING)$")
+LOGIN = re.compile(r"://[^/\s]*:[^/\s]+@|(?i:password|accountkey)=")
+"""An address is secret where it holds a password."""
 
 VARIABLE = re.compile(r"\$\{(\w+)")
 ESCAPED_SPACE = re.compile(r"\\[nrt]")
@@ -111,7 +115,7 @@ class Redactor:
         # Line breaks are escaped in JSON; spaces in their place keep the positions.
         text = ESCAPED_SPACE.sub("  ", text)
         for shape in shapes_near(text):
-            for match in shape.pattern.finditer(text):
+            for match in shape.matches(text):
                 yield Leak(what=shape.name, start=match.start())
 
     def _without_cut_values(self, text: str) -> str:
@@ -155,7 +159,11 @@ def known_secrets(suite: Suite, environment: Mapping[str, str]) -> dict[str, str
 
 def _keys_in(environment: Mapping[str, str]) -> dict[str, str]:
     """The values of variables whose names say that they are secret, each with its name."""
-    named = {name: value for name, value in environment.items() if SECRET_NAME.search(name)}
+    named = {
+        name: value
+        for name, value in environment.items()
+        if SECRET_NAME.search(name) or (ADDRESS_NAME.search(name) and LOGIN.search(value))
+    }
     # A key that comes from a file often ends with the end of a line, and is sent without it.
     return {word: name for name, value in named.items() for word in (value, value.strip())}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import cache, lru_cache
 from typing import Any
@@ -29,8 +30,9 @@ _SPACE = r"(?:\s|\\[nrt]){1,9}"
 class SecretPattern:
     """One kind of key. A text without any of `needles` has none of them.
 
-    The needles are looked for first: searching forty patterns in every transcript would cost more
-    than running a trial. `certain` shapes are keys wherever they occur, also in a suite file.
+    The needles are looked for first: searching a hundred patterns in every transcript would cost
+    more than running a trial. `certain` shapes are keys wherever they occur, also in a suite file.
+    What a group named `kept` matches stays: the name before a value, and the quote between them.
     """
 
     name: str
@@ -40,20 +42,148 @@ class SecretPattern:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Compiled when first needed, and kept by `re`: forty would take longer than a command."""
-        flags = re.IGNORECASE if self.expression.startswith("(?i)") else 0
-        return re.compile(_START + self.expression.removeprefix("(?i)"), flags)
+        """Compiled when first needed, and kept: all of them would take longer than a command."""
+        return _compiled(self.expression)
 
     def may_be_in(self, text: str) -> bool:
         return any(needle in text for needle in self.needles)
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """Every key of this kind in a text, one after the other."""
+        pattern, end = self.pattern, 0
+        if all(map(self.expression.startswith, self.needles)):
+            places = ((place, len(text)) for place in _places(text, self.needles))
+        elif self.needles == _NAMED:
+            named = (at + len(stem) for stem in _STEMS for at in _places(text, (stem,)))
+            # The value first: it tells at one place whether the name is worth a look.
+            follows = _compiled(_MAY_FOLLOW).match
+            ends = sorted({at for at in named if follows(text, at) is not None})
+            places = ((max(0, at - _LONGEST_NAME), at + _LONGEST_VALUE) for at in ends)
+        else:
+            yield from pattern.finditer(text)
+            return
+        for start, stop in places:
+            search = pattern.match if self.needles != _NAMED else pattern.search
+            if stop > end and (found := search(text, max(start, end), stop)) is not None:
+                yield found
+                end = found.end()
+
+    def masked(self, text: str) -> str:
+        """The text with a mark in the place of each key of this kind."""
+        parts, end = [], 0
+        for found in self.matches(text):
+            kept = found.end("kept") if "kept" in found.re.groupindex else found.start()
+            parts += [text[end:kept], MARK]
+            end = found.end()
+        return "".join([*parts, text[end:]]) if parts else text
+
+
+def _places(text: str, needles: Iterable[str]) -> Iterator[int]:
+    """Where one of the needles is; in order if there is only one."""
+    for needle in needles:
+        at = text.find(needle)
+        while at >= 0:
+            yield at
+            at = text.find(needle, at + 1)
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    flags = re.IGNORECASE if expression.startswith("(?i)") else 0
+    # A name before a value may be the end of a longer one: SMTP_PASSWORD.
+    start = "" if "?P<kept>" in expression else _START
+    return re.compile(start + expression.removeprefix("(?i)"), flags)
 
 
 def _shape(name: str, pattern: str, *needles: str, certain: bool = True) -> SecretPattern:
     return SecretPattern(name=name, needles=needles, expression=pattern, certain=certain)
 
 
-# Patterns match no quote and no backslash (but for the \n in a private key), so that replacing a
-# match inside JSON text leaves JSON text.
+_GITLAB = tuple(
+    f"gl{kind}-"
+    for kind in "agent cbt dt ffct ft imt oas pat ptt rt soat".split()  # noqa: SIM905
+)
+
+_PLACEHOLDER = (
+    r"(?i:pass(?:word|wd|phrase)?|pw|pwd|user(?:name)?|secrets?|tokens?|keys?|change_?me|hidden|"
+    r"required|optional|string|none|null|true|false|undefined|example|your[\w-]*|my[_-]\w*|"
+    r"x{3,}|\*{3,}|\.{3,}|<[^>]*>|\$\{?\w+\}?|%\w+%|\{[^}]*\}|\[redacted[^\]]*\])"
+)
+"""What stands for a password in manuals and messages."""
+
+# Values that only their names give away. A name ends where a sign follows: "tokens" is no "token".
+_PREFIXED = (
+    ("A3-", 30, "1Password"), ("ops_eyJ", 100, "1Password"), ("p8e-", 32, "Adobe"),
+    ("LTAI", 20, "Alibaba"), ("AKCp", 60, "Artifactory"), ("ATATT3", 30, "Atlassian"),
+    ("CLOJARS_", 50, "Clojars"), ("dp.pt.", 40, "Doppler"), ("dt0c01.", 60, "Dynatrace"),
+    ("EZAK", 50, "EasyPost"), ("EZTK", 50, "EasyPost"), ("EAAM", 90, "Facebook"),
+    ("EAAC", 90, "Facebook"), ("figd_", 20, "Figma"), ("fo1_", 40, "Fly.io"),
+    ("fm2_", 90, "Fly.io"), ("fio-u-", 60, "Frame.io"), ("GR1348941", 20, "GitLab"),
+    ("glsa_", 30, "Grafana"), ("glc_", 30, "Grafana"), ("HRKU-", 30, "Heroku"),
+    ("NRAK-", 20, "New Relic"), ("NRII-", 20, "New Relic"), ("sha256~", 43, "OpenShift"),
+    ("pcsk_", 30, "Pinecone"), ("pscale_tkn_", 30, "PlanetScale"),
+    ("pscale_oauth_", 30, "PlanetScale"), ("pscale_pw_", 30, "PlanetScale"),
+    ("PMAK-", 40, "Postman"), ("pnu_", 36, "Prefect"), ("pul-", 40, "Pulumi"),
+    ("rdme_", 60, "ReadMe"), ("rubygems_", 40, "RubyGems"), ("tk-us-", 40, "Scalingo"),
+    ("xkeysib-", 60, "Brevo"), ("sntryu_", 50, "Sentry"), ("sntrys_", 50, "Sentry"),
+    ("shippo_live_", 40, "Shippo"), ("shippo_test_", 40, "Shippo"), ("sgp_", 40, "Sourcegraph"),
+    ("sq0atp-", 20, "Square"), ("sq0csp-", 30, "Square"), ("tfp_", 50, "Typeform"),
+    ("AQVN", 35, "Yandex"), ("vercel_", 20, "Vercel"), ("jina_", 40, "Jina"),
+    ("sk_car_", 20, "Cartesia"), ("co_api_", 30, "Cohere"), ("e2b_", 30, "E2B"),
+)  # fmt: skip
+"""Keys that begin with a prefix of their issuer: the prefix, the least that follows, the issuer."""
+
+_DISCORD = ("discord", "Discord", "DISCORD", "Bot ")
+
+_WORD = r"(?i:(?<![A-Za-z])pwd|passw(?:or)?d|passphrase)"
+_NAME = (
+    r"(?i:(?<!page)(?<!next)(?<!sync)(?<!ation)(?<!page[_-])(?<!next[_-])(?<!sync[_-])"
+    r"(?<!ation[_-])token|secret|(?<![A-Za-z])pass|(?:api|access|auth|account|signing|encryption|private|service|"
+    r"session|license|app|application|shared|master|write|read|admin|user)[_-]?key|key[_-]data|"
+    r"credentials?|_auth|sessionid|session[_-]id)"
+)
+_SIGN = r"[\"'`\\]{0,3}[ \t]{0,3}(?::=|=>|[=:])[ \t]{0,3}"
+_QUOTE = r"\\?[\"'`]"
+_VALUE = r"[^\s\"'`\\,;&<>(){}\[\]]"
+_MIXED = rf"(?={_VALUE}{{0,99}}\d)(?={_VALUE}{{0,99}}[A-Za-z])"
+"""Ahead there are letters and digits: of a value without quotes nothing else tells it from code."""
+
+_MAY_FOLLOW = (
+    rf"(?P<kept>{_SIGN}(?:{_QUOTE})?)"
+    rf"(?:(?<=[=\"'`])|(?![A-Za-z_.]{{1,99}}[\s,(){{}}\[\]<>])){_VALUE}{{6}}"
+)
+"""What may follow a name: after a colon, no word of a sentence or of code."""
+
+_ENDS = rf"(?(quote)(?={_QUOTE})|(?![\w.]{{0,50}}[(\[]))"
+"""A value in quotes goes up to the second one; one without is no call and no lookup of code."""
+
+_STEMS = (
+    *("oken", "OKEN", "ecret", "ECRET", "pass", "Pass", "PASS", "assword", "ASSWORD", "asswd"),
+    *("ASSWD", "assphrase", "ASSPHRASE", "pwd", "PWD", "Pwd", "_key", "_KEY", "-key", "-KEY"),
+    *(
+        "-Key",
+        "ssKey",
+        "piKey",
+        "ntKey",
+        "teKey",
+        "ikey",
+        "IKEY",
+        "y-data",
+        "y_data",
+        "redentials",
+        "REDENTIALS",
+        "redential",
+    ),
+    *("_auth", "_AUTH", "essionid", "ession_id", "ESSION_ID", "ession-id"),
+)
+_LONGEST_NAME, _LONGEST_VALUE = 24, 600
+"""Characters before the end of a name, and after it, in which a pattern is looked for."""
+
+_NAMED = tuple(stem + sign for stem in _STEMS for sign in ("=", ":", " =", '":', "':", '\\":'))
+
+# Patterns match no quote and no backslash (but for the \n in a private key, and in
+# what is kept), so that replacing a match inside JSON text leaves JSON text. Many of those with a
+# prefix follow the rules of gitleaks (MIT licence, copyright 2019 Zachary Rice).
 SHAPES: tuple[SecretPattern, ...] = (
     _shape(
         "a private key",
@@ -62,7 +192,13 @@ SHAPES: tuple[SecretPattern, ...] = (
     ),
     _shape("an Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}", "sk-ant-"),
     _shape("an OpenRouter key", r"sk-or-[A-Za-z0-9_-]{16,}", "sk-or-"),
-    _shape("an OpenAI key", r"sk-[A-Za-z0-9_-]{16,}", "sk-"),
+    _shape(
+        # Twelve characters in a row, with digits, or twenty: "sk-means-clustering" is a name.
+        "an OpenAI key",
+        r"sk-(?=[\w-]{0,99}[A-Za-z0-9]{20}|(?=[\w-]{0,99}\d[\w-]{0,99}\d)[\w-]{0,99}[A-Za-z0-9]{12})"
+        r"[A-Za-z0-9_-]{16,}",
+        "sk-",
+    ),
     _shape("a Stripe key", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}", "k_live_", "k_test_"),
     _shape("a webhook secret", r"whsec_[A-Za-z0-9+/=]{16,}", "whsec_"),
     _shape("a Google key", r"AIza[0-9A-Za-z_-]{30,}", "AIza"),
@@ -73,12 +209,16 @@ SHAPES: tuple[SecretPattern, ...] = (
         r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
         *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     ),
-    _shape("a GitLab token", r"gl(?:pat|ptt|dt|rt)-[\w-]{16,}", "glpat-", "glptt-", "gldt-"),
+    _shape(
+        "a GitLab token",
+        r"gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rt|soat)-[\w.-]{16,}",
+        *_GITLAB,
+    ),
     _shape("an AWS key id", r"(?:AKIA|ASIA)[0-9A-Z]{12,}\b", "AKIA", "ASIA"),
     _shape(
         "an AWS secret key",
         r"(?i)aws_?secret_?(?:access_?)?key\W{1,5}[A-Za-z0-9/+]{40}\b",
-        *("secret", "SECRET", "Secret"),
+        *("aws_s", "AWS_S", "awsS", "AwsS", "AWSS", "awss"),
     ),
     _shape("a Bedrock key", r"ABSK[A-Za-z0-9+/]{40,}=*", "ABSK"),
     _shape("an Azure storage key", r"AccountKey=[A-Za-z0-9+/]{40,}=*", "AccountKey="),
@@ -104,7 +244,7 @@ SHAPES: tuple[SecretPattern, ...] = (
     _shape("a Langfuse key", r"[ps]k-lf-[A-Za-z0-9-]{16,}", "k-lf-"),
     _shape("a Weights & Biases key", r"wandb_v\d_[A-Za-z0-9_]{20,}", "wandb_v"),
     _shape("a Databricks token", r"dapi[a-f0-9]{32}\b", "dapi"),
-    _shape("a DigitalOcean token", r"do[op]_v1_[a-f0-9]{40,}", "_v1_"),
+    _shape("a DigitalOcean token", r"do[opr]_v1_[a-f0-9]{40,}", "_v1_"),
     _shape("a SendGrid key", r"SG\.[\w-]{16,}\.[\w-]{16,}", "SG."),
     _shape("a Twilio key", r"SK[a-f0-9]{32}\b", "SK"),
     _shape("an npm token", r"npm_[A-Za-z0-9]{30,}", "npm_"),
@@ -120,20 +260,75 @@ SHAPES: tuple[SecretPattern, ...] = (
     _shape("a JSON web token", r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*", "eyJ"),
     _shape(
         "a bearer token",
-        rf"(?i)bearer{_SPACE}[A-Za-z0-9._~+/-]{{16,}}=*",
+        rf"(?i)bearer{_SPACE}(?=[a-z._~+/-]{{0,99}}\d)[A-Za-z0-9._~+/-]{{16,}}=*",
         *("earer", "EARER"),
         certain=False,
     ),
     _shape(
         "a basic authorization",
-        rf"(?i)authorization\W{{1,5}}basic{_SPACE}[A-Za-z0-9+/]{{8,}}=*",
+        rf"(?i)authorization\W{{1,5}}basic{_SPACE}(?:[a-z0-9+/]{{12,}}=*|[a-z0-9+/]{{7,}}=+)",
         *("uthorization", "UTHORIZATION"),
         certain=False,
     ),
     _shape(
         "a password in an address",
-        r"[a-z][a-z0-9+.-]{2,20}://[^\s:/@\"'\\]{1,64}:[^\s/@\"'\\]{3,200}@",
+        r"[a-z][a-z0-9+.-]{2,20}://[^\s:/@\"'\\]{0,64}:"
+        rf"(?!{_PLACEHOLDER}@)[^\s/@\"'\\]{{3,200}}@",
         "://",
+        certain=False,
+    ),
+    _shape("an Azure client secret", r"[\w.~]{3}\dQ~[\w.~-]{31,34}", "Q~"),
+    _shape("an Azure signature", r"(?P<kept>[?&;]sig=)[\w%+/=-]{20,}", "sig="),
+    _shape("a Google refresh token", r"1//0[\w-]{20,}", "1//0"),
+    _shape("a Firebase key", r"AAAA[\w-]{7}:[\w-]{100,}", "AAAA"),
+    _shape("a Discord bot token", r"[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}", *_DISCORD),
+    _shape("a Mailgun key", r"key-[a-f0-9]{32}\b", "key-"),
+    _shape("a Mailchimp key", r"[a-f0-9]{32}-us\d{1,2}\b", "-us"),
+    _shape("an ElevenLabs key", r"sk_[a-f0-9]{40,}", "sk_"),
+    _shape("a Voyage key", r"pa-[A-Za-z0-9_-]{40,}", "pa-"),
+    _shape("a Cerebras key", r"csk-[a-z0-9]{30,}", "csk-"),
+    *(
+        _shape(f"a key of {owner}", rf"{re.escape(prefix)}[\w.=+/-]{{{least},}}", prefix)
+        for prefix, least, owner in _PREFIXED
+    ),
+    _shape(
+        "a cookie",
+        r"(?i)(?P<kept>(?:set-)?cookie2?[\"'\\]{0,2}\s{0,3}[:=]\s{0,3}[\"'\\]{0,2})"
+        r"[\w.-]{1,64}=[^\s\"'\\;,]{6,}(?:;[^\"'\\\r\n]*)?",
+        *("ookie:", "OOKIE:", 'ookie"', "ookie=", "ookie'", "ookie\\"),
+        certain=False,
+    ),
+    _shape(
+        "a login of curl",
+        r"(?P<kept>curl\b[^\r\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?)[^\s:\"'\\]{1,64}:"
+        rf"(?!{_PLACEHOLDER}\b)[^\s\"'\\]{{3,}}",
+        "curl ",
+        certain=False,
+    ),
+    _shape(
+        "a login of .netrc",
+        r"(?P<kept>\blogin\s{1,9}[^\s\"'\\]{1,64}\s{1,9}password\s{1,9})(?!\[)[^\s\"'\\]{4,}",
+        "login ",
+        certain=False,
+    ),
+    _shape(
+        "a login of Docker",
+        r"(?P<kept>[\"']auth\\?[\"']\s{0,3}:\s{0,3}\\?[\"'])[A-Za-z0-9+/]{12,}=*",
+        *('auth"', "auth'", "auth\\"),
+        certain=False,
+    ),
+    _shape(
+        "a password by its name",
+        rf"(?P<kept>{_WORD}(?:{_SIGN}(?P<quote>{_QUOTE})|=))(?!{_PLACEHOLDER}(?!{_VALUE}))"
+        rf"{_VALUE}{{6,200}}{_ENDS}",
+        *_NAMED,
+        certain=False,
+    ),
+    _shape(
+        "a secret by its name",
+        rf"(?P<kept>(?:{_WORD}|{_NAME}){_SIGN}(?P<quote>{_QUOTE})?)"
+        rf"(?!{_PLACEHOLDER}(?!{_VALUE})){_MIXED}{_VALUE}{{6,500}}{_ENDS}",
+        *_NAMED,
         certain=False,
     ),
 )
@@ -208,6 +403,28 @@ def _trigrams(data: bytes) -> Any:
     return part[:-2] * np.uint16(2551) + part[1:-1] * np.uint16(313) + part[2:]
 
 
+_SECRET_KEY = re.compile(
+    rf"(?:(?P<word>{_WORD})|(?P<cookie>(?i:cookie2?))|(?P<auth>^auth)|{_NAME})$"
+)
+
+
+def names_secret(key: str, value: str) -> bool:
+    """Whether a key of a JSON object says that the text beside it is secret, and it may be.
+
+    >>> names_secret("db_password", "hunter22"), names_secret("nextPageToken", "a1b2c3d4e5")
+    (True, False)
+    """
+    if not 6 <= len(value) <= 4_000 or (named := _SECRET_KEY.search(key)) is None:
+        return False
+    if named["cookie"]:
+        return "=" in value
+    if named["auth"]:
+        return re.fullmatch(r"[A-Za-z0-9+/]{12,}=*", value) is not None
+    if re.fullmatch(_PLACEHOLDER, value) is not None or re.fullmatch(rf"{_VALUE}+", value) is None:
+        return False
+    return named["word"] is not None or re.match(_MIXED, value) is not None
+
+
 _NEAR_A_CUT = 300
 """Characters before and after a cut that are searched for a key that it would split. A key that
 begins earlier is longer than any shape requires, and is found in what is kept."""
@@ -226,7 +443,7 @@ def beginning(text: str, limit: int) -> str:
     begins = [
         start + found.start()
         for shape in shapes_near(near)
-        for found in shape.pattern.finditer(near)
+        for found in shape.matches(near)
         if start + found.start() < limit < start + found.end()
     ]
     return f"{text[: min(begins)]}{MARK}" if begins else text[:limit]
@@ -238,7 +455,9 @@ def has_certain_shape(text: str) -> bool:
     >>> has_certain_shape("use ghp_0123456789abcdefghij01"), has_certain_shape("use my key")
     (True, False)
     """
-    return any(shape.certain and shape.pattern.search(text) for shape in shapes_near(text))
+    return any(
+        shape.certain and any(True for _ in shape.matches(text)) for shape in shapes_near(text)
+    )
 
 
 @dataclass(frozen=True, slots=True)

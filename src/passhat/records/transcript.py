@@ -13,7 +13,7 @@ import msgspec
 from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, short_repr
-from passhat.records.secrets import MARK, beginning, shapes_near
+from passhat.records.secrets import MARK, beginning, names_secret, shapes_near
 from passhat.records.trial import Outcome
 
 TranscriptKey = tuple[str, str, int]
@@ -495,7 +495,7 @@ class CleanTexts(Mapping[TranscriptKey, str]):
 def clean_text(text: str) -> str:
     """A text without what has the shape of a key."""
     for shape in shapes_near(text):
-        text = shape.pattern.sub(MARK, text)
+        text = shape.masked(text)
     return text
 
 
@@ -517,7 +517,12 @@ def clean_strings(text: str, clean: Callable[[str], str]) -> str:
         if isinstance(value, str):
             return clean(value)
         if isinstance(value, dict):
-            return {clean(key): cleaned(inner) for key, inner in value.items()}
+            return {
+                clean(key): MARK
+                if isinstance(inner, str) and names_secret(key, inner)
+                else cleaned(inner)
+                for key, inner in value.items()
+            }
         return list(map(cleaned, value)) if isinstance(value, list) else value
 
     return msgspec.json.encode(cleaned(msgspec.json.decode(text))).decode()

@@ -398,6 +398,7 @@ def write_cassette(cassette: Cassette, path: Path) -> None:
     text = b"".join(encode_lines(cassette.lines()))
     data = zstd.compress(text) if path.suffix == ".zst" else text
     temporary = path.with_name(f".{path.name}.new")
+    temporary.touch(0o600)
     temporary.write_bytes(data)
     temporary.replace(path)
 
@@ -414,6 +415,7 @@ def append_trial(cassette: Cassette, task: str, trial: int, path: Path) -> None:
     if cassette.tools is not None:
         lines.append({"kind": "tools", "specs": cassette.tools})
     lines += cassette.trial_lines(task, trial)
+    partial_path(path).touch(0o600)
     with partial_path(path).open("ab") as file:
         file.write(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 

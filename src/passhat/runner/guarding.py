@@ -95,6 +95,11 @@ class DecidingFiles:
             made._digests[suite.path.absolute()] = _digest(suite.path)
         return made
 
+    @property
+    def names(self) -> tuple[Path, ...]:
+        """Where they are, or would be."""
+        return tuple(self._digests)
+
     def changed(self) -> tuple[str, ...]:
         """The files that are no longer as they were, by their names from the suite's folder."""
         there = {file: digest for file, digest in self._digests.items() if digest != ABSENT}

@@ -148,7 +148,7 @@ class RunResources:
         ):
             from passhat.runner.agents.python import prints_to_stderr
 
-            self._for_the_run.enter_context(prints_to_stderr())
+            self._for_the_run.enter_context(prints_to_stderr(self.redactor.clean))
         return self
 
     async def __aexit__(self, *_: object) -> None:

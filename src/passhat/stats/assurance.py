@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from passhat.dataclass import dataclass, replace
+from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.beta_binomial import prior_weights
-from passhat.stats.paired import UNSEEN_OF_PAIRS
+from passhat.stats.paired import UNSEEN_IN_TEST
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import (
     TaskGroups,
@@ -268,17 +269,23 @@ def _called_better(
     gaps, tasks = first - second, suites.tasks
     weight = np.ones(tasks) if suites.group is None else suites.group.weight
     share = (second @ weight / weight.sum() * tasks + 0.5) / (tasks + 1)
+    sums = gaps * weight
     if suites.by_family and suites.group is not None:
         members = np.eye(suites.group.families)[suites.group.family] * weight[:, None]
+        sums = gaps @ members
         low = lower_ratio_quantile(
-            gaps @ members, members.sum(axis=0), alpha / 2, unseen=-share, share=UNSEEN_OF_PAIRS
+            sums, members.sum(axis=0), alpha / 2, unseen=-share, share=UNSEEN_IN_TEST
         )
     else:
-        low = lower_quantile(gaps, weight, alpha / 2, unseen=-share, share=UNSEEN_OF_PAIRS)
-    better = np.asarray(low > 0)
-    if tasks <= _FLIPPED_TASKS and not suites.by_family:
-        better &= _sign_flip_p(gaps) <= alpha
-    return better
+        low = lower_quantile(gaps, weight, alpha / 2, unseen=-share, share=UNSEEN_IN_TEST)
+    few = tasks <= _FLIPPED_TASKS and not suites.by_family
+    return np.asarray((low > 0) & ((_sign_flip_p(gaps) if few else _flip_limit(sums)) <= alpha))
+
+
+def _flip_limit(sums: Floats) -> Floats:
+    """The limit of that p-value for many tasks or families: flipped sums are normal."""
+    square = np.maximum((sums**2).sum(axis=1), np.finfo(float).tiny)
+    return np.asarray(2 * special.ndtr(-np.abs(sums.sum(axis=1)) / np.sqrt(square)))
 
 
 def _sign_flip_p(gaps: Floats) -> Floats:

@@ -299,3 +299,23 @@ def test_a_picture_of_pass_rates_is_labelled_with_their_difference_not_that_of_s
     assert task.difference == pytest.approx(-0.25)
     assert task.rate_difference == pytest.approx(-0.5)
     assert "-50" in plot_differences(compare(first, second)).text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_p_value_interval_and_answer_agree_at_every_k(seed):
+    rng = np.random.default_rng(seed)
+    sides = []
+    base = rng.normal(1, 1.5, int(rng.integers(3, 20)))
+    runs = rng.integers(2, 9, base.size) if seed % 2 else np.full(base.size, 6)
+    for name, shift in (("a", rng.choice([0.5, 1.0, 2.0])), ("b", 0.0)):
+        rates = 1 / (1 + np.exp(-base - shift))
+        places = np.repeat(np.arange(base.size), runs)
+        passed = (rng.random(places.size) < rates[places]).tolist()
+        tasks = [f"t{place}" for place in places]
+        sides.append(Trials.from_columns(system=[name] * len(tasks), task=tasks, passed=passed))
+    for one in compare(*sides).differences.values():
+        scopes = {"this suite": one.this_suite, "tasks like these": one.tasks_like_these}
+        for scope, number in scopes.items():
+            if isinstance(number, PairedDifference):
+                apart = 0 not in number.interval
+                assert (number.p_value <= 0.05) == apart == (one.answer(scope) != "undecided")

@@ -161,7 +161,6 @@ def test_equivalence_is_decided_run_by_run(shift, word):
     (verdict,) = rule.verdicts()
     assert (verdict.word, verdict.system, verdict.evidence) == (word, "new", "sequential")
     assert verdict.runs <= len(finished) < 2 * 400 * len(TASKS)
-    assert verdict.fixed_runs > 0
 
 
 def test_an_indifference_beyond_the_margin_is_refused():

@@ -6,6 +6,7 @@ from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.plots import evidence_figure, plan_figure
+from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
@@ -78,3 +79,13 @@ def test_pictures_say_their_finding_and_hold_any_name():
     assert "never more than 148" in plan_figure(plan).finding
     nothing = judge(table, ["variance_amplification <= 10"])[0]
     assert isinstance(evidence_figure(nothing), Unavailable)
+
+
+@pytest.mark.parametrize(
+    ("gate", "tasks"), [("pass^999999999 >= 0.99999999", 1), ("pass^3 >= 0.8", 10**9)]
+)
+def test_a_plan_that_would_take_terabytes_is_refused(gate, tasks):
+    with pytest.raises(ArgumentError, match=r"cannot be planned: k is above|can be planned up to"):
+        plan_gate(gate, tasks=tasks)
+    with pytest.raises(ArgumentError, match="can be planned up to 10,000, got 1000000000"):
+        plan(tasks=10**9)

@@ -326,9 +326,10 @@ def _nested(found: Difference, margin: float | None) -> Difference:
     suite, alike = found.this_suite, found.tasks_like_these
     if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
         return found
-    wider = replace(alike, interval=hull(alike.interval, suite.interval))
+    interval = hull(alike.interval, suite.interval)
+    wider = replace(alike, interval=interval, p_value=_larger_p(alike, interval))
     if isinstance(suite, PairedDifference):
-        wider = replace(wider, p_value=max(alike.p_value, suite.p_value))
+        wider = replace(wider, p_value=max(wider.p_value, suite.p_value))
     if found.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
         note = "on these tasks themselves the runs leave it open"
         wider = replace(wider, answer="undecided", notes=(*alike.notes, note))
@@ -636,6 +637,10 @@ def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: flo
     return grown
 
 
+# How far a p-value stays from the level that it is held against.
+_APART = 1e-6
+
+
 def _with_added(found: _Found, more: Margins, note: str, margin: float | None) -> _Found:
     """A difference with independent errors added to its interval, and the answer that it leaves."""
     if more == (0.0, 0.0) or found.interval is None:
@@ -663,12 +668,15 @@ def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> An
 
 
 def _larger_p(found: PairedDifference, interval: Interval) -> float:
-    """The p-value when the arm towards 0 is longer: as many fewer standard errors away."""
+    """The p-value when the arm towards 0 is longer: as many fewer standard errors away.
+
+    It agrees with the interval: above 1 - confidence where that holds 0, and below where not.
+    """
     old, new = (
         (found.value - i.low) if found.value > 0 else (i.high - found.value)
         for i in (found.interval, interval)
     )
-    if not 0 < found.p_value < 1 or new <= old or old <= 0:
-        return found.p_value
-    distance = float(-ndtri(found.p_value / 2)) * old / new
-    return float(2 * ndtr(-distance))
+    p, alpha = found.p_value, 1 - found.confidence
+    if 0 < p < 1 and 0 < old < new:
+        p = float(2 * ndtr(ndtri(p / 2) * old / new))
+    return max(p, alpha * (1 + _APART)) if 0 in interval else min(p, alpha * (1 - _APART))

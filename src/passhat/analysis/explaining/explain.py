@@ -51,12 +51,14 @@ class RunCounts:
 
     `mixed_tasks` both passed and failed; `failing` and `passing` are their runs. Of
     `never_passed_tasks` all `never_passed_runs` failed: there is nothing to compare them with.
+    `without_calls` left a transcript in which no call was recorded.
     """
 
     runs: int
     failed: int
     errored: int
     without_transcript: int
+    without_calls: int
     tasks: int
     mixed_tasks: int
     failing: int
@@ -91,7 +93,7 @@ class Explanation(Displayed):
     the nearest passing run, and `partings` has one example of it for each run. `pairs` are the
     examples of causes and of the largest groups, call by call. `first_trial` is the number that the
     log gives its first trial: people see runs counted from 1. `failing` are the tasks with failed
-    trials, the worst first; `calls` counts the runs that recorded a call.
+    trials, the worst first.
     """
 
     systems: tuple[str, ...]
@@ -110,7 +112,6 @@ class Explanation(Displayed):
     pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
     first_trial: int = 0
     failing: tuple[FailingTask, ...] = ()
-    calls: int = 0
 
 
 def explain(
@@ -173,7 +174,6 @@ def explain(
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
         first_trial=first,
         failing=tuple(_failing_tasks(runs)),
-        calls=sum(bool(run.calls) for run in runs),
     )
 
 
@@ -219,6 +219,7 @@ def _counts(runs: Sequence[ExplainedRun], compared: ComparedRuns) -> RunCounts:
         failed=sum(run.failed for run in runs),
         errored=sum(run.outcome is Outcome.ERRORED for run in runs),
         without_transcript=sum(run.transcript is None for run in runs),
+        without_calls=sum(run.transcript is not None and not run.calls for run in runs),
         tasks=len({run.group for run in runs}),
         mixed_tasks=compared.strata,
         failing=failing,

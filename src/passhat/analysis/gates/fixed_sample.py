@@ -339,7 +339,7 @@ def judge_no_worse(
         return verdict
     interval = found.interval
     assert interval is not None, "a paired difference has an interval"
-    word = _word(gate, demand, interval)
+    word = word_of_difference(gate, demand, interval)
     more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, found)
     return replace(
         verdict,
@@ -349,7 +349,7 @@ def judge_no_worse(
     )
 
 
-def _word(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Word:
+def word_of_difference(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Word:
     """What the interval of the difference says about the demand."""
     if isinstance(demand, EquivalentRequirement):
         if -demand.margin < interval.low and interval.high < demand.margin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,10 +19,17 @@ from passhat.analysis.gates.gate import (
     parse_gate,
     why_not_sequential,
 )
+from passhat.analysis.gates.rounds import (
+    RoundGate,
+    decides_in_rounds,
+    planned_rounds,
+    simulated_rounds,
+)
 from passhat.analysis.gates.sequential import (
     BETTER_BY,
     PAIR,
     DrawGate,
+    block_of,
     draw_gate,
     every_task_gate,
     least_share,
@@ -39,6 +47,9 @@ from passhat.stats.sequential.suite_gate import (
     simulated_ends,
     suite_rates,
 )
+
+MOST_TASKS, MOST_ATTEMPTS = 10_000, 1_000
+"""Above these a simulation takes minutes and gigabytes, and no suite is as large."""
 
 DEFAULT_REPETITIONS = 200
 
@@ -109,7 +120,13 @@ def plan_gate(
     if isinstance(parsed.demand, BestOfRequirement):
         rule = "cannot be planned; plan better_than for the difference that matters"
         raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
-    whole_number("tasks", tasks)
+    if whole_number("tasks", tasks) > MOST_TASKS:
+        raise ArgumentError("tasks", f"can be planned up to {MOST_TASKS:,}", tasks)
+    target = getattr(parsed.demand, "target", None)
+    attempts = re.search(r"[@^](\d+)$", target.name if target is not None else "")
+    if attempts is not None and int(attempts[1]) > MOST_ATTEMPTS:
+        rule = f"cannot be planned: k is above {MOST_ATTEMPTS:,}"
+        raise ArgumentError(f"gate {parsed.label!r}", rule, parsed.require)
     probability("icc", icc)
     truths = _truths_around(parsed)
     if isinstance(parsed.demand, EveryTaskRequirement):
@@ -122,6 +139,9 @@ def plan_gate(
         each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
         rows = [_rows([truth], one)[0] for truth, one in zip(truths, each, strict=True)]
         found, fixed = each[0], every.result(every.start()).fixed_runs
+    elif decides_in_rounds(parsed, tasks):
+        found = _in_rounds(parsed, truths, tasks, icc=icc, repetitions=repetitions, seed=seed)
+        rows, fixed = _rows([_as_demanded(parsed.demand, truth) for truth in truths], found), None
     else:
         design = draw_gate(parsed, tasks=tasks, seed=seed)
         found = _characteristics(design, truths, icc=icc, repetitions=repetitions, seed=seed)
@@ -170,6 +190,45 @@ def _characteristics(
     if isinstance(design, SuiteGate):
         return simulated_characteristics(design, truths, icc=icc, repetitions=repetitions, rng=seed)
     return _simulated(gate, design, truths, icc=icc, repetitions=repetitions, seed=seed)
+
+
+def _in_rounds(
+    gate: Gate,
+    truths: Sequence[float],
+    tasks: int,
+    *,
+    icc: float,
+    repetitions: int,
+    seed: int,
+) -> OperatingCharacteristics:
+    """A gate that is looked at after rounds, on passes and failures."""
+    rng = np.random.default_rng(seed)
+    runs = planned_rounds(gate, tasks, [1])
+    watch = RoundGate(gate, runs, runs[0])
+    demand, shape = gate.demand, (repetitions, tasks)
+    ends = []
+    for truth in truths:
+        if isinstance(demand, ThresholdRequirement):
+            shares = suite_rates(truth, icc, shape, rng)
+            metric, k = block_of(demand)
+            root = shares ** (1 / k) if metric == "pass^k" else 1 - (1 - shares) ** (1 / k)
+            sides = [root]
+        else:
+            old = suite_rates(_BASELINE_MEAN, icc, shape, rng)
+            sides = [np.clip(old + truth, 0, 1), old]
+        ends.append(simulated_rounds(watch, sides, rng))
+    words, spent = (np.array(part) for part in zip(*ends, strict=True))
+    return OperatingCharacteristics(
+        p=np.array(truths),
+        pass_probability=(words == 1).mean(axis=1),
+        fail_probability=(words == 0).mean(axis=1),
+        undecided_probability=(words == -1).mean(axis=1),
+        expected_runs=spent.mean(axis=1),
+        runs_95=np.quantile(spent, 0.95, axis=1),
+        max_runs=runs[0] * tasks * (1 if isinstance(demand, ThresholdRequirement) else PAIR),
+        repetitions=repetitions,
+        seed=seed,
+    )
 
 
 def _simulated(

@@ -30,6 +30,7 @@ from passhat.analysis.gates.gate import (
     parse_gate,
     why_not_sequential,
 )
+from passhat.analysis.gates.rounds import Rounds, decides_in_rounds
 from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, SharedDraws, every_task_gate
 from passhat.analysis.gates.sequential_verdicts import (
     BestSystemGate,
@@ -268,9 +269,35 @@ def _judge_sequentially(gate: Gate, trials: Trials, around: _JudgeContext) -> Ve
     queues = [_in_order(side) for side in sides]
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
     systems = tuple(side.systems[0] for side in sides)
+    if decides_in_rounds(gate, len(shared)):
+        return _judge_rounds(gate, sides, sorted(shared), seed=around.seed)
     stream = SharedDraws(systems, sorted(shared), [gate], seed=around.seed)
     empty = _draw_all(stream, lambda draw: queues[draw.run if stream.paired else 0][draw.task])
     return _out_of_runs(stream_verdict(stream, stream.watches[0]), empty)
+
+
+def _judge_rounds(
+    gate: Gate, sides: Sequence[Trials], tasks: Sequence[str], *, seed: int
+) -> Verdict:
+    """Rounds over a log, its runs in their order: those that it has of each task were the plan.
+
+    Where results decided how many there are, they were no plan: the demand says how many.
+    """
+    queues = [_in_order(side) for side in sides]
+    notes = (note for side in sides for source in side.sources for note in source.notes)
+    stated = (
+        {}
+        if stopped_by_gates(notes)
+        else {
+            task: min(int((side.task.codes == side.task.code(task)).sum()) for side in sides)
+            for task in tasks
+        }
+    )
+    rounds = Rounds(
+        tuple(side.systems[0] for side in sides), tasks, [gate], stated=stated, seed=seed
+    )
+    empty = _draw_all(rounds, lambda draw: queues[draw.run][draw.task])
+    return _out_of_runs(rounds.verdict(rounds.watches[0]), empty)
 
 
 def _judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
@@ -285,7 +312,7 @@ def _judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
 
 
 def _draw_all(
-    source: SharedDraws | BestSystemGate, runs_of: Callable[[Draw], Iterator[Trial]]
+    source: SharedDraws | Rounds | BestSystemGate, runs_of: Callable[[Draw], Iterator[Trial]]
 ) -> str | None:
     """Draw until the gate is settled; the task that ran out of runs, if one did."""
     empty = None

@@ -509,7 +509,7 @@ class ChangeReview:
 
     `comparisons` hold each system, by its name, against itself in the baseline; `explanation` is
     there where the transcripts of the runs were kept. An `informational` review never fails the
-    change.
+    change. `edits` are files that decide about the verdict and that the change itself edits.
     """
 
     report: Report
@@ -518,6 +518,7 @@ class ChangeReview:
     baseline: str | None = None
     explanation: Explanation | None = None
     informational: bool = False
+    edits: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         shown = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])

@@ -45,6 +45,7 @@ from passhat.stats.sequential import (
 )
 from passhat.stats.sequential import DecisionStep as DesignStep
 from passhat.stats.sequential.draws import drawn_task, find_drift
+from passhat.stats.sequential.planned import error_of_all_looks
 from passhat.stats.sequential.task_gate import TaskDesign
 
 ALWAYS_AHEAD = 8
@@ -149,8 +150,30 @@ class SharedDraws:
             return None
         return self._launch(self._issued)
 
-    def restore(self, draw: int, run: int) -> None:
-        """A run that was handed out before an interruption."""
+    @property
+    def planned(self) -> int | None:
+        """The runs of the plan, for the stamps of its tickets; None where no gate has one."""
+        plans = {
+            watch.gate.design.plan
+            for watch in self.watches
+            if isinstance(watch.gate.design, TaskGate) and watch.gate.design.design == "planned"
+        }
+        return plans.pop() if len(plans) == 1 and len(self.watches) == 1 else None
+
+    def restore(self, draw: int, run: int, planned: int | None = None) -> None:
+        """A run that was handed out before an interruption, and the runs planned then."""
+        if (
+            planned is not None
+            and self.planned is not None
+            and (planned != self.planned or draw >= self.watches[0].gate.max_draws)
+        ):
+            # Extended since: the suite may state fewer runs than were made.
+            (watch,) = self.watches
+            design = watch.gate.design
+            assert isinstance(design, TaskGate)
+            most = max(planned, draw + 1, design.boundaries.max_runs)
+            design = replace(design, planned_runs=planned, max_runs=most)
+            watch.gate = replace(watch.gate, design=design)
         self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
         self._issued = max(self._issued, draw + 1)
@@ -510,6 +533,15 @@ class DrawGate:
         return self.max_draws * (PAIR if self.paired else self.k)
 
     @property
+    def errors(self) -> tuple[float, float]:
+        """The chances of a wrong PASS and of a wrong FAIL, with what an extension adds."""
+        alpha, beta = self.gate.alpha, self.gate.beta
+        if not isinstance(self.design, TaskGate) or self.design.planned_runs is None:
+            return alpha, beta
+        fraction = self.design.boundaries.max_runs / self.design.planned_runs
+        return error_of_all_looks(alpha, fraction), error_of_all_looks(beta, fraction)
+
+    @property
     def is_guarded(self) -> bool:
         """Whether runs in an outage are set aside: not where errors or times are asked for."""
         demand = self.gate.demand
@@ -522,7 +554,7 @@ class DrawGate:
             return _ANY_RATE
         if isinstance(self.design, TaskGate):
             return self.design.p0
-        return _rate_of_one_run(self.design.mu0, (self.metric, self.k))
+        return rate_of_one_run(self.design.mu0, (self.metric, self.k))
 
     @property
     def soonest_pass(self) -> str | None:
@@ -597,7 +629,7 @@ class DrawGate:
 
     def own_rate(self, truth: float) -> float:
         """The rate of a single run at which one task's number (the share of good runs) is this."""
-        return truth if self.power is None else _rate_of_one_run(truth, self.power)
+        return truth if self.power is None else rate_of_one_run(truth, self.power)
 
     def _point(self, mean: float, runs: int) -> float:
         """The number that a report states of these runs; it states none of fewer than k."""
@@ -701,7 +733,7 @@ def least_share(demand: ThresholdRequirement) -> float:
     return demand.threshold if demand.upward else 1 - demand.threshold
 
 
-def _rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
+def rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
     """The pass rate of a single run at which pass^k, or pass@k, is this number."""
     metric, k = power
     return float(number ** (1 / k) if metric == "pass^k" else 1 - (1 - number) ** (1 / k))
@@ -743,7 +775,7 @@ def _equivalence_gate(gate: Gate, demand: EquivalentRequirement, tasks: int, see
 
 def _task_design(gate: Gate, demand: ThresholdRequirement) -> TaskGate:
     power = block_of(demand)
-    p0, p1 = (_rate_of_one_run(share, power) for share in _rates(gate, demand))
+    p0, p1 = (rate_of_one_run(share, power) for share in _rates(gate, demand))
     design = _task_design_of(gate, p0, p1, gate.alpha, gate.beta, gate.max_runs)
     return TaskGate(
         p0=p0, p1=p1, alpha=gate.alpha, beta=gate.beta, design=design,

@@ -64,8 +64,9 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     unit = "pair" if gate.paired else "run" if gate.k == 1 else "draw"
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
     outage = (*outage, *drift_words([draw[0] for draw, counts in taken if counts and draw]))
+    alpha, beta = gate.errors
     sentence = settled_sentence(
-        gate.gate,
+        replace(gate.gate, alpha=alpha, beta=beta),
         system,
         word,
         runs=len(used),
@@ -83,8 +84,8 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         estimate=found,
         evidence="sequential",
         method=result.method,
-        alpha=gate.gate.alpha,
-        beta=gate.gate.beta,
+        alpha=alpha,
+        beta=beta,
         runs=len(used),
         fixed_runs=gate.fixed_runs(result),
         max_runs=gate.max_runs,

@@ -21,6 +21,7 @@ from passhat.analysis.gates.gate import (
     why_not_sequential,
 )
 from passhat.analysis.gates.judge import GateLike, gated_tables, judge
+from passhat.analysis.gates.rounds import RoundGate, Rounds, decides_in_rounds
 from passhat.analysis.gates.sequential import Draw, EveryTaskWatch, SharedDraws, every_task_gate
 from passhat.analysis.gates.sequential_verdicts import (
     BestSystemGate,
@@ -94,8 +95,12 @@ class StoppingRule:
     @property
     def soonest_pass(self) -> str | None:
         """When an agent that never fails passes, in words, where one gate watches one task."""
-        watches = [watch.gate for stream in self.streams for watch in stream.watches]
-        return watches[0].soonest_pass if len(watches) == 1 else None
+        found = [
+            watch.soonest_pass if isinstance(watch, RoundGate) else watch.gate.soonest_pass
+            for stream in self.streams
+            for watch in stream.watches
+        ]
+        return found[0] if len(found) == 1 else None
 
     @property
     def is_settled(self) -> bool:
@@ -114,7 +119,11 @@ class StoppingRule:
                 watch.launched(*key)
             stamp = Stamp.read(ticket.stamp)
             if stamp is not None and stamp.stream in streams:
-                streams[stamp.stream].restore(stamp.draw, stamp.run)
+                source = streams[stamp.stream]
+                if isinstance(source, BestSystemGate):
+                    source.restore(stamp.draw, stamp.run)
+                else:
+                    source.restore(stamp.draw, stamp.run, stamp.planned)
             elif stamp is None:
                 run = (*key, ticket.trial)
                 _ = self._gated.restore(run) or self._ungated.restore(run)
@@ -133,7 +142,7 @@ class StoppingRule:
         for one in self._watching_outages():
             one.outages.resume_at = None
 
-    def _watching_outages(self) -> list[SharedDraws | BestSystemGate | EveryTaskWatch]:
+    def _watching_outages(self) -> list[SharedDraws | Rounds | BestSystemGate | EveryTaskWatch]:
         return [*self._sources, *self.every_task]
 
     def next(self, count: int, /) -> Sequence[Ticket] | None:
@@ -173,7 +182,10 @@ class StoppingRule:
     @property
     def late_sentence(self) -> str | None:
         """How many trials were run that no verdict counts."""
-        late = sum(stream.seen - runs_needed(stream) for stream in self.streams)
+        late = sum(
+            stream.seen - (stream.used if isinstance(stream, Rounds) else runs_needed(stream))
+            for stream in self.streams
+        )
         if not late or self.every_task or not self.is_settled:
             return None  # what a gate on every task needs is not counted run by run
         be, it = ("is", "it was") if late == 1 else ("are", "they were")
@@ -198,7 +210,8 @@ class StoppingRule:
 
     def _ticket_for(self, run: Any, source: Any) -> Ticket:
         if isinstance(run, Draw):
-            stamp = Stamp(stream=source.name, draw=run.index, run=run.run)
+            planned = None if isinstance(source, BestSystemGate) else source.planned
+            stamp = Stamp(stream=source.name, draw=run.index, run=run.run, planned=planned)
             return self._ticket(run.system, run.task, stamp)
         return self._ticket(run[0], run[1], None, trial=run[2])
 
@@ -222,6 +235,9 @@ class StoppingRule:
 
     def _watching(self, gate: Gate) -> Iterator[Verdict]:
         for stream in self.streams:
+            if isinstance(stream, Rounds):
+                yield from (stream.verdict(one) for one in stream.watches if one.gate is gate)
+                continue
             for watch in stream.watches:
                 if watch.gate.gate is gate:
                     yield stream_verdict(stream, watch)
@@ -291,7 +307,7 @@ class StoppingRule:
         return systems, tasks
 
     @property
-    def _sources(self) -> list[SharedDraws | BestSystemGate]:
+    def _sources(self) -> list[SharedDraws | Rounds | BestSystemGate]:
         return [*self.streams, *self.contests]
 
     def _make_contests(self) -> list[BestSystemGate]:
@@ -308,17 +324,25 @@ class StoppingRule:
                 found.append(BestSystemGate(gate, systems, sorted(shared), seed=self._seed))
         return found
 
-    def _make_streams(self) -> list[SharedDraws]:
-        """One stream for all gates on the same tasks of the same systems."""
-        grouped: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Gate]] = {}
+    def _make_streams(self) -> list[SharedDraws | Rounds]:
+        """One stream for all gates on the same tasks of the same systems that run alike."""
+        grouped: dict[tuple[tuple[str, ...], tuple[str, ...], bool], list[Gate]] = {}
         for gate in self._sequential:
             if not isinstance(gate.demand, EveryTaskRequirement | BestOfRequirement):
                 for system in self._systems(gate):
-                    grouped.setdefault(self._gated_tasks(gate, system), []).append(gate)
+                    systems, tasks = self._gated_tasks(gate, system)
+                    kind = systems, tasks, decides_in_rounds(gate, len(tasks))
+                    grouped.setdefault(kind, []).append(gate)
+        stated = {(p.system.name, p.task.name): p.runs for p in self._pairings}
         return [
-            SharedDraws(systems, tasks, gates, seed=self._seed)
-            for (systems, tasks), gates in grouped.items()
-        ]
+            Rounds(
+                systems, tasks, gates, seed=self._seed,
+                stated={task: stated[systems[0], task] for task in tasks},
+            )
+            if rounds
+            else SharedDraws(systems, tasks, gates, seed=self._seed)
+            for (systems, tasks, rounds), gates in grouped.items()
+        ]  # fmt: skip
 
     def _make_every_task_watches(self) -> list[EveryTaskWatch]:
         found = []
@@ -368,22 +392,27 @@ def replay_run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What a ticket is for: the run of a draw of a stream. Fixed runs have none."""
+    """What a ticket is for: the run of a draw of a stream. Fixed runs have none.
+
+    `planned` are the rounds, or the runs of one task, that were planned at first.
+    """
 
     stream: str
     draw: int
     run: int
+    planned: int | None = None
 
     @property
     def text(self) -> str:
-        return json.dumps({"stream": self.stream, "draw": self.draw, "run": self.run})
+        known = {"stream": self.stream, "draw": self.draw, "run": self.run}
+        return json.dumps(known if self.planned is None else known | {"planned": self.planned})
 
     @classmethod
     def read(cls, text: str | None) -> Stamp | None:
         if text is None:
             return None
         known = json.loads(text)
-        if not isinstance(known, dict) or set(known) != {"stream", "draw", "run"}:
+        if not isinstance(known, dict) or set(known) - {"planned"} != {"stream", "draw", "run"}:
             raise ArgumentError("stamp", "must be of a run that its gates ended", text)
         return cls(**known)
 

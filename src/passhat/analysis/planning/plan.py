@@ -13,6 +13,7 @@ from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
+from passhat.errors import ArgumentError
 from passhat.messages import plural, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import one_tally
@@ -116,6 +117,10 @@ class Plan(Displayed):
         )
 
 
+MOST_TASKS = 10_000
+"""A hundred possible suites are drawn: with more tasks they take gigabytes."""
+
+
 def plan(
     trials: Trials | Tally | None = None,
     *,
@@ -155,6 +160,8 @@ def plan(
         # Runs that all ended alike say nothing of how others will spread.
         seen, base = None, replace(base, measured=False, icc_interval=None)
     power = probability("power", power, open_ends=True)
+    if tasks is not None and tasks > MOST_TASKS:
+        raise ArgumentError("tasks", f"can be planned up to {MOST_TASKS:,}", tasks)
     target = _Target(
         base=base,
         seen=seen,

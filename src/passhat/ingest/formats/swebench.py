@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode, read_file
 from passhat.ingest.readers import Reading, TrialTable
-from passhat.messages import plural
+from passhat.messages import few, plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 
@@ -188,13 +188,33 @@ def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], s
     if not endings and report.submitted_ids:
         raise ReadError(f"{document.name}: lists what was submitted, but not what was resolved")
     notes = []
-    if left := len(set(report.submitted_ids) - set(endings)):
-        notes.append(f"{plural(left, 'submitted instance has', 'submitted instances have')} no end")
-    if left := len(set(report.incomplete_ids) - set(endings)):
-        notes.append(f"{left} instances were not submitted and are no trials")
+    left = [one for one in dict.fromkeys(report.submitted_ids) if one not in endings]
+    if left:  # forks have lists of their own, such as the patches that did not apply
+        why = _own_lists(document, left)
+        endings |= {one: {"outcome": Outcome.FAILED, "error": why.get(one)} for one in left}
+        where = f" ({few(dict.fromkeys(why.values()))})" if why else ""
+        all_of_them = plural(len(set(report.submitted_ids)), "submitted instance")
+        counted = f"{len(left):,} of {all_of_them} {'is' if len(left) == 1 else 'are'}"
+        notes.append(f"{counted} in no list of results{where}: counted as failed")
+    if missing := len(set(report.incomplete_ids) - set(endings)):
+        notes.append(f"{missing} instances were not submitted and are no trials")
     schema = bytes(document.first.get("schema_version", b"1"))
     version = f" (version {schema.decode()})" if schema.isdigit() and len(schema) < 4 else ""
     return endings, notes, f"SWE-bench report{version}"
+
+
+def _own_lists(document: Document, instances: Collection[str]) -> dict[str, str]:
+    """The list of a fork's own that each of these instances is in: `patch_apply_fail_ids`."""
+    found: dict[str, str] = {}
+    for key, raw in document.first.items():
+        if not key.endswith("_ids") or key in ("submitted_ids", "completed_ids"):
+            continue
+        try:
+            listed = msgspec.json.decode(raw, type=list[str])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        found |= {one: key.removesuffix("_ids") for one in set(listed) & set(instances)}
+    return found
 
 
 def _old(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], str]:

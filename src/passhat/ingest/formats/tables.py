@@ -5,7 +5,7 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -33,20 +33,25 @@ from passhat.ingest.rows import (
     table_facts,
     table_of,
     table_of_rows,
+    verdicts_of,
     without_commas,
     without_marks,
     without_total,
 )
 from passhat.ingest.transcripts import transcript_of
-from passhat.messages import few, short
+from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.columns import (
+    GUESSED_TASKS,
+    GUESSED_VERDICTS,
     MAY_SAY_IT_RAN,
     MOST_KEPT,
     USUAL,
+    ColumnCondition,
     ColumnMap,
     find_columns,
     find_conflict,
+    guess_columns,
     has_column,
     infer_columns,
     is_missing,
@@ -81,6 +86,9 @@ READING = Reading(
 
 Columns = Mapping[str, Sequence[Any]]
 
+_MOST_ARMS = 20
+"""A column with more different values does not name what was run."""
+
 
 def recognises(document: Document) -> bool:
     """Whether the usual names of columns say the task and the outcome.
@@ -106,8 +114,13 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """The rows of a table; the columns by the user's choice, then by their usual names."""
     sheet, how, guessed = runs_of(document, mapping)
+    if guessed.task and guessed != mapping and may_reshape(sheet.columns):
+        sheet, how, _ = runs_of(document, guessed)
     table = read_table(document, sheet, guessed)
     facts = dict(table.read_as)
+    for meaning, part in (("task", "task"), ("passed", "outcome")):
+        if getattr(guessed, meaning) != getattr(mapping, meaning):
+            facts[part] = f"{facts[part]}, as nothing better is there"
     if how and sheet.numbers:
         facts["format"] = f"{facts['format']}, {how}"
         facts["outcome"] = facts["outcome"] if "outcome" in column_names(document) else ""
@@ -124,7 +137,24 @@ def runs_of(document: Document, mapping: ColumnMap) -> tuple[Table, str, ColumnM
         if reshaped is not None:
             sheet = reshaped[0]
             how.append(reshaped[1])
+    if not is_table(sheet.columns, mapping) and len(sheet):
+        try:
+            mapping = guess_columns(sheet.columns, mapping, sheet.cells)
+        except UnknownFile as error:
+            raise UnknownFile(f"{document.name}: {error}") from None
     return sheet, ", ".join(how), mapping
+
+
+def may_be_guessed(document: Document) -> bool:
+    """Whether columns of less usual names say the task and the outcome, by what they hold."""
+    names = {usual_name(name) for name in column_names(document)}
+    known = names & {*GUESSED_TASKS, *GUESSED_VERDICTS}
+    if not known or document.kind not in ("text", "lines", "array", "json", "parquet"):
+        return False
+    sheet, how, guessed = runs_of(document, USUAL)
+    if not how and may_reshape(sheet.columns) and guessed.task:
+        how = runs_of(document, guessed)[1]
+    return bool(how) or (guessed != USUAL and is_table(sheet.columns, guessed))
 
 
 def read_table(
@@ -161,21 +191,84 @@ def read_table(
     columns["outcome"] = _outcomes(
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
+    table = replace(table, words=_compared_words(tests, found, sheet))
     repeated = repeats or only_ordered
     notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
     if own and STOPPED_BY_GATES.encode() in bytes(document.first.get("notes", b"")):
         notes = (*notes, STOPPED_BY_GATES)
-    return replace(
+    table = replace(
         table,
         columns=columns,
         notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
         measured=() if own else measured_rows(sheet),
+        apart="" if own else _kept_apart(columns, found, mapping, sheet),
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document, mapping), **table_facts(found, mapping)},
         left_out=() if own else left_out_columns(sheet.columns, found, mapping),
         submission=None if own else model_of(sheet.columns, found, mapping, sheet.cells),
     )
+    return _without_missing(table)
+
+
+def _kept_apart(
+    columns: Columns, found: Mapping[str, str], mapping: ColumnMap, sheet: Table
+) -> str:
+    """The columns in which trials of the same number differ, as an option; empty if none do."""
+    if "trial" not in columns:
+        return ""
+    parts = [columns[name] for name in ("system", "task", "trial") if name in columns]
+    keys = [tuple(map(str, key)) for key in zip(*parts, strict=True)]
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, key in enumerate(keys):
+        rows.setdefault(key, []).append(row)
+    twice = [alike for alike in rows.values() if len(alike) > 1]
+    if not twice:
+        return ""
+    told: dict[str, tuple[int, list[str]]] = {}
+    for column in _unused(sheet.columns, found, mapping):
+        cells = sheet.cells(column)
+        if any(isinstance(cell, (Mapping, list)) for cell in cells):
+            continue
+        values = dict.fromkeys("nothing" if is_missing(cell) else str(cell) for cell in cells)
+        # A time or an id is another in every row, and names no system.
+        if 1 < len(values) <= min(_MOST_ARMS, len(cells) // 2):
+            apart = sum(len({str(cells[row]) for row in alike}) == len(alike) for alike in twice)
+            told[column] = apart, list(values)
+    best = [column for column in sorted(told, key=lambda name: -told[name][0]) if told[column][0]]
+    if not best:
+        return ""
+    shown = ", ".join(f"{short(name)} ({few(told[name][1], 3)})" for name in best[:3])
+    named = ",".join(filter(None, (found.get("system"), best[0])))
+    some = f" in {told[best[0]][0]} of {len(twice)} cases" if told[best[0]][0] < len(twice) else ""
+    return f" They differ in {shown}: `system={named!r}` keeps them apart{some}."
+
+
+def _without_missing(table: TrialTable) -> TrialTable:
+    """The table without rows that have no outcome: only those are left that the user excludes."""
+    outcomes = table.columns["outcome"]
+    kept = [row for row, outcome in enumerate(outcomes) if outcome is not None]
+    if len(kept) == len(outcomes):
+        return table
+    rows = plural(
+        len(outcomes) - len(kept), "row without a verdict was", "rows without a verdict were"
+    )
+    return replace(table.take(kept), notes=(*table.notes, f"{rows} left out (`missing`)"))
+
+
+def _compared_words(
+    tests: Sequence[ColumnCondition], found: Mapping[str, str], sheet: Table
+) -> dict[str, frozenset[str]]:
+    """The words of each column that the user compares with a word."""
+    return {
+        test.column: frozenset(
+            str(cell).strip().lower()
+            for cell in sheet.cells(found.get(test.column, test.column))
+            if not is_missing(cell)
+        )
+        for test in tests
+        if isinstance(test.value, str)
+    }
 
 
 def _trial_rows(
@@ -203,13 +296,47 @@ def _outcomes(
         conflict = find_conflict(sheet.columns, found, sheet.cells)
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
-    outcomes = row_outcomes(tests, found, sheet.cells, scores)
+    outcomes = _by_the_users_words(
+        row_outcomes(tests, found, sheet.cells, scores), tests, found, sheet, mapping
+    )
     if not tests and not mapping.passed and (fault := _only_ran(name, found, sheet, outcomes)):
         raise fault
-    if None in outcomes:
-        row = outcomes.index(None)
-        raise no_outcome(name, table.where(row), row, found, sheet, tests)
+    unknown = [row for row, outcome in enumerate(outcomes) if outcome is None]
+    if mapping.missing == "exclude":
+        unknown = [row for row in unknown if not _says_nothing(row, tests, found, sheet)]
+    if unknown:
+        raise no_outcome(name, table.where, unknown, found, sheet, tests)
     return outcomes
+
+
+def _by_the_users_words(
+    outcomes: list[Outcome | None],
+    tests: Sequence[ColumnCondition],
+    found: Mapping[str, str],
+    sheet: Table,
+    mapping: ColumnMap,
+) -> list[Outcome | None]:
+    """The outcomes with the user's words for errors, and for rows that say nothing."""
+    if mapping.error_words is not None:
+        words = {word.strip().lower() for word in mapping.error_words.split(",")}
+        cells = zip(*map(sheet.cells, verdicts_of(tests, found)), strict=True)
+        outcomes = [
+            Outcome.ERRORED if words.intersection(str(one).strip().lower() for one in row) else own
+            for row, own in zip(cells, outcomes, strict=True)
+        ]
+    if mapping.missing in ("fail", "error"):
+        meant = Outcome.FAILED if mapping.missing == "fail" else Outcome.ERRORED
+        outcomes = [
+            meant if own is None and _says_nothing(row, tests, found, sheet) else own
+            for row, own in enumerate(outcomes)
+        ]
+    return outcomes
+
+
+def _says_nothing(
+    row: int, tests: Sequence[ColumnCondition], found: Mapping[str, str], sheet: Table
+) -> bool:
+    return any(is_missing(sheet.cells(column)[row]) for column in verdicts_of(tests, found))
 
 
 def _only_ran(
@@ -252,7 +379,14 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     rows = None
     if ends_in_total(document):
         rows = len(_trial_rows(document, table_of(document, mapping), mapping)[0])
-    for cell in islice(cells_one_by_one(document, column, mapping), rows):
+    cells: Iterable[Any] = islice(cells_one_by_one(document, column, mapping), rows)
+    if mapping.missing == "exclude":
+        sheet, found, _ = _trial_rows(document, table_of(document, mapping), mapping)
+        tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+        scores = sheet.cells(found["score"]) if "score" in found else ()
+        outcomes = row_outcomes(tests, found, sheet.cells, scores)
+        cells = (cell for cell, ended in zip(cells, outcomes, strict=False) if ended is not None)
+    for cell in cells:
         yield None if is_missing(cell) else transcript_of(cell)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.evidence import Provenance
     from passhat.reporters.test_cases import TestSuite
 
+MOST_FILES = 5
+
 MOST_TASKS = 10
 """Tasks that a comment lists; the page of the run lists all."""
 
@@ -49,6 +51,8 @@ class ChangeAnswer(Answer[ChangeReview]):
         verdicts, outcome = review.verdicts, overview(review.report)
         blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
         blocks += [judged(verdict) for verdict in review.judged]
+        if review.edits:
+            blocks.append(Paragraph("Note", _edits_sentence(review.edits)))
         for name, comparison in review.comparisons.items():
             whose = f" of {name}" if len(review.report.systems) > 1 else ""
             blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
@@ -80,6 +84,15 @@ class ChangeAnswer(Answer[ChangeReview]):
 
     def provenance(self) -> Provenance | None:
         return self.result.report.provenance
+
+
+def _edits_sentence(files: Sequence[str]) -> str:
+    listed = ", ".join(files[:MOST_FILES])
+    more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
+    return (
+        f"This change edits what decides about it: {listed}{more}. Read that part before you trust "
+        "the verdict."
+    )
 
 
 def _before_and_after(comparison: Comparison) -> list[Block]:

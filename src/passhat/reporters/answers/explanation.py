@@ -110,7 +110,7 @@ class ExplanationAnswer(Answer[Explanation]):
             return [Headline(verdict(explanation))]
         if counts.without_transcript == counts.runs:
             return _without_transcripts(explanation, options)
-        if not explanation.calls:
+        if counts.without_calls + counts.without_transcript == counts.runs:
             return _answers_screen(explanation)
         return _calls_screen(explanation, options)
 
@@ -173,7 +173,7 @@ def verdict(explanation: Explanation) -> str:
     failed = f"{counts.failed + counts.errored:,} of {plural(counts.runs, 'trial')} failed"
     if counts.without_transcript == counts.runs:
         return f"Cannot say why: these results hold no transcripts. {failed}."
-    if not explanation.calls:
+    if counts.without_calls + counts.without_transcript == counts.runs:
         return _by_answers(explanation)
     if explanation.divergences:
         return _by_first_difference(explanation)
@@ -494,6 +494,8 @@ def compared_text(explanation: Explanation) -> str:
         texts.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
     if counts.without_transcript:
         texts.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
+    if counts.without_calls:
+        texts.append(f"{plural(counts.without_calls, 'run')} left no tool call to compare.")
     return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
 
 

@@ -12,9 +12,9 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -364,15 +364,56 @@ async def _awaited(future: Any) -> Any:
 
 STDOUT, STDERR = 1, 2
 
+LONGEST_HELD = 2**16
+"""Characters that are printed without a line end before they are passed on."""
+
 
 @contextmanager
-def prints_to_stderr() -> Iterator[None]:
+def prints_to_stderr(clean: Callable[[str], str] | None = None) -> Iterator[None]:
     """Send to standard error what code of users prints in this process, and in its children.
 
-    The report of a run may go to standard output as JSON: a stray line would break it.
+    The report of a run may go to standard output as JSON: a stray line would break it. `clean`
+    takes secrets out of what the code prints; what its children print goes past it.
     """
-    with _descriptor_to_stderr(), redirect_stdout(sys.stderr):
-        yield
+    stream: Any = sys.stderr if clean is None else CleanStream(sys.stderr, clean)
+    with _descriptor_to_stderr(), redirect_stdout(stream), redirect_stderr(stream):
+        try:
+            yield
+        finally:
+            stream.flush()
+
+
+class CleanStream:
+    """A stream that takes secrets out of each line, and of what was written before a flush."""
+
+    def __init__(self, stream: Any, clean: Callable[[str], str]) -> None:
+        self._stream = stream
+        self._clean = clean
+        self._held = ""
+        self._lock = threading.Lock()
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            self._held += text
+            end = self._held.rfind("\n") + 1
+            self._emit(end if end or len(self._held) < LONGEST_HELD else len(self._held))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def flush(self) -> None:
+        with self._lock:
+            self._emit(len(self._held))
+        self._stream.flush()
+
+    def _emit(self, end: int) -> None:
+        if end:
+            self._stream.write(self._clean(self._held[:end]))
+            self._held = self._held[end:]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextmanager

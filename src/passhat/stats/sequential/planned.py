@@ -28,6 +28,9 @@ KEPT = 0.95
 LOOKS = 10
 """Looks at a suite: more of them save hardly a run."""
 
+POOLED = 0.8
+"""The share of the error that all runs of a suite together may use, whatever their tasks."""
+
 FORGIVEN = 2
 """Failures that the default number of runs forgives."""
 
@@ -191,6 +194,16 @@ def extension_share(fraction: float) -> float:
         share += part * min(1.0, (fraction - start) / width)
         start, width, part = start + width, 2 * width, part / 2
     return share
+
+
+def error_of_all_looks(error: float, fraction: float) -> float:
+    """The error within so many times the planned runs, rounded up to a tenth of a percent.
+
+    >>> error_of_all_looks(0.05, 1.0), error_of_all_looks(0.05, 1.5)
+    (0.05, 0.063)
+    """
+    share = extension_share(fraction)
+    return ceil(1000 * error * (1 + share) - 1e-9) / 1000 if share else error
 
 
 def look_rounds(rounds: int, k: int = 1, looks: int = LOOKS) -> tuple[int, ...]:

@@ -1,0 +1,488 @@
+"""Suites and pairs run in rounds, looked at a few times, and judged as `passhat gate` judges.
+
+A round runs every task once, of both systems where two are compared. At each look the bound of a
+whole run decides, at the level that `look_levels` gives it. A suite with hardly a failure passes
+sooner by all of its runs together: a mean of p^k of at most t means a mean of p of at most
+t^(1/k), and of all suites with that mean the one whose tasks are equal has few failures most often
+(Hoeffding 1956; for all looks together checked exactly, equal tasks were the worst each time).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+
+from passhat.analysis.gates.fixed_sample import (
+    judge_no_worse,
+    judge_number,
+    word_of,
+    word_of_difference,
+)
+from passhat.analysis.gates.gate import (
+    EquivalentRequirement,
+    Gate,
+    NoWorseRequirement,
+    ThresholdRequirement,
+    Verdict,
+    Word,
+    opening,
+    percentage,
+)
+from passhat.analysis.gates.sequential import (
+    PAIR,
+    Draw,
+    OutageFilter,
+    block_of,
+    default_trials,
+    drift_words,
+    least_share,
+    may_go_ahead,
+    outage_words,
+    rate_of_one_run,
+)
+from passhat.analysis.reports.metrics import SystemTrials
+from passhat.errors import ArgumentError
+from passhat.messages import plural
+from passhat.records import Outcome, Trial, Trials
+from passhat.stats.arguments import Counts, Floats
+from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.sequential import OutageGuard
+from passhat.stats.sequential.planned import (
+    POOLED,
+    error_of_all_looks,
+    look_levels,
+    look_rounds,
+    pass_list,
+)
+from passhat.stats.sufficient_statistics import Cells
+from passhat.stats.suite_bounds import suite_bounds
+
+_ANY_RATE = 0.5
+
+
+def decides_in_rounds(gate: Gate, tasks: int) -> bool:
+    """Whether a gate is looked at after rounds: those on pairs, and on a suite at one threshold."""
+    demand = gate.demand
+    if isinstance(demand, NoWorseRequirement):
+        return True
+    if not isinstance(demand, ThresholdRequirement) or not demand.target.is_metric:
+        return False
+    return gate.indifference is None and (tasks > 1 or demand.target.is_mean_score)
+
+
+def planned_rounds(gate: Gate, tasks: int, stated: Sequence[int]) -> tuple[int, ...]:
+    """How often each task is to be run: as the gate's `max_runs` says, the suite, or the demand."""
+    systems = PAIR if isinstance(gate.demand, NoWorseRequirement) else 1
+    if gate.max_runs is None and max(stated) > 1:
+        return tuple(stated)
+    if gate.max_runs is None:
+        return (ceil(default_trials(gate, tasks) / tasks / systems),) * tasks
+    return (max(1, gate.max_runs // (tasks * systems)),) * tasks
+
+
+class RoundGate:
+    """One gate over the rounds of a stream: when it looks, at which levels, and what it said."""
+
+    def __init__(self, gate: Gate, runs: Sequence[int], planned: int) -> None:
+        self.gate = gate
+        self.tasks = len(runs)
+        self.rounds, self.planned = max(runs), planned
+        demand = gate.demand
+        zone = gate.indifference or 0.0
+        if isinstance(demand, EquivalentRequirement) and zone > demand.margin:
+            rule = f"must be at most the margin {demand.margin:g}: equal systems should PASS"
+            raise ArgumentError("indifference", rule, gate.indifference)
+        self._metric, self._k = (
+            block_of(demand) if isinstance(demand, ThresholdRequirement) else ("pass^k", 1)
+        )
+        self.looks = self._looks()
+        fractions = tuple(look / planned for look in self.looks)
+        self._levels = {
+            side: dict(zip(self.looks, look_levels(fractions, error), strict=True))
+            for side, error in (("alpha", gate.alpha), ("beta", gate.beta))
+        }
+        # Weights, unequal runs and partial credit break the argument of the pooled route.
+        pooled = (
+            isinstance(demand, ThresholdRequirement)
+            and demand.target.attempts is not None
+            and len(set(runs)) == 1
+        )
+        self._most_failures = self._pooled(gate.alpha, "pass^k") if pooled else ()
+        self._most_passes = self._pooled(gate.beta, "pass@k") if pooled else ()
+        self.verdict: Verdict | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.verdict is None
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """The chances of a wrong PASS and of a wrong FAIL, all looks together."""
+        fraction = self.rounds / self.planned
+        alpha, beta = (
+            error_of_all_looks(error, fraction) for error in (self.gate.alpha, self.gate.beta)
+        )
+        return alpha, beta
+
+    def level(self, look: int) -> tuple[float, float]:
+        return self._levels["alpha"][look], self._levels["beta"][look]
+
+    def pooled_word(self, runs: int, passes: int) -> Word | None:
+        """What all runs together say, whatever their tasks."""
+        if runs <= len(self._most_failures) and runs - passes <= self._most_failures[runs - 1]:
+            return "PASS"
+        if runs <= len(self._most_passes) and passes <= self._most_passes[runs - 1]:
+            return "FAIL"
+        return None
+
+    @property
+    def soonest_pass(self) -> str | None:
+        """After how many runs without a failure all of them together pass, in words."""
+        found = (n for n, most in enumerate(self._most_failures, 1) if most >= 0)
+        soonest = next(found, None)
+        words = "without a failure"
+        return None if soonest is None else f"PASS after {plural(soonest, 'trial')} {words}"
+
+    def bounds(self, passes: Counts, runs: int, level: float) -> tuple[Floats, Floats]:
+        """The ends for each row of passes of tasks with equally many runs, each at this level."""
+        suites = passes.shape[0]
+        counted = passes if self._metric == "pass^k" else runs - passes
+        flat = (counted + (runs + 1) * np.arange(suites)[:, None]).ravel()
+        tasks = np.bincount(flat, minlength=suites * (runs + 1)).reshape(suites, runs + 1)
+        seen = tasks.any(axis=0)
+        cells = Cells(
+            n=np.full(int(seen.sum()), float(runs)),
+            c=np.flatnonzero(seen).astype(float),
+            tasks=tasks[:, seen].astype(float),
+        )
+        low, high = (end[:, 0] for end in suite_bounds(cells, (self._k,), 1 - 2 * level))
+        return (low, high) if self._metric == "pass^k" else (1 - high, 1 - low)
+
+    def _looks(self) -> tuple[int, ...]:
+        """Looks at the planned rounds, and as densely at those that extend them."""
+        looks = look_rounds(self.planned, self._k)
+        step = max(1, ceil(self.planned / len(looks)))
+        beyond = range(self.planned + step, self.rounds, step)
+        return (*looks, *beyond, *([self.rounds] if self.rounds > self.planned else []))
+
+    def _pooled(self, error: float, metric: str) -> tuple[int, ...]:
+        demand = self.gate.demand
+        assert isinstance(demand, ThresholdRequirement)
+        if self._metric != metric and self._k > 1:
+            return ()
+        share, root = least_share(demand), 1 / self._k
+        threshold = share**root if metric == "pass^k" else (1 - share) ** root
+        return pass_list(threshold, POOLED * error, self.planned * self.tasks).allowed
+
+
+class Rounds:
+    """Rounds over the tasks of a system, or of two, seen by every gate on them.
+
+    The order of the tasks in each round follows from the seed and the round alone. A look at round
+    r takes the runs of the rounds up to r, whichever ended first. Runs in an outage are set aside
+    (see `OutageGuard`); by the pooled route they are failures. `planned` are the rounds of the
+    first plan, where these extend it.
+    """
+
+    def __init__(
+        self,
+        systems: tuple[str, ...],
+        tasks: Sequence[str],
+        gates: Sequence[Gate],
+        *,
+        stated: Mapping[str, int],
+        seed: int,
+    ) -> None:
+        self.systems, self.tasks, self.seed = systems, tuple(tasks), seed
+        self._gates = tuple(gates)
+        runs = [stated.get(task, 1) for task in self.tasks]
+        self._runs = [planned_rounds(gate, len(self.tasks), runs) for gate in gates]
+        self._first: int | None = None
+        self.trials: dict[int, dict[int, Trial]] = {}
+        guard = OutageGuard(tasks=len(self.tasks), rate=min(map(_expected_rate, gates)))
+        self.outages = OutageFilter([guard] * len(systems))
+        self._launched: dict[int, int] = {}
+        self._issued = self._made = self._seen = self._taken = 0
+        self._passes: list[int] = [0]
+        self._plan()
+
+    @property
+    def name(self) -> str:
+        """Tells this stream from others on a ticket's stamp."""
+        parts = "\x1f".join(("rounds", *self.systems, "", *self.tasks, str(self.seed)))
+        return hashlib.blake2b(parts.encode(), digest_size=4).hexdigest()
+
+    @property
+    def planned(self) -> int:
+        """The rounds of the plan, for the stamps of its tickets."""
+        return self._first or self.watches[0].rounds
+
+    @property
+    def is_open(self) -> bool:
+        return any(watch.is_open for watch in self.watches)
+
+    @property
+    def max_runs(self) -> int:
+        return len(self._slots) * len(self.systems)
+
+    @property
+    def seen(self) -> int:
+        """How many of its runs have ended."""
+        return self._seen
+
+    @property
+    def used(self) -> int:
+        """How many of its runs are in a verdict."""
+        ends = [watch.verdict.runs if watch.verdict else self._seen for watch in self.watches]
+        return max(ends)
+
+    @property
+    def paired(self) -> bool:
+        return len(self.systems) == PAIR
+
+    def next_run(self) -> Draw | None:
+        """The next run of the round; None to wait or stop."""
+        under_way = self._made - self._seen
+        if not self.is_open or not may_go_ahead(under_way, self._seen, self.outages.waiting):
+            return None
+        if self.paired and self._issued and self._launched[self._issued - 1] < PAIR:
+            return self._launch(self._issued - 1)
+        return self._launch(self._issued) if self._issued < len(self._slots) else None
+
+    def restore(self, draw: int, run: int, planned: int | None = None) -> None:
+        """A run that was handed out before an interruption, and the rounds planned then."""
+        first = self.planned if planned is None else planned
+        if first != self.planned or draw >= len(self._slots):
+            # Extended since: the suite may state fewer rounds than were run.
+            least = draw // len(self.tasks) + 1
+            self._first = first
+            self._runs = [tuple(max(one, least) for one in runs) for runs in self._runs]
+            self._plan()
+        self._made += 1
+        self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
+        self._issued = max(self._issued, draw + 1)
+
+    def observe(self, draw: int, trial: Trial) -> None:
+        """A run of the rounds has ended."""
+        self._seen += 1
+        size, known = len(self.systems), self.trials.setdefault(draw, {})
+        # A baseline from another log may bear the same name: then its run comes second.
+        namesakes = len(set(self.systems)) < size
+        known[len(known) if namesakes else self.systems.index(trial.system)] = trial
+        while len(known := self.trials.get(self.outages.seen, {})) == size:
+            self.outages.take(
+                self._slots[self.outages.seen][1], [known[place] for place in range(size)]
+            )
+        self._look()
+        if self.is_open and self.outages.seen >= len(self._slots):
+            self.finish()
+
+    def finish(self) -> None:
+        """No more runs will come: failures that wait are decided as they are."""
+        self.outages.finish()
+        self._look()
+
+    def verdict(self, watch: RoundGate) -> Verdict:
+        """What a gate said, or says so far without a verdict."""
+        if watch.verdict is not None:
+            return watch.verdict
+        level = watch.looks[-1]
+        return self._worded(watch, self._judged(watch, self._taken, level), "UNDECIDED")
+
+    def _plan(self) -> None:
+        """The slots of all rounds in their order, and the looks of every gate."""
+        beyond = max(max(runs) for runs in self._runs)
+        planned = self._first or beyond
+        runs = [max(each) for each in zip(*self._runs, strict=True)]
+        if beyond < planned:
+            runs = [ceil(one * planned / beyond) for one in runs]
+        self.watches = [
+            RoundGate(gate, own if max(own) >= planned else runs, self._first or max(own))
+            for gate, own in zip(self._gates, self._runs, strict=True)
+        ]
+        last = max(runs)
+        self._slots = [
+            (r, task)
+            for r in range(1, last + 1)
+            for task in _order(self.seed, r, len(runs))
+            if r * runs[task] // last > (r - 1) * runs[task] // last
+        ]
+        ends = np.searchsorted([r for r, _ in self._slots], np.arange(1, last + 1), side="right")
+        self._ends = {int(end): r for r, end in enumerate(ends, start=1)}
+
+    def _launch(self, draw: int) -> Draw:
+        run = self._launched.get(draw, 0)
+        self.restore(draw, run)
+        task = self.tasks[self._slots[draw][1]]
+        return Draw(index=draw, run=run, system=self.systems[run], task=task)
+
+    def _look(self) -> None:
+        """Take the runs that are decided one by one, and look where a gate does."""
+        while self.is_open and self._taken < len(self.outages.counted):
+            counts = self.outages.counted[self._taken]
+            first = self.trials[self._taken][0]
+            self._taken += 1
+            self._passes.append(self._passes[-1] + (counts and first.outcome is Outcome.PASSED))
+            for watch in self.watches:
+                if watch.is_open:
+                    self._look_with(watch, self._ends.get(self._taken))
+
+    def _look_with(self, watch: RoundGate, ended: int | None) -> None:
+        passes = self._passes[self._taken]
+        word = None
+        # Within a round only runs without a failure say something: its order is random.
+        if not self.paired and (ended is not None or passes in (0, self._taken)):
+            word = watch.pooled_word(self._taken, passes)
+        if word is not None:
+            look = next(look for look in watch.looks if look >= self._slots[self._taken - 1][0])
+            watch.verdict = self._worded(watch, self._judged(watch, self._taken, look), word)
+        elif ended in watch.looks:
+            judged = self._judged(watch, self._taken, ended)
+            if judged.word != "UNDECIDED" or ended == watch.looks[-1]:
+                watch.verdict = self._worded(watch, judged, judged.word)
+
+    def _judged(self, watch: RoundGate, taken: int, look: int) -> Verdict:
+        """The gate of a whole run on the first runs, at the levels of a look."""
+        alpha, beta = watch.level(look)
+        gate = replace(watch.gate, alpha=alpha, beta=beta, evidence=None)
+        kept = self._kept(taken)
+        sides = [
+            Trials.from_records([self.trials[d][place] for d in kept], duplicates=None)
+            for place in range(len(self.systems))
+        ]
+        if not all(len(side) for side in sides):
+            return Verdict(
+                gate=gate, system=self.systems[0], word="UNDECIDED", sentence="",
+                estimate=Unavailable("no run has come in yet"), evidence="bound", method="none",
+                alpha=alpha, beta=beta, runs=0, errors="no run errored",
+            )  # fmt: skip
+        subject = SystemTrials.of(sides[0].tally())
+        if self.paired:
+            return judge_no_worse(gate, subject, sides[1])
+        return judge_number(gate, subject, {})
+
+    def _kept(self, taken: int) -> list[int]:
+        """The draws that a look counts: all but outages, and those where they are the last.
+
+        Nothing after them says that such failures were an outage, and a PASS without them would
+        come of the very runs that failed.
+        """
+        counted = self.outages.counted[:taken]
+        last = max((d for d in range(taken) if counted[d]), default=-1)
+        return [d for d in range(taken) if counted[d] or d > last]
+
+    def _worded(self, watch: RoundGate, judged: Verdict, word: Word) -> Verdict:
+        gate, size = watch.gate, len(self.systems)
+        taken = self._taken
+        runs, most = taken * size, watch.rounds * watch.tasks * size
+        most = min(most, self.max_runs)
+        alpha, beta = watch.errors
+        shown = judged.sentence.partition(f"{judged.word}. ")[2].rstrip(".")
+        if judged.word != word or not taken:  # all runs together decided, or none came
+            shown = f"{self._passes[taken]:,} of {plural(taken, 'run')} passed"
+        shown = shown.partition(": ")[0]
+        used = [self.trials[d][0] for d in self._kept(taken)]
+        extra = (*outage_words(self.outages, taken, "run"), *drift_words(used))
+        errors = f"wrong PASS at most {percentage(alpha)}, wrong FAIL at most {percentage(beta)}"
+        within = "all looks together"
+        if watch.rounds > watch.planned:
+            planned = watch.planned * watch.tasks * size
+            within = (
+                f"{percentage(gate.alpha)} within the {planned:,} planned, this within {most:,}"
+            )
+        where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'run')}"
+        sentence = f"{where}: {shown}; {errors}, {within}."
+        return replace(
+            judged,
+            gate=gate,
+            word=word,
+            sentence=" ".join((sentence, *extra)),
+            evidence="sequential",
+            method=f"rounds, {plural(len(watch.looks), 'look')}; {judged.method}",
+            alpha=alpha,
+            beta=beta,
+            runs=runs,
+            max_runs=most,
+            more_runs=None if watch.verdict or word != "UNDECIDED" else max(most - runs, 0) or None,
+            seed=self.seed,
+            notes=(*judged.notes, *(words.rstrip(".") for words in extra)),
+        )
+
+
+# Many suites at once, for plans and calibration: the same looks, levels and bounds.
+
+
+def simulated_rounds(
+    watch: RoundGate, rates: Sequence[Floats], rng: np.random.Generator
+) -> tuple[Counts, Counts]:
+    """The verdict (1 PASS, 0 FAIL, -1 UNDECIDED) and the runs of each suite, a row of `rates`.
+
+    With two arrays of rates, of two systems, the gate compares them; else it is on a pass^k or
+    pass@k. The pooled route is looked at after whole rounds.
+    """
+    suites, tasks = rates[0].shape
+    passes = [np.zeros((suites, tasks), dtype=int) for _ in rates]
+    verdict, ended = np.full(suites, -1), np.full(suites, watch.rounds)
+    for number in range(1, watch.rounds + 1):
+        for side, share in zip(passes, rates, strict=True):
+            side += rng.random((suites, tasks)) < share
+        still = np.flatnonzero((verdict < 0) & (ended == watch.rounds))
+        words = np.full(still.size, -1)
+        if len(rates) == 1:
+            for place, total in enumerate(passes[0][still].sum(axis=1).tolist()):
+                word = watch.pooled_word(number * tasks, total)
+                words[place] = -1 if word is None else int(word == "PASS")
+        if number in watch.looks and (left := np.flatnonzero(words < 0)).size:
+            counts = [side[still[left]] for side in passes]
+            words[left] = _looked_at(watch, counts, number)
+        verdict[still], ended[still] = words, np.where(words >= 0, number, ended[still])
+        if not still.size:
+            break
+    return verdict, ended * tasks * len(rates)
+
+
+def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Counts:
+    levels = watch.level(number)
+    at = {level: _limits(watch, passes, number, level) for level in set(levels)}
+    low, high = (at[level][side] for side, level in enumerate(levels))
+    demand = watch.gate.demand
+    words = [
+        word_of_difference(watch.gate, demand, Interval(a, b))
+        if isinstance(demand, NoWorseRequirement)
+        else word_of(demand, Interval(a, b))  # type: ignore[arg-type]  # of a number or a change
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    return np.array([{"PASS": 1, "FAIL": 0, "UNDECIDED": -1}[word] for word in words])
+
+
+def _limits(
+    watch: RoundGate, passes: Sequence[Counts], number: int, level: float
+) -> tuple[Floats, Floats]:
+    """One-sided bounds after a round; of a difference from those of each side (MOVER)."""
+    ends = [watch.bounds(counts, number, level) for counts in passes]
+    if len(ends) == 1:
+        return ends[0]
+    values = [counts.mean(axis=1) / number for counts in passes]
+    change = values[0] - values[1]
+    below = np.hypot(values[0] - ends[0][0], ends[1][1] - values[1])
+    above = np.hypot(ends[0][1] - values[0], values[1] - ends[1][0])
+    return change - below, change + above
+
+
+def _expected_rate(gate: Gate) -> float:
+    """The pass rate of a single run that the demand asks for; 0.5 where it asks for none."""
+    demand = gate.demand
+    if not isinstance(demand, ThresholdRequirement):
+        return _ANY_RATE
+    return rate_of_one_run(least_share(demand), block_of(demand))
+
+
+def _order(seed: int, number: int, tasks: int) -> list[int]:
+    """The tasks of a round in an order of its own, the same on every machine."""
+    digest = hashlib.blake2b(f"passhat round {seed} {number}".encode(), digest_size=8).digest()
+    rng = np.random.default_rng(int.from_bytes(digest, "big"))
+    return [int(task) for task in rng.permutation(tasks)]
